@@ -1,0 +1,46 @@
+# Run `make` alone for the list of tasks.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench lock clean
+
+help: ## List the tasks
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+$(READY): requirements.lock pyproject.toml
+	@echo "Setting up $(VENV) (once; needs Python 3.11 or newer) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Statewright needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(READY) ## Create .venv with everything the project needs
+
+demo: $(READY) ## Run the example systems and print what happened
+	@$(BIN)/python examples/demo.py
+
+test: $(READY) lint ## Run every check and test
+	@$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-report=json:coverage.json
+	@$(BIN)/python -m tests.coverage_gate coverage.json
+
+lint: $(READY) ## Run ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(READY) ## Reformat the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(READY) ## Measure the interpreter, the expressions and the compiler
+	@$(BIN)/python bench/measure.py
+
+lock: $(READY) ## Resolve requirements.lock anew from pyproject.toml (needs uv)
+	@uv pip compile --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --all-extras pyproject.toml -o requirements.lock
+
+clean: ## Remove what the tasks made
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json

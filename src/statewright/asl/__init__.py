@@ -1,0 +1,1 @@
+"""Amazon States Language: definition text to `Program`, and what is wrong with it. Pure."""

@@ -1,0 +1,286 @@
+"""Definition tree -> `Program`.
+
+The tree must have passed `validate`; what is wrong with it is not said again here. Nobody reads the tree later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statewright.asl import field_leaves as leaf
+from statewright.asl.choice_rules import compile_rule
+from statewright.asl.program import (
+    BatcherDef,
+    Body,
+    Catcher,
+    ChoiceDef,
+    ChoiceRule,
+    DistributedDef,
+    Evaluate,
+    FailDef,
+    MapDef,
+    ParallelDef,
+    PassDef,
+    Place,
+    Program,
+    ReaderDef,
+    Retrier,
+    ScopeDef,
+    StateDef,
+    TaskDef,
+    WaitDef,
+    WriterDef,
+)
+from statewright.asl.resources import parse_resource
+from statewright.asl.templates import compile_dynamic, compile_jsonata, compile_jsonata_typed, compile_template
+from statewright.query.refpath import compile_reference_path
+
+Node = dict[str, Any]
+
+
+def compile_definition(definition: Node) -> Program:
+    """Compile a valid definition.
+
+    Nested scopes are taken from a work list, so depth costs no recursion.
+    """
+    compiler = _Compiler(definition.get("QueryLanguage", "JSONPath"))
+    compiler.add_scope(definition, None, None, distributed=False)
+    while compiler.pending:
+        compiler.compile_scope(*compiler.pending.pop())
+    timeout = definition.get("TimeoutSeconds")
+    return Program(
+        tuple(compiler.scopes[index] for index in range(len(compiler.scopes))),
+        timeout if isinstance(timeout, int) else None,
+        definition.get("Comment"),
+        {name: sorted(reads) for name, reads in compiler.reads.items() if reads},
+    )
+
+
+class _Compiler:
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self.scopes: dict[int, ScopeDef] = {}
+        self.pending: list[tuple[ScopeDef, Node]] = []
+        self.reads: dict[str, set[str]] = {}
+
+    def add_scope(self, node: Node, parent: int | None, owner: str | None, *, distributed: bool) -> int:
+        index = len(self.scopes)
+        scope = ScopeDef(index, node["StartAt"], {}, parent, owner, distributed)
+        self.scopes[index] = scope
+        self.pending.append((scope, node["States"]))
+        return index
+
+    def compile_scope(self, scope: ScopeDef, states: Node) -> None:
+        for name, node in states.items():
+            scope.states[name] = self.compile_state(scope, name, node)
+
+    def compile_state(self, scope: ScopeDef, name: str, node: Node) -> StateDef:
+        kind = node["Type"]
+        jsonata = node.get("QueryLanguage", self.language) == "JSONata"
+        reads = self.reads.setdefault(name, set())
+        flow = _jsonata_flow(node, reads) if jsonata else _jsonpath_flow(kind, node, reads)
+        plain = not any(flow.values()) and not isinstance(node.get("Result"), (dict, list))
+        return StateDef(
+            name=name,
+            type=kind,
+            jsonata=jsonata,
+            next=node.get("Next"),
+            body=self.compile_body(scope, kind, name, node, jsonata=jsonata, reads=reads),
+            entered=f"{kind}StateEntered",
+            exited=f"{kind}StateExited",
+            retry=tuple(_retrier(entry) for entry in node.get("Retry", ())),
+            catch=tuple(
+                _catcher(entry, jsonata, f"Catch[{i}]", reads) for i, entry in enumerate(node.get("Catch", ()))
+            ),
+            plain=plain and "Result" not in node,
+            **flow,
+        )
+
+    def compile_body(
+        self, scope: ScopeDef, kind: str, name: str, node: Node, *, jsonata: bool, reads: set[str]
+    ) -> Body:
+        match kind:
+            case "Pass":
+                return PassDef("Result" in node, node.get("Result"))
+            case "Wait":
+                return WaitDef(leaf.wait_due(node, jsonata=jsonata, reads=reads))
+            case "Choice":
+                return _choice(node, jsonata=jsonata, reads=reads)
+            case "Fail":
+                return FailDef(
+                    leaf.fail_text(node, "Error", jsonata=jsonata, reads=reads),
+                    leaf.fail_text(node, "Cause", jsonata=jsonata, reads=reads),
+                )
+            case "Task":
+                return _task(node, jsonata=jsonata, reads=reads)
+            case "Parallel":
+                branches = node["Branches"]
+                return ParallelDef(tuple(self.add_scope(b, scope.index, name, distributed=False) for b in branches))
+            case "Map":
+                return self.compile_map(scope, name, node, jsonata=jsonata, reads=reads)
+            case _:
+                return None
+
+    def compile_map(self, scope: ScopeDef, name: str, node: Node, *, jsonata: bool, reads: set[str]) -> MapDef:
+        processor = node["ItemProcessor"] if "ItemProcessor" in node else node["Iterator"]
+        config = processor.get("ProcessorConfig", {})
+        distributed = config.get("Mode") == "DISTRIBUTED"
+        selector = node.get("ItemSelector", node.get("Parameters"))
+        item_selector: Evaluate | None = None
+        if selector is not None:
+            field = "ItemSelector" if "ItemSelector" in node else "Parameters"
+            item_selector = compile_jsonata(selector, field, reads) if jsonata else compile_template(selector, reads)
+        return MapDef(
+            scope=self.add_scope(processor, scope.index, name, distributed=distributed),
+            items=leaf.map_items(node, jsonata=jsonata, distributed=distributed, reads=reads),
+            item_selector=item_selector,
+            max_concurrency=leaf.max_concurrency(node, jsonata=jsonata, reads=reads),
+            tolerated_count=leaf.tolerated_count(node, jsonata=jsonata, reads=reads),
+            tolerated_percentage=leaf.tolerated_percentage(node, jsonata=jsonata, reads=reads),
+            distributed=_distributed(node, config, jsonata=jsonata, reads=reads) if distributed else None,
+        )
+
+
+# ------------------------------------------------------------------ data flow
+
+
+def _jsonata_flow(node: Node, reads: set[str]) -> dict[str, Any]:
+    return {
+        "arguments": compile_jsonata(node["Arguments"], "Arguments", reads) if "Arguments" in node else None,
+        "output": compile_jsonata(node["Output"], "Output", reads) if "Output" in node else None,
+        "assign": compile_jsonata(node["Assign"], "Assign", reads) if "Assign" in node else None,
+    }
+
+
+def _jsonpath_flow(kind: str, node: Node, reads: set[str]) -> dict[str, Any]:
+    takes_parameters = kind != "Map" and "Parameters" in node
+    return {
+        "input_path": leaf.path_or_empty(node, "InputPath", reads),
+        "arguments": compile_template(node["Parameters"], reads) if takes_parameters else None,
+        "selector": compile_template(node["ResultSelector"], reads) if "ResultSelector" in node else None,
+        "place": _place(node),
+        "output_path": leaf.path_or_empty(node, "OutputPath", reads),
+        "assign": compile_template(node["Assign"], reads) if "Assign" in node else None,
+    }
+
+
+def _place(node: Node) -> Place | None:
+    text = node.get("ResultPath", "$")
+    if text is None:
+        return lambda document, _result: document
+    if text == "$":
+        return None
+    return compile_reference_path(text).write
+
+
+# ------------------------------------------------------------------ the parts of states
+
+
+def _retrier(entry: Node) -> Retrier:
+    return Retrier(
+        error_equals=frozenset(entry["ErrorEquals"]),
+        interval_seconds=entry.get("IntervalSeconds", 1),
+        max_attempts=entry.get("MaxAttempts", 3),
+        backoff_rate=float(entry.get("BackoffRate", 2.0)),
+        max_delay_seconds=entry.get("MaxDelaySeconds"),
+        full_jitter=entry.get("JitterStrategy") == "FULL",
+    )
+
+
+def _catcher(entry: Node, jsonata: bool, field: str, reads: set[str]) -> Catcher:
+    output = compile_jsonata(entry["Output"], f"{field}/Output", reads) if "Output" in entry else None
+    return Catcher(
+        error_equals=frozenset(entry["ErrorEquals"]),
+        next=entry["Next"],
+        place=None if jsonata else _place(entry),
+        output=output,
+        assign=_assign(entry, jsonata, field, reads),
+    )
+
+
+def _assign(entry: Node, jsonata: bool, field: str, reads: set[str]) -> Evaluate | None:
+    if "Assign" not in entry:
+        return None
+    if jsonata:
+        return compile_jsonata(entry["Assign"], f"{field}/Assign", reads)
+    return compile_template(entry["Assign"], reads)
+
+
+def _choice(node: Node, *, jsonata: bool, reads: set[str]) -> ChoiceDef:
+    rules = []
+    for index, rule in enumerate(node["Choices"]):
+        field = f"Choices[{index}]"
+        if jsonata:
+            condition = compile_jsonata_typed(rule["Condition"], f"{field}/Condition", "boolean", reads)
+        else:
+            condition = compile_rule(rule)
+            reads.update(leaf.variables_of_rule(rule))
+        output = compile_jsonata(rule["Output"], f"{field}/Output", reads) if "Output" in rule else None
+        rules.append(ChoiceRule(condition, rule["Next"], output, _assign(rule, jsonata, field, reads)))
+    return ChoiceDef(tuple(rules), node.get("Default"))
+
+
+def _task(node: Node, *, jsonata: bool, reads: set[str]) -> TaskDef:
+    role_arn: Evaluate | None = None
+    credentials = node.get("Credentials")
+    if credentials is not None:
+        if jsonata:
+            role_arn = compile_jsonata_typed(credentials["RoleArn"], "Credentials/RoleArn", "string", reads)
+        elif "RoleArn.$" in credentials:
+            role_arn = compile_dynamic("RoleArn.$", credentials["RoleArn.$"], reads)
+        else:
+            role_arn = compile_template(credentials["RoleArn"], reads)
+    return TaskDef(
+        resource=parse_resource(node["Resource"]),
+        timeout_seconds=leaf.positive_seconds(node, "TimeoutSeconds", jsonata=jsonata, reads=reads),
+        heartbeat_seconds=leaf.positive_seconds(node, "HeartbeatSeconds", jsonata=jsonata, reads=reads),
+        role_arn=role_arn,
+    )
+
+
+def _distributed(node: Node, config: Node, *, jsonata: bool, reads: set[str]) -> DistributedDef:
+    def arguments_of(part: Node, field: str) -> Evaluate | None:
+        if jsonata:
+            return compile_jsonata(part["Arguments"], f"{field}/Arguments", reads) if "Arguments" in part else None
+        return compile_template(part["Parameters"], reads) if "Parameters" in part else None
+
+    reader: ReaderDef | None = None
+    if "ItemReader" in node:
+        part = node["ItemReader"]
+        settings = dict(part.get("ReaderConfig", {}))
+        max_items = leaf.whole_number(
+            settings, "MaxItems", jsonata=jsonata, reads=reads, field="ItemReader/ReaderConfig"
+        )
+        settings.pop("MaxItemsPath", None)
+        build = (
+            compile_jsonata(settings, "ItemReader/ReaderConfig", reads)
+            if jsonata
+            else compile_template(settings, reads)
+        )
+        reader = ReaderDef(parse_resource(part["Resource"]), arguments_of(part, "ItemReader"), build, max_items)
+    batcher: BatcherDef | None = None
+    if "ItemBatcher" in node:
+        part = node["ItemBatcher"]
+        batch_input: Evaluate | None = None
+        if "BatchInput" in part:
+            value = part["BatchInput"]
+            batch_input = (
+                compile_jsonata(value, "ItemBatcher/BatchInput", reads) if jsonata else compile_template(value, reads)
+            )
+        limits = [
+            leaf.whole_number(part, name, jsonata=jsonata, reads=reads, field="ItemBatcher")
+            for name in ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
+        ]
+        batcher = BatcherDef(limits[0], limits[1], batch_input)
+    writer: WriterDef | None = None
+    if "ResultWriter" in node:
+        part = node["ResultWriter"]
+        form = part.get("WriterConfig", {})
+        writer = WriterDef(
+            parse_resource(part["Resource"]) if "Resource" in part else None,
+            arguments_of(part, "ResultWriter"),
+            form.get("Transformation", "NONE" if "Resource" in part else "COMPACT"),
+            form.get("OutputType", "JSON"),
+        )
+    pointer = node.get("ItemReader", {}).get("ReaderConfig", {}).get("ItemsPointer")
+    return DistributedDef(config.get("ExecutionType", "STANDARD"), node.get("Label"), reader, batcher, writer, pointer)

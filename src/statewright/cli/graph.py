@@ -1,0 +1,72 @@
+"""`statewright graph`: a definition drawn, for the terminal, for Mermaid or as SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from statewright.cli.output import NOT_FOUND, OK, Refused, Stop, reason_of, stderr, stdout
+
+NARROW = 40
+DEFAULT_WIDTH = 100
+
+
+@click.command(short_help="Draw a definition as text, Mermaid or SVG.")
+@click.argument("file", metavar="FILE")
+@click.option("--text", "form", flag_value="text", default=True, help="Draw for a terminal (default).")
+@click.option("--mermaid", "form", flag_value="mermaid", help="Write a Mermaid flowchart, as Markdown pages draw it.")
+@click.option("--svg", "form", flag_value="svg", help="Write an SVG image, light or dark as its reader's system is.")
+@click.option("-O", "--output-file", "target", metavar="FILE", help="Write to a file; .svg and .mmd choose the form.")
+@click.option("--width", type=click.IntRange(NARROW, 1000), help="Columns of the text drawing.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw the text with ASCII characters alone.")
+@click.pass_context
+def graph(context: click.Context, file: str, form: str, target: str | None, width: int | None, ascii_only: bool) -> int:
+    """Draw a definition.
+
+    A definition with mistakes is drawn too, as far as it goes: missing targets stand out.
+
+    \b
+    Examples:
+      statewright graph order.asl.json
+      statewright graph order.asl.json --svg -O order.svg
+      statewright graph order.asl.yaml --mermaid
+    """
+    from statewright.asl.reader import ReadError, read_document
+    from statewright.graph.model import build_graph
+
+    try:
+        document = read_document(Path(file).read_bytes(), name=file)
+    except OSError as problem:
+        raise Stop(NOT_FOUND, f"{file}: {reason_of(problem)}") from None
+    except ReadError as problem:
+        raise Refused(file, problem.diagnostics) from None
+    chosen = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
+    if target is not None and not chosen:
+        form = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}.get(Path(target).suffix.lower(), form)
+    drawing = build_graph(document.value)
+    printer = stdout()
+    if form == "svg":
+        from statewright.graph.svg import render_svg
+
+        text = render_svg(drawing)
+    elif form == "mermaid":
+        from statewright.graph.mermaid import render_mermaid
+
+        text = render_mermaid(drawing)
+    else:
+        from statewright.graph.text import render_text
+
+        columns = width or (printer.width if printer.is_terminal and target is None else DEFAULT_WIDTH)
+        coloured = printer.coloured and target is None
+        plain = ascii_only or (target is None and not printer.encodes_all)
+        text = render_text(drawing, width=columns, color=coloured, ascii_only=plain)
+    if target is None:
+        printer.plain(text)
+        return OK
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise Stop(NOT_FOUND, f"{target}: {reason_of(problem)}") from None
+    stderr().line(f"Wrote {target}")
+    return OK

@@ -1,0 +1,337 @@
+"""`statewright test`: the scripted cases beside definitions, one line each, and what was not as expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from statewright.cli.output import (
+    FAILED,
+    NOT_FOUND,
+    OK,
+    Line,
+    Printer,
+    Stop,
+    Tone,
+    count_words,
+    duration_words,
+    finding_json,
+    json_text,
+    print_findings,
+    reason_of,
+    stdout,
+)
+
+if TYPE_CHECKING:
+    from statewright.errors import Diagnostic
+    from statewright.simulator.cases import CaseFile, CaseResult
+    from statewright.simulator.expectations import Mismatch
+
+LONGEST_VALUE: Final = 200
+SHORT_PAIR: Final = 60
+MOST_STEPS: Final = 30
+
+
+@click.command(short_help="Run the test cases beside definitions.")
+@click.argument("paths", metavar="[PATH...]", nargs=-1)
+@click.option("--case", "pattern", metavar="GLOB", help="Only cases whose name fits, such as 'declined*'.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["text", "json", "junit"]), default="text", help="The report."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only cases that fail, and the sum.")
+def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) -> int:
+    """Run scripted test cases in virtual time.
+
+    Cases stand in files such as order.cases.yaml beside order.asl.json; a folder is searched for *.cases.yaml,
+    *.cases.yml and *.cases.json. Without a path the current folder is searched.
+
+    \b
+    Examples:
+      statewright test
+      statewright test order.cases.yaml --case 'declined*'
+      statewright test -o junit > report.xml
+
+    Exit code: 0 when every case passes, 1 when one fails, 3 when there are no cases.
+    """
+    from statewright.clock import RealClock
+
+    clock = RealClock()
+    began_ms = clock.now_ms()
+    session = Session(stdout(), text=form == "text", quiet=quiet)
+    for path in _case_files(paths or (".",)):
+        session.run_file(path, pattern)
+    took_ms = clock.now_ms() - began_ms
+    if not session.results and not session.broken:
+        if pattern is not None:
+            raise Stop(NOT_FOUND, f"No case is called '{pattern}'.", _names_hint(session.names))
+        raise Stop(NOT_FOUND, "There are no cases in these files.")
+    if form == "json":
+        stdout().json(session.document(took_ms))
+    elif form == "junit":
+        from statewright.cli.junit import junit_report
+
+        stdout().plain(junit_report(session.results, session.broken))
+    else:
+        session.sum_up(took_ms)
+    return OK if session.all_passed else FAILED
+
+
+class Session:
+    """The files and cases run so far, printed as they go when the report is text."""
+
+    def __init__(self, printer: Printer, *, text: bool, quiet: bool) -> None:
+        self.printer = printer
+        self.text = text
+        self.quiet = quiet
+        self.results: list[CaseResult] = []
+        self.broken: list[tuple[str, list[Diagnostic]]] = []
+        self.warnings: list[tuple[str, str]] = []
+        self.names: list[str] = []
+
+    @property
+    def all_passed(self) -> bool:
+        """Whether every case passed, and every file could be read."""
+        return not self.broken and all(result.passed for result in self.results)
+
+    def run_file(self, path: Path, pattern: str | None) -> None:
+        """Run the cases of a file whose names fit."""
+        from statewright.errors import DefinitionError
+        from statewright.simulator.cases import load_cases, run_case
+
+        try:
+            file = load_cases(path)
+        except DefinitionError as problem:
+            self.broken.append((str(path), problem.diagnostics))
+            if self.text:
+                print_findings(self.printer, str(path), problem.diagnostics)
+            return
+        except OSError as problem:
+            raise Stop(NOT_FOUND, f"{path}: {reason_of(problem)}") from None
+        self.names += [case.name for case in file.cases]
+        chosen = [case for case in file.cases if pattern is None or fnmatchcase(case.name, pattern)]
+        if not chosen:
+            return
+        if self.text and not self.quiet:
+            self.printer.line((str(path), "strong"))
+        width = min(max(len(case.name) for case in chosen), 48)
+        results = []
+        for case in chosen:
+            result = run_case(case)
+            results.append(result)
+            if self.text and (not self.quiet or not result.passed):
+                self.print_case(result, width, str(path) if self.quiet else None)
+        self.results += results
+        self.warn(file, results, complete=len(chosen) == len(file.cases))
+
+    def warn(self, file: CaseFile, results: Sequence[CaseResult], *, complete: bool) -> None:
+        """Note mocks for states that are not there, and mocks that nobody used."""
+        from statewright.simulator.cases import unused_common
+
+        found = []
+        for warning in file.warnings:
+            hint = f"; {warning.hint}" if warning.hint else ""
+            found.append((f"{file.path}:{warning.line}:{warning.column}", warning.message + hint))
+        misnamed = {(warning.line, warning.column) for warning in file.warnings}
+        passed = [result for result in results if result.passed]
+        own = [(rule, f" in case '{result.case.name}'") for result in passed for rule in result.unused]
+        shared = unused_common(file, results) if complete and len(passed) == len(results) else ()
+        for rule, where in (*own, *((rule, " by any case") for rule in shared)):
+            if rule.place not in misnamed:
+                place = f"{file.path}:{rule.place[0]}:{rule.place[1]}"
+                found.append((place, f"the mock for {rule.label} was not used{where}"))
+        self.warnings += found
+        if self.text and not self.quiet:
+            for place, message in found:
+                self.printer.line(("  ! ", "wait"), (f"{place} WARNING {message}", "wait"))
+
+    def print_case(self, result: CaseResult, width: int, file: str | None) -> None:
+        """One line for a case, and below it everything that was not as expected."""
+        from statewright.cli.output import visible
+
+        mark, word, tone = _VERDICTS[result.passed]
+        name = visible(result.case.name)
+        line: list[Any] = [(f"  {mark} ", tone), (f"{word}  ", tone), name.ljust(width)]
+        if result.run is not None:
+            line.append((f"  {duration_words(result.run.duration_ms)} virtual", "idle"))
+        line.append((f"  {result.real_ms} ms" + (f"  {file}" if file else ""), "idle"))
+        self.printer.line(*line)
+        if result.problem is not None:
+            self.printer.wrapped(result.problem, " " * 8, "fail", first="      ")
+        for mismatch in result.mismatches:
+            for detail in mismatch_lines(mismatch):
+                self.printer.line(*detail)
+        if not result.passed and result.run is not None and result.run.state.error is not None:
+            self._print_failure(result)
+
+    def _print_failure(self, result: CaseResult) -> None:
+        assert result.run is not None
+        state = result.run.state
+        if result.case.expect.error == state.error:
+            return
+        cause = f": {state.cause}" if state.cause else ""
+        self.printer.wrapped(f"the execution failed with {state.error}{cause}"[:1000], " " * 8, "idle", first="      ")
+
+    def sum_up(self, took_ms: int) -> None:
+        """The last line."""
+        failed = sum(not result.passed for result in self.results)
+        passed = len(self.results) - failed
+        said: list[Any] = [(f"✓ {passed:,} passed", "ok" if passed else "idle")]
+        if failed:
+            said += [", ", (f"✗ {failed:,} failed", "fail")]
+        if self.broken:
+            said += [", ", (f"✗ {count_words(len(self.broken), 'file')} with mistakes", "fail")]
+        if self.warnings:
+            said += [", ", (count_words(len(self.warnings), "warning"), "wait")]
+        virtual_ms = sum(result.run.duration_ms for result in self.results if result.run is not None)
+        said.append((f" · {duration_words(virtual_ms)} of virtual time in {duration_words(took_ms)}", "idle"))
+        if not self.quiet or self.results:
+            self.printer.line()
+        self.printer.line(*said)
+
+    def document(self, took_ms: int) -> dict[str, Any]:
+        """The report as JSON."""
+        return {
+            "passed": sum(result.passed for result in self.results),
+            "failed": sum(not result.passed for result in self.results),
+            "realMs": took_ms,
+            "cases": [_case_json(result) for result in self.results],
+            "problems": [finding_json(name, finding) for name, findings in self.broken for finding in findings],
+            "warnings": [{"place": place, "message": message} for place, message in self.warnings],
+        }
+
+
+_VERDICTS: Final[dict[bool, tuple[str, str, Tone]]] = {True: ("✓", "passed", "ok"), False: ("✗", "failed", "fail")}
+
+
+def _case_files(paths: Iterable[str]) -> list[Path]:
+    from statewright.simulator.cases import CASE_ENDINGS, cases_beside, find_case_files
+
+    found: dict[Path, None] = {}
+    for name in paths:
+        path = Path(name)
+        if path.is_dir():
+            below = find_case_files(path)
+            if not below:
+                hint = "a case file stands beside its definition: order.cases.yaml beside order.asl.json"
+                raise Stop(NOT_FOUND, f"There is no *.cases.yaml in {path} or below.", hint)
+            found.update(dict.fromkeys(below))
+        elif not path.exists():
+            raise Stop(NOT_FOUND, f"There is no file '{path}'.")
+        elif path.name.endswith(CASE_ENDINGS):
+            found[path] = None
+        else:
+            beside = cases_beside(path)
+            if beside is None:
+                hint = "a case file stands beside its definition: order.cases.yaml beside order.asl.json"
+                raise Stop(NOT_FOUND, f"There are no cases beside {path}.", hint)
+            found[beside] = None
+    return list(found)
+
+
+def _names_hint(names: Sequence[str]) -> str | None:
+    return "there are " + ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else None
+
+
+# ------------------------------------------------------------------ mismatches
+
+
+def mismatch_lines(mismatch: Mismatch) -> Iterator[Line]:
+    """What was wanted and what came instead; of values only the places at which they part."""
+    what = mismatch.what
+    if mismatch.differences and mismatch.differences[0].place:
+        yield [f"      {what}"]
+        for one in mismatch.differences:
+            yield from _pair([("        at ", "idle"), (one.where, "accent")], _value(one.wanted), _value(one.got))
+    elif isinstance(mismatch.wanted, list) and isinstance(mismatch.got, list):
+        yield [f"      {what}", (_legend(what), "idle")]
+        yield from _sequence_lines(mismatch.wanted, mismatch.got)
+    else:
+        # Names and numbers stand as the case file writes them.
+        plain = what not in ("output", "cause", "cause_contains", "output_contains", "output_matches")
+        yield from _pair([f"      {what}"], _value(mismatch.wanted, plain=plain), _value(mismatch.got, plain=plain))
+
+
+def _legend(what: str) -> str:
+    return "   - wanted, + came instead" if what in ("path", "path_contains") else "   - wanted, + found"
+
+
+def _pair(lead: Line, wanted: str, got: str) -> Iterator[Line]:
+    """Both values behind `lead` if they are short, else below it."""
+    if len(wanted) + len(got) <= SHORT_PAIR:
+        yield [*lead, ("  wanted ", "idle"), (wanted, "ok"), ("  got ", "idle"), (got, "fail")]
+        return
+    yield lead
+    yield [("          wanted  ", "idle"), (wanted, "ok")]
+    yield [("          got     ", "idle"), (got, "fail")]
+
+
+def _sequence_lines(wanted: list[Any], got: list[Any]) -> Iterator[Line]:
+    from statewright.simulator.differences import sequence_changes
+
+    changes = sequence_changes([str(name) for name in wanted], [str(name) for name in got])
+    first = next((index for index, (kind, _) in enumerate(changes) if kind != "same"), 0)
+    start = max(first - 3, 0)
+    if start:
+        yield [(f"          … {start:,} as wanted", "idle")]
+    for kind, name in changes[start : start + MOST_STEPS]:
+        if kind == "same":
+            yield [(f"          {name}", "idle")]
+        elif kind == "missing":
+            yield [(f"        - {name}", "ok")]
+        else:
+            yield [(f"        + {name}", "fail")]
+    left = len(changes) - start - MOST_STEPS
+    if left > 0:
+        yield [(f"          … {left:,} more", "idle")]
+
+
+def _value(value: Any, *, plain: bool = False) -> str:
+    from statewright.simulator.differences import Absent
+
+    if isinstance(value, Absent):
+        return "nothing"
+    if plain and isinstance(value, str):
+        return value
+    text = json_text(value, compact=True)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _json_value(value: Any) -> Any:
+    """What stands in a report for a value; nothing at all is null."""
+    from statewright.simulator.differences import Absent
+
+    return None if isinstance(value, Absent) else value
+
+
+def _case_json(result: CaseResult) -> dict[str, Any]:
+    run = result.run
+    return {
+        "file": str(result.case.file),
+        "definition": str(result.case.subject.path),
+        "name": result.case.name,
+        "passed": result.passed,
+        "problem": result.problem,
+        "mismatches": [
+            {
+                "what": mismatch.what,
+                "wanted": _json_value(mismatch.wanted),
+                "got": _json_value(mismatch.got),
+                "differences": [
+                    {"at": one.where, "wanted": _json_value(one.wanted), "got": _json_value(one.got)}
+                    for one in mismatch.differences
+                ],
+            }
+            for mismatch in result.mismatches
+        ],
+        "status": run.status if run is not None else None,
+        "error": run.state.error if run is not None else None,
+        "cause": run.state.cause if run is not None else None,
+        "path": run.path if run is not None else None,
+        "durationMs": run.duration_ms if run is not None else None,
+        "realMs": result.real_ms,
+        "unusedMocks": [rule.label for rule in result.unused],
+    }

@@ -1,0 +1,128 @@
+"""The four kinds of error that Statewright tells apart; anything else is a bug of ours.
+
+1. `Failure`: a mistake inside an execution. It is a value, matched by Retry and Catch. Evaluators raise
+   `ExecutionFailure`; only `interpreter.advance` turns it into a value.
+2. `ApiError`: what a caller did wrong.
+3. `DefinitionError`: what is wrong with a definition, all of it at once.
+4. `StoreError`: what a store could not do; only `Unavailable` is worth a retry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["ERROR", "WARNING"]
+Step = str | int
+"""One step into a JSON document: a member name or an array index."""
+
+RUNTIME = "States.Runtime"
+QUERY_EVALUATION = "States.QueryEvaluationError"
+INTRINSIC_FAILURE = "States.IntrinsicFailure"
+RESULT_PATH_MATCH = "States.ResultPathMatchFailure"
+DATA_LIMIT = "States.DataLimitExceeded"
+TIMEOUT = "States.Timeout"
+HEARTBEAT_TIMEOUT = "States.HeartbeatTimeout"
+TASK_FAILED = "States.TaskFailed"
+ALL = "States.ALL"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A mistake inside an execution, as Retry and Catch see it. Either part may be missing (a bare Fail state)."""
+
+    error: str | None
+    cause: str | None
+
+
+class ExecutionFailure(Exception):
+    """Raised by evaluators (paths, templates, intrinsics, expressions).
+
+    `cause` is the bare reason; `advance` puts the sentence that names the state in front of it.
+    """
+
+    def __init__(self, error: str, cause: str) -> None:
+        super().__init__(error, cause)
+        self.error = error
+        self.cause = cause
+
+
+class WordedFailure(ExecutionFailure):
+    """A failure whose cause already names the state: nothing is put in front of it."""
+
+
+class EvaluationFailure(ExecutionFailure):
+    """A JSONata field that failed. `location` is the field, slash-separated: `Output/total`; empty for none.
+
+    `from_entry` says which history event the failure follows: the one before the state's Entered event, as for every
+    expression (observed), or the Entered event itself, as for a timestamp whose text is none (observed).
+    """
+
+    def __init__(self, cause: str, location: str, *, from_entry: bool = False) -> None:
+        super().__init__(QUERY_EVALUATION, cause)
+        self.location = location
+        self.from_entry = from_entry
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding in a definition.
+
+    `path` leads from the root of the document to the place; `None` where a finding has no place.
+    `line` and `column` count from 1 and are 0 when unknown. `hint` says how to mend it.
+    """
+
+    code: str
+    message: str
+    path: tuple[Step, ...] | None = None
+    severity: Severity = "ERROR"
+    line: int = 0
+    column: int = 0
+    hint: str | None = None
+
+    @property
+    def location(self) -> str | None:
+        """The place as the service writes it: `/States/C/Choices[0]/Next`."""
+        if self.path is None:
+            return None
+        return "".join(f"[{step}]" if isinstance(step, int) else f"/{step}" for step in self.path) or "/"
+
+    @property
+    def pointer(self) -> str:
+        """The place as a JSON pointer (RFC 6901); empty for the whole document."""
+        if self.path is None:
+            return ""
+        return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in self.path)
+
+
+class DefinitionError(Exception):
+    """A definition that cannot be used, with every finding, not just the first."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        super().__init__("; ".join(f"{d.code}: {d.message} at {d.location}" for d in diagnostics))
+        self.diagnostics = diagnostics
+
+
+class ApiError(Exception):
+    """What a caller did wrong, with the service's own error code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class StoreError(Exception):
+    """A store could not do what was asked."""
+
+
+class Conflict(StoreError):
+    """Somebody else changed the row first."""
+
+
+class OwnershipLost(StoreError):
+    """The shard's lease has moved to another owner; drop the in-memory copy."""
+
+
+class Unavailable(StoreError):
+    """The database does not answer; the only store error worth a retry."""

@@ -1,0 +1,150 @@
+"""What happens outside and is told to `advance`. All past tense; a stale id is normal and does nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from statewright.payload import Payload
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionStarted:
+    """The first event of every execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class BurstContinued:
+    """Go on where the transition budget ran out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """A timer that `StartTimer` asked for is due."""
+
+    timer_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted:
+    """A worker took the activity's task. Its timeout starts here."""
+
+    task_id: int
+    worker_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSubmitted:
+    """The service accepted a `.sync` or `.waitForTaskToken` request; the task goes on."""
+
+    task_id: int
+    output: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSucceeded:
+    """The task's result is there."""
+
+    task_id: int
+    output: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed:
+    """The task failed with an error name and a cause, either of which may be missing."""
+
+    task_id: int
+    error: str | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScheduleFailed:
+    """A function or activity could not be scheduled (`LambdaFunctionScheduleFailed`, `ActivityScheduleFailed`)."""
+
+    task_id: int
+    error: str | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStartFailed:
+    """The service could not be called at all (`TaskStartFailed`, `LambdaFunctionStartFailed`)."""
+
+    task_id: int
+    error: str | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSubmitFailed:
+    """The service refused the request of a `.sync` or `.waitForTaskToken` task."""
+
+    task_id: int
+    error: str | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRefused:
+    """The task names something that does not exist (a deleted activity): `States.Runtime`, no history event."""
+
+    task_id: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReceived:
+    """A worker is alive: the heartbeat clock starts anew."""
+
+    task_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapRunSucceeded:
+    """A Map Run ended within its tolerance; `output` is the Map state's result."""
+
+    task_id: int
+    output: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class MapRunFailed:
+    """A Map Run failed: threshold exceeded, reader or writer failed."""
+
+    task_id: int
+    error: str | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionStopped:
+    """Somebody stopped the execution."""
+
+    error: str | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRedriven:
+    """Somebody redrives the execution from where it failed."""
+
+
+TaskEnd = TaskFailed | TaskScheduleFailed | TaskStartFailed | TaskSubmitFailed
+Event = (
+    ExecutionStarted
+    | BurstContinued
+    | TimerFired
+    | TaskStarted
+    | TaskSubmitted
+    | TaskSucceeded
+    | TaskFailed
+    | TaskScheduleFailed
+    | TaskStartFailed
+    | TaskSubmitFailed
+    | TaskRefused
+    | HeartbeatReceived
+    | MapRunSucceeded
+    | MapRunFailed
+    | ExecutionStopped
+    | ExecutionRedriven
+)

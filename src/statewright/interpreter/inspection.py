@@ -1,0 +1,101 @@
+"""What a trial shows of one state (`inspectionData`), and what it hands to the state in place of a real surrounding.
+
+`advance` fills an `Inspection` that it is given; without one it keeps nothing. Which members a kind of state shows is
+the table below; handlers note whatever they have. Trials themselves are in `state_test.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.asl.program import PassDef, StateDef
+from statewright.errors import Failure
+from statewright.query.scope import Json
+
+_AFTER: Final = ("afterResultSelector", "afterResultPath")
+_MAP: Final = (
+    "input", "afterItemsPointer", "afterItemSelector", "afterItemBatcher",
+    "maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage",
+)  # fmt: skip
+
+_JSONPATH: Final[dict[str, frozenset[str]]] = {
+    "Pass": frozenset({"input", "afterInputPath", "afterParameters", *_AFTER}),
+    "Task": frozenset({"input", "afterInputPath", "afterParameters", "result", *_AFTER}),
+    "Choice": frozenset({"input", "afterInputPath"}),
+    "Wait": frozenset({"input", "afterInputPath"}),
+    "Succeed": frozenset({"input", "afterInputPath"}),
+    "Fail": frozenset({"input"}),
+    "Parallel": frozenset({"input", *_AFTER}),
+    "Map": frozenset({*_MAP, "afterInputPath", "afterItemsPath", *_AFTER}),
+}
+"""Source: observed, for every type but Wait (taken as Choice) and a Map that succeeds (its end taken as Parallel's)."""
+
+_PASS_WITH_RESULT: Final = frozenset({"input", "result", *_AFTER})
+"""Observed: with a literal Result, what InputPath and Parameters gave is not shown."""
+
+_JSONATA: Final[dict[str, frozenset[str]]] = {
+    "Task": frozenset({"input", "afterArguments", "result"}),
+    "Map": frozenset(_MAP),
+}
+_JSONATA_OTHERS: Final = frozenset({"input"})
+
+
+class Inspection:
+    """Collects `inspectionData` of one state: member name (as in the API) to value, a JSON value rather than text.
+
+    `context` stands in for the context object as it is; `item` is shown as `Map.Item` where no context is given.
+    """
+
+    __slots__ = ("_shown", "caught", "context", "data", "error_details", "failure", "item")
+
+    def __init__(self, definition: StateDef, context: Json = None, item: Json = None) -> None:
+        self._shown = shown_members(definition)
+        self.context = context
+        self.item = item
+        self.data: dict[str, Json] = {}
+        self.error_details: dict[str, Json] = {}
+        """`catchIndex`, `retryIndex` and `retryBackoffIntervalSeconds`."""
+        self.failure: Failure | None = None
+        """What a retrier or catcher has taken."""
+        self.caught = False
+
+    def note(self, member: str, value: Json) -> None:
+        """Remember a value under the API's member name, if this kind of state shows it."""
+        if member in self._shown:
+            self.data[member] = value
+
+    def note_retry(self, index: int, delay_ms: int, failure: Failure) -> None:
+        """A retrier has taken the failure and waits."""
+        self.failure = failure
+        # The API has whole seconds only; a delay of one and a half is shown as two.
+        seconds = (delay_ms + 500) // 1000
+        self.error_details = {"retryIndex": index, "retryBackoffIntervalSeconds": seconds}
+
+    def note_exhausted(self, index: int) -> None:
+        """The retrier of this failure has no attempts left. Observed: it is named nevertheless."""
+        self.error_details = {"retryIndex": index}
+
+    def note_catch(self, index: int, failure: Failure) -> None:
+        """A catcher has taken the failure, and its own fields were good."""
+        self.failure = failure
+        self.caught = True
+        self.error_details["catchIndex"] = index
+
+    def to_data(self, variables: Json = None) -> dict[str, Json]:
+        """Everything noted, with the variables after the state, if there are any."""
+        data = dict(self.data)
+        if self.error_details:
+            data["errorDetails"] = self.error_details
+        if variables:
+            data["variables"] = variables
+        return data
+
+
+def shown_members(definition: StateDef) -> frozenset[str]:
+    """The members of `inspectionData` that may show for a state, `errorDetails` and `variables` aside."""
+    if definition.jsonata:
+        return _JSONATA.get(definition.type, _JSONATA_OTHERS)
+    body = definition.body
+    if isinstance(body, PassDef) and body.has_result:
+        return _PASS_WITH_RESULT
+    return _JSONPATH[definition.type]

@@ -1,0 +1,473 @@
+"""`advance_map_run`: the coordinator of a distributed Map. One event in, commands out. Pure, like `advance`.
+
+It reads items in slices, keeps at most so many child executions running, counts how they end, decides whether the run
+goes on, and reports to the parent. A child's end costs the same however many children there are; only a redrive and
+the result look at all of them. Items become inputs in `map_run_items.py`, outputs a result in `map_run_results.py`.
+
+Source: developer guide, "Using Map state in Distributed mode" and "Redriving Map Runs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statewright.asl.program import MapDef
+from statewright.errors import DATA_LIMIT, RUNTIME, ExecutionFailure, WordedFailure
+from statewright.interpreter import map_run_messages as messages
+from statewright.interpreter.map_run_items import close_batch, own_items, take_items
+from statewright.interpreter.map_run_messages import MapRunCommand, MapRunEvent
+from statewright.interpreter.map_run_results import bucket_of, exported_result, folder_of, needs_records, result_of
+from statewright.interpreter.map_run_state import (
+    ABORTED,
+    CLOSED,
+    FAILED,
+    OPEN,
+    PENDING,
+    PENDING_REDRIVE,
+    RUNNING,
+    STOPPING,
+    SUCCEEDED,
+    TIMED_OUT,
+    UNSUCCESSFUL,
+    WRITING,
+    MapChild,
+    MapRunState,
+    child_name,
+)
+from statewright.limits import AWS, CAUSE_CHARACTERS, Limits
+
+READER_FAILED: Final = "States.ItemReaderFailed"
+WRITER_FAILED: Final = "States.ResultWriterFailed"
+THRESHOLD_EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
+
+BUDGET: Final = 200
+"""Children that one call may start and items that it may take before it yields. Ours: some milliseconds."""
+SLICE_ITEMS: Final = 100
+"""Items that are asked for at once."""
+BACKLOG: Final = 1_000
+"""No more items are asked for while so many children wait, unless a percentage makes the total matter."""
+
+_ENDED: Final = {"SUCCEEDED": SUCCEEDED, "FAILED": FAILED, "TIMED_OUT": TIMED_OUT, "ABORTED": ABORTED}
+
+
+@dataclass(slots=True)
+class MapRunStep:
+    """What one call of `advance_map_run` produced. Commit it with the state, then dispatch the commands.
+
+    `changed` are the indexes of children whose rows are to be written. `cleared`: all rows are to be deleted.
+    """
+
+    commands: list[MapRunCommand]
+    changed: set[int]
+    cleared: bool = False
+
+
+class _Turn:
+    """The working context of one call."""
+
+    __slots__ = ("budget", "changed", "cleared", "commands", "definition", "express", "limits", "now_ms", "state")
+
+    def __init__(self, definition: MapDef, state: MapRunState, now_ms: int, limits: Limits, budget: int) -> None:
+        distributed = definition.distributed
+        assert distributed is not None
+        self.definition = definition
+        self.state = state
+        self.now_ms = now_ms
+        self.limits = limits
+        self.budget = budget
+        self.commands: list[MapRunCommand] = []
+        self.changed: set[int] = set()
+        self.cleared = False
+        self.express = distributed.execution_type == "EXPRESS"
+
+
+def advance_map_run(
+    definition: MapDef,
+    state: MapRunState,
+    event: MapRunEvent,
+    now_ms: int,
+    *,
+    limits: Limits = AWS,
+    budget: int = BUDGET,
+) -> MapRunStep:
+    """Apply one event to the run, in place, and do all that can be done at once.
+
+    `definition` is the Map state's body, `limits` are the parent's. An event that comes too late or twice changes
+    nothing.
+    """
+    turn = _Turn(definition, state, now_ms, limits, budget)
+    _ON[type(event)](turn, event)
+    return MapRunStep(turn.commands, turn.changed, turn.cleared)
+
+
+# ------------------------------------------------------------------ going on
+
+
+def _work(turn: _Turn) -> None:
+    """Start children and take items until the limits, the last item, or the end of the budget."""
+    state = turn.state
+    while state.phase == OPEN:
+        startable = state.again or state.next_pending < len(state.children)
+        if turn.budget <= 0:
+            turn.commands.append(messages.ContinueRun())
+            return
+        if startable and (state.max_concurrency == 0 or state.running < state.max_concurrency):
+            _start_next(turn)
+        elif state.settings.items is not None and not state.read_all:
+            _take_own_items(turn)
+        else:
+            break
+    if state.phase != OPEN:
+        return
+    if not state.read_all:
+        _ask_for_items(turn)
+    elif state.running == 0 and state.next_pending == len(state.children):
+        _begin_end(turn, "SUCCEEDED", None, None)
+
+
+def _start_next(turn: _Turn) -> None:
+    state = turn.state
+    turn.budget -= 1
+    if state.again:
+        child = state.children[state.again.popleft()]
+        state.move(child, PENDING_REDRIVE, RUNNING)
+        child.redrives += 1
+        afresh = turn.express
+    else:
+        child = state.children[state.next_pending]
+        state.next_pending += 1
+        state.move(child, PENDING, RUNNING)
+        afresh = True
+    name = child_name(state.settings.map_run_arn, child.index)
+    child.status = RUNNING
+    child.attempt = state.redrive_count
+    child.output = child.error = child.cause = None
+    if afresh:
+        child.started_ms = turn.now_ms
+        assert child.input is not None
+        start = messages.StartChild(child.index, child.attempt, name, child.input, child.item_count)
+        turn.commands.append(start)
+    else:
+        turn.commands.append(messages.RedriveChild(child.index, child.attempt, name))
+    turn.changed.add(child.index)
+
+
+def _take_own_items(turn: _Turn) -> None:
+    """Take the next slice of the items that the Map's input holds."""
+    state = turn.state
+    items, keys = own_items(state, max(1, min(SLICE_ITEMS, turn.budget)))
+    turn.budget -= len(items)
+    _take(turn, messages.ItemsRead(state.items_read, items, len(items) == 0, keys))
+
+
+def _ask_for_items(turn: _Turn) -> None:
+    state = turn.state
+    if (state.settings.max_items or 0) < 0:
+        _fail(turn, READER_FAILED, "field MaxItems must be positive")
+        return
+    percentage = state.tolerated_percentage
+    # A percentage can only be judged once the number of all items is known.
+    needs_total = state.total_items is None and percentage is not None and percentage < 100
+    if state.reading or (not needs_total and state.executions[PENDING] >= BACKLOG):
+        return
+    state.reading = True
+    turn.commands.append(messages.ReadItems(state.items_read, SLICE_ITEMS))
+
+
+def _take(turn: _Turn, event: messages.ItemsRead) -> None:
+    """Make children of a slice; ends the reading with the last one."""
+    state = turn.state
+    settings = state.settings
+    items = event.items
+    last = event.last
+    if settings.max_items is not None and state.items_read + len(items) >= settings.max_items:
+        items = items[: settings.max_items - state.items_read]
+        last = True
+    if event.total is not None:
+        state.total_items = min(event.total, settings.max_items or event.total)
+    selector = turn.definition.item_selector
+    known = len(state.children)
+    try:
+        take_items(state, selector, items, event.keys, event.source, turn.now_ms, turn.limits.payload_bytes)
+    except ExecutionFailure as problem:
+        _fail(turn, problem.error, _worded(state, problem))
+    else:
+        if last:
+            state.read_all = True
+            state.total_items = state.items_read
+            close_batch(state)
+    turn.changed.update(range(known, len(state.children)))
+
+
+def _worded(state: MapRunState, problem: ExecutionFailure) -> str:
+    if isinstance(problem, WordedFailure):
+        return problem.cause
+    where = f"the state '{state.settings.state}' (entered at the event id #{state.settings.entered_event})"
+    return f"An error occurred while executing {where}. {problem.cause}"[:CAUSE_CHARACTERS]
+
+
+def exceeds_tolerance(state: MapRunState) -> bool:
+    """Whether more items have failed or timed out than the run may bear.
+
+    Without a tolerance none may fail. A percentage is of all items, and counts once their number is known.
+    """
+    failed = state.items[FAILED] + state.items[TIMED_OUT]
+    count, percentage = state.tolerated_count, state.tolerated_percentage
+    if count is None and percentage is None:
+        return failed > 0
+    if count is not None and failed > count:
+        return True
+    total = state.total_items
+    return percentage is not None and total is not None and failed * 100 > percentage * total
+
+
+# ------------------------------------------------------------------ one handler an event
+
+
+def _on_started(turn: _Turn, _event: messages.RunStarted) -> None:
+    state = turn.state
+    if state.started_ms or state.phase != OPEN:
+        return
+    state.started_ms = turn.now_ms
+    if state.settings.items is not None:
+        state.total_items = len(state.settings.items.value)
+    _work(turn)
+
+
+def _on_continued(turn: _Turn, _event: messages.RunContinued) -> None:
+    _work(turn)
+
+
+def _on_items_read(turn: _Turn, event: messages.ItemsRead) -> None:
+    state = turn.state
+    if state.phase != OPEN or not state.reading or event.first != state.items_read:
+        return
+    state.reading = False
+    _take(turn, event)
+    _judge_and_work(turn)
+
+
+def _on_read_failed(turn: _Turn, event: messages.ReadFailed) -> None:
+    state = turn.state
+    if state.phase == OPEN and state.reading:
+        state.reading = False
+        _fail(turn, READER_FAILED, event.cause)
+
+
+def _on_child_ended(turn: _Turn, event: messages.ChildEnded) -> None:
+    state = turn.state
+    children = state.children
+    if not 0 <= event.index < len(children):
+        return
+    child = children[event.index]
+    if child.status != RUNNING or child.attempt != event.attempt:
+        return
+    status = _ENDED[event.status]
+    state.move(child, RUNNING, status)
+    child.status = status
+    child.stopped_ms = turn.now_ms
+    child.output, child.error, child.cause = event.output, event.error, event.cause
+    child.redrivable = event.redrivable
+    if status == SUCCEEDED and not needs_records(turn.definition):
+        child.input = None
+    turn.changed.add(child.index)
+    if state.phase == OPEN:
+        _judge_and_work(turn)
+    elif state.phase == STOPPING and state.running == 0:
+        _finish(turn)
+
+
+def _on_updated(turn: _Turn, event: messages.RunUpdated) -> None:
+    state = turn.state
+    if state.phase != OPEN:
+        return
+    if event.max_concurrency is not None:
+        most = turn.limits.map_run_concurrency or 0
+        wanted = event.max_concurrency or most
+        state.max_concurrency = min(wanted, most) if most else wanted
+    if event.tolerated_count is not None:
+        state.tolerated_count = event.tolerated_count
+    if event.tolerated_percentage is not None:
+        state.tolerated_percentage = event.tolerated_percentage
+    _judge_and_work(turn)
+
+
+def _judge_and_work(turn: _Turn) -> None:
+    """Fail if too much has failed; go on otherwise."""
+    state = turn.state
+    if state.phase == OPEN and exceeds_tolerance(state):
+        _fail(turn, THRESHOLD_EXCEEDED, "The specified tolerated failure threshold was exceeded")
+    else:
+        _work(turn)
+
+
+def _on_results_written(turn: _Turn, _event: messages.ResultsWritten) -> None:
+    state = turn.state
+    if state.phase != WRITING:
+        return
+    _count_written(state)
+    if state.ending == "SUCCEEDED":
+        state.output = exported_result(state)
+    _close(turn)
+
+
+def _on_write_failed(turn: _Turn, event: messages.WriteFailed) -> None:
+    state = turn.state
+    if state.phase != WRITING:
+        return
+    if state.ending == "SUCCEEDED":
+        state.ending, state.error, state.cause = "FAILED", WRITER_FAILED, event.cause
+    _close(turn)
+
+
+def _on_stopped(turn: _Turn, _event: messages.RunStopped) -> None:
+    state = turn.state
+    if state.phase == OPEN:
+        _begin_end(turn, "ABORTED", None, None)
+    elif state.phase == WRITING and state.ending == "SUCCEEDED":
+        state.ending = "ABORTED"
+
+
+# ------------------------------------------------------------------ ends
+
+
+def _fail(turn: _Turn, error: str, cause: str) -> None:
+    _begin_end(turn, "FAILED", error, cause)
+
+
+def _begin_end(turn: _Turn, ending: Any, error: str | None, cause: str | None) -> None:
+    """Settle how the run ends; it does so once no child runs any more. Whatever is pending stays pending."""
+    state = turn.state
+    state.ending, state.error, state.cause = ending, error, cause
+    state.phase = STOPPING
+    state.reading = False
+    while state.again:
+        child = state.children[state.again.popleft()]
+        state.move(child, PENDING_REDRIVE, child.status)
+    if state.running:
+        turn.commands.append(messages.StopChildren())
+    else:
+        _finish(turn)
+
+
+def _finish(turn: _Turn) -> None:
+    """Nothing runs any more: write the results, or report."""
+    state = turn.state
+    exports = state.settings.writer is not None
+    if exports and (state.ending == "SUCCEEDED" or state.children):
+        state.phase = WRITING
+        turn.commands.append(messages.WriteResults(bucket_of(state), folder_of(state), state.settings.writer))
+        return
+    if state.ending == "SUCCEEDED":
+        _assemble(turn)
+    _close(turn)
+
+
+def _assemble(turn: _Turn) -> None:
+    """Make the result of the children's outputs, unless it is too large."""
+    state = turn.state
+    output = result_of(state, turn.definition)
+    limit = turn.limits.payload_bytes
+    if limit is not None and output.size_bytes > limit:
+        state.ending, state.error = "FAILED", DATA_LIMIT
+        what = "returned a result with a size exceeding the maximum number of bytes service limit."
+        state.cause = f"The state/task '{state.settings.state}' {what}"
+        return
+    state.output = output
+    _count_written(state)
+
+
+def _count_written(state: MapRunState) -> None:
+    executions, items = state.executions, state.items
+    state.results_written = (sum(executions) - executions[PENDING], sum(items) - items[PENDING])
+
+
+def _close(turn: _Turn) -> None:
+    """Close the run, tell the parent, and take up a redrive that came early."""
+    state = turn.state
+    assert state.ending is not None
+    state.status = state.ending
+    state.phase = CLOSED
+    state.stopped_ms = turn.now_ms
+    _report(turn)
+    if state.status == "SUCCEEDED":
+        state.children = []
+        state.next_pending = 0
+        turn.changed.clear()
+        turn.cleared = True
+    waiting = state.redrive_waiting
+    if waiting is not None:
+        state.redrive_waiting = None
+        _on_redriven(turn, messages.RunRedriven(*waiting))
+
+
+def _report(turn: _Turn) -> None:
+    state = turn.state
+    if state.status == "SUCCEEDED":
+        assert state.output is not None
+        turn.commands.append(messages.SucceedRun(state.task_id, state.output))
+    elif state.status == "FAILED":
+        turn.commands.append(messages.FailRun(state.task_id, state.error or RUNTIME, state.cause or ""))
+
+
+# ------------------------------------------------------------------ redrive
+
+
+def _on_redriven(turn: _Turn, event: messages.RunRedriven) -> None:
+    """Open a closed run again: unsuccessful children first, then those never started, then items not yet read."""
+    state = turn.state
+    if event.redrive_count <= state.redrive_count:
+        return
+    if state.phase != CLOSED:
+        # The run first completes what it is at: it cancels children, or writes results.
+        state.redrive_waiting = (event.task_id, event.redrive_count)
+        return
+    state.task_id = event.task_id
+    if state.status == "SUCCEEDED":
+        # It ended while its parent was being stopped, so nobody has heard of it.
+        _report(turn)
+        return
+    most = turn.limits.map_run_redrives
+    if most is not None and event.redrive_count > most:
+        cause = f"The Map Run exceeded the maximum number of redrives ({most})."
+        turn.commands.append(messages.FailRun(state.task_id, RUNTIME, cause))
+        return
+    state.status, state.phase, state.ending = "RUNNING", OPEN, None
+    state.error = state.cause = None
+    state.stopped_ms = None
+    state.redrive_count = event.redrive_count
+    state.redriven_ms = turn.now_ms
+    # Express executions are started afresh, so their age does not matter.
+    period_ms = None if turn.express else turn.limits.redrivable_period_ms
+    state.redrivable_since_ms = 0 if period_ms is None else turn.now_ms - period_ms
+    state.results_written = (0, 0)
+    _line_up_again(turn)
+    _judge_and_work(turn)
+
+
+def _line_up_again(turn: _Turn) -> None:
+    state = turn.state
+    lost: list[MapChild] = []
+    for child in state.children:
+        if state.waits_again(child):
+            state.again.append(child.index)
+            state.move(child, child.status, PENDING_REDRIVE)
+        elif child.status in UNSUCCESSFUL:
+            lost.append(child)
+    state.not_redrivable = (len(lost), sum(child.item_count for child in lost))
+
+
+_ON: Final[dict[type, Callable[[_Turn, Any], None]]] = {
+    messages.RunStarted: _on_started,
+    messages.RunContinued: _on_continued,
+    messages.ItemsRead: _on_items_read,
+    messages.ReadFailed: _on_read_failed,
+    messages.ChildEnded: _on_child_ended,
+    messages.RunUpdated: _on_updated,
+    messages.ResultsWritten: _on_results_written,
+    messages.WriteFailed: _on_write_failed,
+    messages.RunStopped: _on_stopped,
+    messages.RunRedriven: _on_redriven,
+}

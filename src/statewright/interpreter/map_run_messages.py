@@ -1,0 +1,184 @@
+"""What is told to a Map Run, and what a Map Run asks for. Past tense comes in, imperatives go out.
+
+`map_run.py` takes the first and gives the second; a driver (simulator, engine) stands between it, the child
+executions, and S3. Delivery is at least once: every message that could do harm twice names an index and an attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from statewright.payload import Payload
+from statewright.query.scope import Json
+
+ChildStatus = Literal["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The first event of every Map Run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContinued:
+    """Go on where the budget ran out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsRead:
+    """A slice of the items that `ReadItems` asked for; `first` is the index of its first one.
+
+    `keys` are set when the data is a JSON object: its member names, one for each of `items`, which are the values.
+    `total` is the number of all items, where the reader knows it before the last slice. `source` is
+    `Map.Item.Source` when it is not the object that the definition names.
+    """
+
+    first: int
+    items: Sequence[Json]
+    last: bool
+    keys: Sequence[str] | None = None
+    total: int | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailed:
+    """The items cannot be read."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnded:
+    """A child execution is closed. `attempt` is that of its `StartChild` or `RedriveChild`.
+
+    `redrivable` is false when a redrive would be refused whatever its age, as after too many history events.
+    """
+
+    index: int
+    attempt: int
+    status: ChildStatus
+    output: Payload | None = None
+    error: str | None = None
+    cause: str | None = None
+    redrivable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RunUpdated:
+    """Somebody changed the run's limits; `None` leaves one as it is. Children that run go on."""
+
+    max_concurrency: int | None = None
+    tolerated_count: int | None = None
+    tolerated_percentage: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsWritten:
+    """All result files and the manifest are in their bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFailed:
+    """The result files cannot be written."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStopped:
+    """The parent does not wait any more: it was stopped, has timed out, or a sibling failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRedriven:
+    """The parent was redriven and waits again, under another task id."""
+
+    task_id: int
+    redrive_count: int
+
+
+MapRunEvent = (
+    RunStarted
+    | RunContinued
+    | ItemsRead
+    | ReadFailed
+    | ChildEnded
+    | RunUpdated
+    | ResultsWritten
+    | WriteFailed
+    | RunStopped
+    | RunRedriven
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadItems:
+    """Answer with `ItemsRead` for at most `count` items from index `first`, or with `ReadFailed`."""
+
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartChild:
+    """Start a child execution from its first state, and answer with `ChildEnded`. `item_count` items are in it."""
+
+    index: int
+    attempt: int
+    name: str
+    input: Payload
+    item_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveChild:
+    """Redrive a closed Standard child execution, and answer with `ChildEnded`."""
+
+    index: int
+    attempt: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopChildren:
+    """Stop every child execution that runs; each still answers with `ChildEnded`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResults:
+    """Write the files of `map_run_results.result_files` and the manifest under a folder of a bucket.
+
+    `arguments` are the ResultWriter's own. Answer with `ResultsWritten` or `WriteFailed`.
+    """
+
+    bucket: str
+    folder: str
+    arguments: Json
+
+
+@dataclass(frozen=True, slots=True)
+class SucceedRun:
+    """Send `events.MapRunSucceeded` to the parent."""
+
+    task_id: int
+    output: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class FailRun:
+    """Send `events.MapRunFailed` to the parent."""
+
+    task_id: int
+    error: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueRun:
+    """The budget is spent: send `RunContinued` soon."""
+
+
+MapRunCommand = ReadItems | StartChild | RedriveChild | StopChildren | WriteResults | SucceedRun | FailRun | ContinueRun

@@ -1,0 +1,82 @@
+"""Redrive: run the unsuccessful parts of a closed execution again, from the frames that it kept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.asl.program import MapDef
+from statewright.errors import DATA_LIMIT, RUNTIME
+from statewright.interpreter.failing import drop_children
+from statewright.interpreter.state import ABORTED, AGAIN, CHILDREN, FAILED, JOINED, READY, ROOT, SPAWNING, Frame
+from statewright.interpreter.steps.map_run_start import redrive_map_run
+from statewright.interpreter.turn import Turn
+
+REDRIVABLE: Final = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
+
+
+def redrive(turn: Turn) -> bool:
+    """Open the execution again; returns whether it was redrivable at all.
+
+    A state that was entered and not exited is tried again without a second Entered event, but a Fail state is
+    entered anew. Parallel and inline Map run only their failed, aborted and unstarted children again, unless the
+    failure was `States.DataLimitExceeded`. A Map Run goes on with its unsuccessful children, unless the failure was
+    that or `States.Runtime`: then a new one starts. Retry counters start from 0. A history without room for more than
+    the redrive and the end cannot be redriven.
+    """
+    state = turn.state
+    root = state.frames.get(ROOT)
+    if state.status not in REDRIVABLE or not isinstance(root, Frame):
+        return False
+    most = turn.limits.history_events
+    if most is not None and state.last_event_id >= most - 1:
+        return False
+    error = state.error
+    previous = state.last_event_id
+    state.status = "RUNNING"
+    state.error = state.cause = None
+    state.stopped_ms = None
+    state.redrive_count += 1
+    state.redriven_ms = turn.now_ms
+    redriven = turn.record_beside(previous, "ExecutionRedriven", {"redriveCount": state.redrive_count})
+    stack = [root]
+    while stack:
+        frame = stack.pop()
+        stack.extend(reversed(_reopen(turn, frame, redriven, error)))
+    return True
+
+
+def _reopen(turn: Turn, frame: Frame, redriven: int, error: str | None) -> list[Frame]:
+    """Put one frame back to work; returns the children that must be reopened too."""
+    turn.changed.add(frame.id)
+    frame.retry_count = 0
+    frame.retries = None
+    frame.last_event = redriven
+    definition = turn.definition_of(frame)
+    children = frame.children
+    if children is not None and error == DATA_LIMIT:
+        drop_children(turn, frame)
+        children = None
+    if frame.map_run is not None and error not in (DATA_LIMIT, RUNTIME):
+        redrive_map_run(turn, frame)
+        return []
+    if children is None:
+        never_entered = frame.entered_event == 0 or definition.type == "Fail"
+        frame.phase = READY if never_entered else AGAIN
+        turn.state.ready.append(frame.id)
+        return []
+    again = []
+    for child_id in range(children.base, children.base + children.next_index):
+        child = turn.state.frames.get(child_id)
+        if isinstance(child, Frame) and child.phase in (FAILED, ABORTED):
+            again.append(child)
+    children.open = len(again)
+    frame.phase = CHILDREN
+    if children.done == children.length:
+        # Every child has finished; what failed was leaving the state.
+        frame.phase = JOINED
+        turn.state.ready.append(frame.id)
+    elif isinstance(definition.body, MapDef) and children.next_index < children.length:
+        frame.phase = SPAWNING
+        children.after_event = redriven
+        turn.state.ready.append(frame.id)
+    return again

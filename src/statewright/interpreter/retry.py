@@ -1,0 +1,56 @@
+"""Which retrier or catcher takes an error, and how long a retrier waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeVar
+
+from statewright.asl.program import Catcher, Retrier
+from statewright.errors import ALL, DATA_LIMIT, HEARTBEAT_TIMEOUT, RUNTIME, TASK_FAILED, TIMEOUT
+
+Rule = TypeVar("Rule", Retrier, Catcher)
+
+_NOT_IN_ALL: Final = frozenset({RUNTIME, DATA_LIMIT})
+"""`States.ALL` leaves these out. Source: open specification, "Predefined Error Codes"; developer guide."""
+
+
+def first_match(rules: Iterable[Rule], error: str | None, *, heartbeat: bool = False) -> tuple[int, Rule] | None:
+    """The first rule that takes the error, with its index.
+
+    `States.Runtime` is taken by none. A missed heartbeat is a `States.Timeout` that also answers to
+    `States.HeartbeatTimeout`. A failure without an error name is taken by the wildcards.
+    """
+    if error == RUNTIME:
+        return None
+    for index, rule in enumerate(rules):
+        names = rule.error_equals
+        if error in names or (heartbeat and HEARTBEAT_TIMEOUT in names):
+            return index, rule
+        if ALL in names and error not in _NOT_IN_ALL:
+            return index, rule
+        if TASK_FAILED in names and error not in _NOT_TASK_FAILED:
+            return index, rule
+    return None
+
+
+_NOT_TASK_FAILED: Final = frozenset({TIMEOUT, HEARTBEAT_TIMEOUT, RUNTIME, DATA_LIMIT})
+
+
+def delay_ms(retrier: Retrier, earlier: int, chance: float) -> int:
+    """Milliseconds before the next retry, when this retrier has retried `earlier` times already.
+
+    `chance` (0 to 1) spreads the delay where the retrier asks for full jitter.
+    """
+    longest = retrier.max_delay_seconds
+    try:
+        seconds = retrier.interval_seconds * retrier.backoff_rate**earlier
+    except OverflowError:
+        seconds = float(_LONGEST_SECONDS)
+    seconds = min(seconds, longest if longest is not None else _LONGEST_SECONDS)
+    if retrier.full_jitter:
+        seconds *= chance
+    return round(seconds * 1000)
+
+
+_LONGEST_SECONDS: Final = 31_622_400
+"""A delay never exceeds the longest MaxDelaySeconds (a year), which ends every execution anyway."""

@@ -1,0 +1,1 @@
+"""What each type of state does, one module a subject."""

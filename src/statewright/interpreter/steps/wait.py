@@ -1,0 +1,30 @@
+"""Wait: a timer, and nothing else."""
+
+from __future__ import annotations
+
+from statewright.asl.program import StateDef, WaitDef
+from statewright.interpreter.dataflow import effective_input, exit_with_input, scope_of
+from statewright.interpreter.state import WAITING, Frame
+from statewright.interpreter.turn import Turn
+
+
+def begin_wait(turn: Turn, frame: Frame, definition: StateDef) -> bool:
+    """Start the timer; an instant that has passed already ends the state at once."""
+    scope = scope_of(turn, frame, definition)
+    payload = effective_input(turn, frame, definition, scope)
+    body = definition.body
+    assert isinstance(body, WaitDef)
+    due_at_ms = body.due_ms(scope)
+    if due_at_ms <= turn.now_ms or turn.inspection is not None:
+        return exit_with_input(turn, frame, definition, scope, payload, definition.next)
+    frame.phase = WAITING
+    frame.timer = turn.start_timer(frame.id, due_at_ms)
+    return False
+
+
+def wait_ended(turn: Turn, frame: Frame, definition: StateDef) -> bool:
+    """The timer has fired: leave the state."""
+    frame.timer = 0
+    scope = scope_of(turn, frame, definition)
+    payload = effective_input(turn, frame, definition, scope)
+    return exit_with_input(turn, frame, definition, scope, payload, definition.next)

@@ -1,0 +1,66 @@
+"""Every number of the service, by name and with its source, and the profiles that choose among them.
+
+Profile `aws` has the service's values. Profile `open` lifts those that only protect the service itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+DEFINITION_CHARACTERS: Final = 1_048_576
+"""Source: API reference, CreateStateMachine, `definition` (maximum length)."""
+STATE_NAME_CHARACTERS: Final = 80
+"""Source: open specification, "States"."""
+ERROR_CHARACTERS: Final = 256
+"""Source: API reference, `SensitiveError`."""
+CAUSE_CHARACTERS: Final = 32_768
+"""Source: API reference, `SensitiveCause`."""
+LONGEST_WAIT_MS: Final = (2**31 - 1) * 1000
+"""Observed: 24,855 days ahead are accepted, 24,856 are not."""
+TASK_TIMEOUT_SECONDS: Final = 99_999_999
+"""Source: open specification, "Task State"; also the longest Seconds of a Wait."""
+MAP_RUN_CONCURRENCY: Final = 10_000
+"""Source: service quotas, parallel child executions of one Map Run."""
+BURST_TRANSITIONS: Final = 200
+"""Transitions that one call of `advance` may make before it yields. Ours: about 5 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends or holds back an execution. `None` means: no limit."""
+
+    profile: str = "aws"
+    history_events: int | None = 25_000
+    """Source: service quotas, "Maximum execution history size" (Standard)."""
+    payload_bytes: int | None = 262_144
+    """Source: service quotas, "Maximum input or output size"."""
+    variables_bytes: int | None = 10 * 1024 * 1024
+    """All variables of one execution. Source: developer guide, "Passing data between states with variables"."""
+    inline_map_concurrency: int | None = 40
+    """Source: developer guide, "Using Map state in Inline mode"."""
+    map_run_concurrency: int | None = MAP_RUN_CONCURRENCY
+    map_run_redrives: int | None = 1_000
+    """Source: service quotas, redrives of one Map Run."""
+    redrivable_period_ms: int | None = 14 * 24 * 3600 * 1000
+    """Source: service quotas, redrivable period."""
+    execution_ms: int | None = 365 * 24 * 3600 * 1000
+    """Source: service quotas, maximum execution time (Standard)."""
+
+
+AWS: Final = Limits()
+OPEN: Final = Limits(
+    profile="open",
+    history_events=None,
+    payload_bytes=None,
+    variables_bytes=None,
+    inline_map_concurrency=None,
+    map_run_concurrency=None,
+    map_run_redrives=None,
+    redrivable_period_ms=None,
+    execution_ms=None,
+)
+EXPRESS: Final = replace(AWS, history_events=None, execution_ms=5 * 60 * 1000, redrivable_period_ms=0)
+"""Source: service quotas: Express executions last five minutes, keep no history and cannot be redriven."""
+
+PROFILES: Final = {"aws": AWS, "open": OPEN}

@@ -1,0 +1,1 @@
+"""Expressions: JSONPath, reference paths, intrinsic functions and JSONata. Pure."""

@@ -1,0 +1,112 @@
+"""JSONata for the language: compile once by text, evaluate against a scope.
+
+Owns the facade and the choice between the two tiers: `closures` (ours, a narrow subset, no conversion) answers where
+it is certain; `library` (jsonatapy) answers the rest. The sentences of the service that wrap an error, and the type
+that a field expects of a result, are left to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from statewright.query.jsonata.analysis import ADDED, BUILT_INS, analyse
+from statewright.query.jsonata.closures import compile_closure
+from statewright.query.jsonata.errors import (
+    JsonataError,
+    JsonataMemory,
+    JsonataStackOverflow,
+    JsonataSyntaxError,
+    JsonataTimeout,
+    UnsupportedResult,
+)
+from statewright.query.jsonata.fence import verdict
+from statewright.query.jsonata.library import Program
+from statewright.query.jsonata.parser import parse
+from statewright.query.scope import Json, Scope
+
+__all__ = [
+    "Expression",
+    "JsonataError",
+    "JsonataMemory",
+    "JsonataStackOverflow",
+    "JsonataSyntaxError",
+    "JsonataTimeout",
+    "UnsupportedResult",
+    "compile_expression",
+]
+
+
+class Expression:
+    """One compiled expression; immutable, shared by everyone who compiles the same text.
+
+    `variables` are the workflow variables it reads; `hideable`, the built-in functions it mentions, which a workflow
+    variable of the same name would hide. `states_fields` are the members of `$states` it touches. `problems` are
+    the service's objections to it, to be reported when a definition is validated. `tier0` says that it may be
+    answered without the library; `amplifies`, that it can make much from little, and is tried first where a driver has
+    set a trial (`fence`).
+    """
+
+    __slots__ = (
+        "_facts",
+        "_program",
+        "_tree",
+        "amplifies",
+        "evaluate",
+        "hideable",
+        "problems",
+        "states_fields",
+        "text",
+        "tier0",
+        "variables",
+    )
+
+    evaluate: Callable[[Scope], Json]
+    """The value, or UNDEFINED where JSONata yields nothing; it may share structure with the scope's data.
+
+    Raises: JsonataError, or one of its kinds for a limit or a result that JSON cannot hold.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip()
+        tree = parse(self.text)
+        facts = analyse(tree)
+        self.variables = facts.variables
+        self.hideable = (facts.calls | facts.values) & (BUILT_INS | ADDED)
+        self.states_fields = facts.states_fields
+        self.problems = facts.problems
+        self.amplifies = facts.loops or facts.crosses
+        self._facts = facts
+        self._tree = tree
+        self._program: Program | None = None
+        closure = compile_closure(tree, self.evaluate_by_library)
+        self.tier0 = closure is not None
+        # An attribute rather than a method: the smallest expressions take no longer than a call or two.
+        # What amplifies goes the longer way, past the fence.
+        self.evaluate = closure or (self.evaluate_by_library if self.amplifies else self._library().evaluate)
+
+    def evaluate_by_library(self, scope: Scope) -> Json:
+        """As `evaluate`, without tier 0."""
+        try:
+            program = self._program or self._library()
+        except JsonataSyntaxError as error:  # tier 0 took it, the library does not
+            raise JsonataError(error.code, error.message) from None
+        if self.amplifies:
+            outcome = verdict(lambda: program.evaluate(scope), scope)
+            if outcome != "fine":
+                raise JsonataTimeout if outcome == "time" else JsonataMemory
+        return program.evaluate(scope)
+
+    def _library(self) -> Program:
+        if self._program is None:
+            self._program = Program(self.text, self._tree, self._facts)
+        return self._program
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+@lru_cache(maxsize=8_192)
+def compile_expression(text: str) -> Expression:
+    """The expression in `text` (what stands between the delimiters). Raises: JsonataSyntaxError."""
+    return Expression(text)

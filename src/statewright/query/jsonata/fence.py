@@ -1,0 +1,52 @@
+"""Where expressions that can make much from little are tried before they are evaluated for good.
+
+The library bounds time and memory between its steps, not inside one. A driver that must survive any expression sets a
+trial: it runs the work somewhere it can be killed, and says how that went. Evaluation is deterministic, so a trial that
+went well speaks for the real run. Without a trial nothing is tried, and nothing here forks or waits by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from statewright.payload import dump_json
+from statewright.query.scope import UNDEFINED, Json, Scope
+
+Verdict = Literal["fine", "time", "memory"]
+Trial = Callable[[Callable[[], object]], Verdict]
+
+LARGE_CHARACTERS: Final = 4_096
+"""Data of fewer characters cannot be multiplied beyond a few million values, which the library bears. Ours."""
+
+
+class _Fence:
+    trial: Trial | None = None
+
+
+_FENCE: Final = _Fence()
+
+
+def set_trial(trial: Trial | None) -> Trial | None:
+    """Try large amplifying evaluations with `trial` from now on; returns what was set before."""
+    before, _FENCE.trial = _FENCE.trial, trial
+    return before
+
+
+def verdict(work: Callable[[], object], scope: Scope) -> Verdict:
+    """How the work went in the trial; fine where there is none, or too little data for it to matter."""
+    trial = _FENCE.trial
+    if trial is None or not _is_large(scope):
+        return "fine"
+    return trial(work)
+
+
+def _is_large(scope: Scope) -> bool:
+    parts: list[Json] = [scope.input, scope.result, scope.error_output, dict(scope.variables)]
+    size = 0
+    for part in parts:
+        if part is not UNDEFINED:
+            size += len(dump_json(part))
+            if size > LARGE_CHARACTERS:
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""Workflows in virtual time: scripted task results, one driver for the interpreter."""

@@ -1,0 +1,84 @@
+"""Resources that the service has, and what Express executions may use of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from statewright.asl.validate import validate_value
+from tests.unit.asl.definitions import FUNCTION, SCHEMA, found, machine, messages, task
+
+
+@pytest.mark.parametrize(
+    "arn",
+    [
+        FUNCTION,
+        FUNCTION + ":live",
+        "arn:aws-us-gov:lambda:us-gov-west-1:1:function:f",
+        "arn:aws:lambda:your-region:your-account:function:f",
+        "arn:aws:states:eu-west-1:000000000000:activity:approve",
+        "arn:aws:states:::lambda:invoke.waitForTaskToken",
+        "arn:aws:states:::states:startExecution.sync:2",
+        "arn:aws:states:::aws-sdk:dynamodb:describeExport",
+        "arn:aws:states:::aws-sdk:s3:listBuckets.waitForTaskToken",
+        "arn:aws:states:::http:invoke",
+        "arn:aws:states:::sagemaker:createTrainingJob.sync",
+        "arn:aws:states:::statewright:acquire",
+        "${FunctionArn}",
+        "arn:aws:lambda:${AWS::Region}:${AWS::AccountId}:function:f",
+    ],
+)
+def test_known_resources(arn):
+    assert messages(task(Resource=arn)) == []
+
+
+@pytest.mark.parametrize(
+    ("arn", "hint"),
+    [
+        ("<aws-lambda-arn>", "put the function's ARN here"),
+        ("<activity-arn>", "put the activity's ARN here"),
+        ("work", "give the whole ARN"),
+        ("arn:aws:states:::dynamodb:query", "aws-sdk:dynamodb:query"),
+        ("arn:aws:states:::dynamodb:getitem", "did you mean getItem?"),
+        ("arn:aws:states:::lambda:invoke.sync", "cannot be called with .sync"),
+        ("arn:aws:states:::lamda:invoke", "did you mean lambda?"),
+        ("arn:aws:states:::aws-sdk:s3:getObject.sync", None),
+        ("arn:aws:swf:us-east-1:1:task:x", None),
+        ("{% $states.input.arn %}", "Resource is a constant"),
+        (5, "Resource is a constant text"),
+    ],
+)
+def test_unknown_resources(arn, hint):
+    diagnostics = [d for d in validate_value(machine(task(Resource=arn)), lints=False) if d.severity == "ERROR"]
+    assert [(d.code, d.location) for d in diagnostics] == [(SCHEMA, "/States/S/Resource")]
+    shown = arn if isinstance(arn, str) else "int"
+    assert diagnostics[0].message == (
+        f"The resource provided {shown} is not recognized. The value is not a valid resource ARN, "
+        "or the resource is not available in this region."
+    )
+    assert (diagnostics[0].hint is None) if hint is None else (hint in str(diagnostics[0].hint))
+
+
+@pytest.mark.parametrize(
+    ("arn", "message"),
+    [
+        (
+            "arn:aws:states:::states:startExecution.sync",
+            "Express state machine does not support '.sync' service integration",
+        ),
+        (
+            "arn:aws:states:::states:startExecution.sync:2",
+            "Express state machine does not support '.sync' service integration",
+        ),
+        (
+            "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+            "Express state machine does not support '.waitForTaskToken' service integration ",
+        ),
+        ("arn:aws:states:us-east-1:1:activity:a", "Express state machine does not support Activity ARN"),
+    ],
+)
+def test_what_express_machines_refuse(arn, message):
+    inner = {"Type": "Parallel", "Branches": [{"StartAt": "T", "States": {"T": task(Resource=arn)}}], "End": True}
+    place = "/States/S/Branches[0]/States/T/Resource"
+    assert found(machine(inner), machine_type="EXPRESS") == [(SCHEMA, message, place)]
+    assert found(machine(inner)) == []
+    assert found(machine(task()), machine_type="EXPRESS") == []

@@ -1,0 +1,113 @@
+"""The group of commands, exit codes, and what becomes of errors that are nobody's fault but ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from statewright import __version__
+from statewright.cli import main
+from tests.unit.cli.conftest import Run
+
+
+def test_version(statewright: Run):
+    assert statewright("--version").out == f"statewright {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tuple[str, ...]):
+    result = statewright(*arguments)
+    assert result.code == 0
+    listed = result.out.split("Commands:")[1].split("Exit codes")[0].split("\n")
+    names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
+    assert names == ["run", "validate", "graph", "test"]
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "graph", "test"])
+def test_every_command_has_examples(statewright: Run, command: str):
+    result = statewright(command, "--help")
+    assert result.code == 0
+    assert f"Examples:\n    statewright {command}" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rnu"], "No such command 'rnu'"),
+        (["order.asl.json"], "Try: statewright run order.asl.json"),
+        (["run"], "Missing argument"),
+        (["run", "order.asl.json", "--nope"], "No such option"),
+        (["run", "order.asl.json", "--limits", "none"], "'none' is not one of 'aws', 'open'"),
+        (["validate"], "Missing argument"),
+        (["graph", "order.asl.json", "--width", "3"], "--width"),
+        (["test", "-o", "xml"], "'xml' is not one of"),
+    ],
+)
+def test_usage_errors(statewright: Run, arguments: list[str], said: str):
+    result = statewright(*arguments)
+    assert result.code == 2
+    assert said in result.err
+    assert result.out == ""
+
+
+def test_our_own_mistakes_are_reported_shortly(statewright: Run, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("statewright.graph.model.build_graph", fail)
+    result = statewright("graph", "order.asl.json")
+    assert result.code == 70
+    assert "ZeroDivisionError: oops" in result.err
+    assert "STATEWRIGHT_DEBUG=1" in result.err
+    assert "Traceback" not in result.err
+    monkeypatch.setenv("STATEWRIGHT_DEBUG", "1")
+    assert "Traceback" in statewright("graph", "order.asl.json").err
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "Interrupted"),
+        (click.Abort(), 130, "Interrupted"),
+        (click.exceptions.Exit(7), 7, ""),
+        (click.ClickException("no"), 1, "Error: no"),
+        (BrokenPipeError(), 0, ""),
+        (PermissionError(13, "Permission denied", "secret.json"), 3, "secret.json: Permission denied"),
+    ],
+)
+def test_what_ends_a_command(
+    statewright: Run, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, said: str
+):
+    def fail(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("statewright.graph.model.build_graph", fail)
+    result = statewright("graph", "order.asl.json")
+    assert result.code == code
+    assert said in result.err
+
+
+def test_main_exits_with_the_code():
+    with pytest.raises(SystemExit) as caught:
+        main.main(["run", "nope"])
+    assert caught.value.code == 3
+
+
+def test_help_imports_nothing_heavy():
+    heavy = "rich yaml orjson asyncio jsonatapy statewright.asl statewright.interpreter statewright.simulator"
+    script = (
+        "import sys; from statewright.cli.main import run_command; run_command(['--help']);"
+        f"print([name for name in '{heavy}'.split() if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+
+
+def test_a_reader_that_goes_away_is_no_error(folder):
+    program = "from statewright.cli.main import main; main()"
+    command = f'"{sys.executable}" -c "{program}" graph order.asl.json | true'
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
