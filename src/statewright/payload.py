@@ -49,7 +49,7 @@ def parse_json(text: str | bytes, *, max_depth: int = MAX_DEPTH) -> Json:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as problem:
-        if "recursion" in problem.msg.lower():
+        if "depth limit" in problem.msg.lower() or "recursion" in problem.msg.lower():
             raise JsonTextError(f"nested deeper than {max_depth} levels") from None
         raise JsonTextError(problem.msg, problem.lineno, problem.colno) from None
     if len(raw) > 2 * max_depth and _may_be_too_deep(raw, max_depth) and _too_deep(value, max_depth):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from statewright.asl.compile import compile_definition
+from statewright.asl.program import Program
 from statewright.asl.validate import validate_value
-from statewright.interpreter import commands, events
+from statewright.interpreter import codec, commands, events
 from statewright.interpreter.advance import advance, new_execution
 from statewright.interpreter.codec import encode
 from statewright.limits import AWS, Limits
@@ -123,6 +125,13 @@ def test_whatever_happens(data: st.DataObject, definition: Any, given_input: Any
     program = compile_definition(definition)
     text = dump_json(definition)
 
+    large = data.draw(st.sampled_from([4096, 20]))
+    with patch.object(codec, "LARGE_BYTES", large):
+        whatever_happens(data, program, given_input, limits, budget)
+    assert dump_json(definition) == text, "a value of the definition was mutated"
+
+
+def whatever_happens(data: st.DataObject, program: Program, given_input: Any, limits: Limits, budget: int) -> None:
     state = new_execution(make_identity(), Payload(given_input), b"seed")
     watch, world = Watch(), World()
     happened: list[tuple[events.Event, int]] = []
@@ -137,7 +146,6 @@ def test_whatever_happens(data: st.DataObject, definition: Any, given_input: Any
             world.timers.pop(event.timer_id, None)
         world.now_ms += data.draw(st.sampled_from([0, 0, 1, 1_500, 100_000]))
         event = an_event(data.draw, world, state.status)
-    assert dump_json(definition) == text, "a value of the definition was mutated"
 
     # The same again with the same seed, through the codec before every event: the same to the byte.
     again = new_execution(make_identity(), Payload(given_input), b"seed")

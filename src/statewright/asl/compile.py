@@ -32,7 +32,7 @@ from statewright.asl.program import (
     WriterDef,
 )
 from statewright.asl.resources import parse_resource
-from statewright.asl.templates import compile_dynamic, compile_jsonata, compile_jsonata_typed, compile_template
+from statewright.asl.templates import compile_jsonata, compile_jsonata_typed, compile_template
 from statewright.query.refpath import compile_reference_path
 
 Node = dict[str, Any]
@@ -50,7 +50,7 @@ def compile_definition(definition: Node) -> Program:
     timeout = definition.get("TimeoutSeconds")
     return Program(
         tuple(compiler.scopes[index] for index in range(len(compiler.scopes))),
-        timeout if isinstance(timeout, int) else None,
+        int(timeout) if timeout is not None else None,
         definition.get("Comment"),
         {name: sorted(reads) for name, reads in compiler.reads.items() if reads},
     )
@@ -148,7 +148,7 @@ def _jsonata_flow(node: Node, reads: set[str]) -> dict[str, Any]:
     return {
         "arguments": compile_jsonata(node["Arguments"], "Arguments", reads) if "Arguments" in node else None,
         "output": compile_jsonata(node["Output"], "Output", reads) if "Output" in node else None,
-        "assign": compile_jsonata(node["Assign"], "Assign", reads) if "Assign" in node else None,
+        "assign": leaf.assignments(node["Assign"], "Assign", reads) if "Assign" in node else None,
     }
 
 
@@ -202,7 +202,7 @@ def _assign(entry: Node, jsonata: bool, field: str, reads: set[str]) -> Evaluate
     if "Assign" not in entry:
         return None
     if jsonata:
-        return compile_jsonata(entry["Assign"], f"{field}/Assign", reads)
+        return leaf.assignments(entry["Assign"], f"{field}/Assign", reads)
     return compile_template(entry["Assign"], reads)
 
 
@@ -221,20 +221,11 @@ def _choice(node: Node, *, jsonata: bool, reads: set[str]) -> ChoiceDef:
 
 
 def _task(node: Node, *, jsonata: bool, reads: set[str]) -> TaskDef:
-    role_arn: Evaluate | None = None
-    credentials = node.get("Credentials")
-    if credentials is not None:
-        if jsonata:
-            role_arn = compile_jsonata_typed(credentials["RoleArn"], "Credentials/RoleArn", "string", reads)
-        elif "RoleArn.$" in credentials:
-            role_arn = compile_dynamic("RoleArn.$", credentials["RoleArn.$"], reads)
-        else:
-            role_arn = compile_template(credentials["RoleArn"], reads)
     return TaskDef(
         resource=parse_resource(node["Resource"]),
         timeout_seconds=leaf.positive_seconds(node, "TimeoutSeconds", jsonata=jsonata, reads=reads),
         heartbeat_seconds=leaf.positive_seconds(node, "HeartbeatSeconds", jsonata=jsonata, reads=reads),
-        role_arn=role_arn,
+        role_arn=leaf.role_arn(node, jsonata=jsonata, reads=reads),
     )
 
 

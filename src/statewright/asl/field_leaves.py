@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from statewright.asl.choice_rules import rule_paths
 from statewright.asl.program import Evaluate
@@ -17,6 +17,7 @@ from statewright.asl.templates import (
     compile_jsonata,
     compile_jsonata_typed,
     compile_path_field,
+    compile_template,
     expression_text,
     is_expression,
     unexpected_type,
@@ -29,6 +30,9 @@ from statewright.query.jsonpath import PathNotFound, compile_path
 from statewright.query.scope import Json, Scope
 
 Node = dict[str, Any]
+
+RESERVED_VARIABLE: Final = "states"
+"""The one name that no workflow variable may have. Source: open specification, "Variables"."""
 
 
 def path_or_empty(node: Node, field: str, reads: set[str]) -> Evaluate | None:
@@ -164,7 +168,8 @@ def positive_seconds(node: Node, field: str, *, jsonata: bool, reads: set[str]) 
     if jsonata and is_expression(value):
         numbers = compile_jsonata_typed(value, field, "number", reads)
         return _checked(numbers, QUERY_EVALUATION, field, expression_text(value))
-    return lambda _scope: value
+    seconds = int(value)
+    return lambda _scope: seconds
 
 
 def _checked(evaluate: Evaluate, error: str, field: str, shown: str) -> Evaluate:
@@ -183,6 +188,62 @@ def _checked(evaluate: Evaluate, error: str, field: str, shown: str) -> Evaluate
         raise EvaluationFailure(problem, field) if error == QUERY_EVALUATION else ExecutionFailure(error, problem)
 
     return seconds
+
+
+def role_arn(node: Node, *, jsonata: bool, reads: set[str]) -> Evaluate | None:
+    """The role of Credentials; always a string."""
+    credentials = node.get("Credentials")
+    if credentials is None:
+        return None
+    if jsonata:
+        return _jsonata_role(credentials, reads)
+    if "RoleArn.$" in credentials:
+        evaluate = compile_dynamic("RoleArn.$", credentials["RoleArn.$"], reads)
+    else:
+        evaluate = compile_template(credentials["RoleArn"], reads)
+
+    def role(scope: Scope) -> Json:
+        value = evaluate(scope)
+        if not isinstance(value, str):
+            # The service's words for this were never recorded.
+            raise ExecutionFailure(RUNTIME, f"The RoleArn of Credentials must be a string, but is: {dump_json(value)}")
+        return value
+
+    return role
+
+
+def _jsonata_role(credentials: Json, reads: set[str]) -> Evaluate:
+    if not is_expression(credentials):
+        return compile_jsonata_typed(credentials["RoleArn"], "Credentials/RoleArn", "string", reads)
+    evaluate = compile_jsonata_typed(credentials, "Credentials", "object", reads)
+
+    def role(scope: Scope) -> Json:
+        value = evaluate(scope).get("RoleArn")
+        if not isinstance(value, str):
+            raise EvaluationFailure(
+                f"The RoleArn of Credentials must be a string, but is: {dump_json(value)}", "Credentials"
+            )
+        return value
+
+    return role
+
+
+# ------------------------------------------------------------------ Assign
+
+
+def assignments(value: Json, field: str, reads: set[str]) -> Evaluate:
+    """A JSONata Assign: an object, or an expression that gives one, of variables by name."""
+    if not is_expression(value):
+        return compile_jsonata(value, field, reads)
+    evaluate = compile_jsonata_typed(value, field, "object", reads)
+
+    def assigned(scope: Scope) -> Json:
+        found = evaluate(scope)
+        if RESERVED_VARIABLE in found:
+            raise EvaluationFailure(f"The variable name '{RESERVED_VARIABLE}' is reserved.", field)
+        return found
+
+    return assigned
 
 
 # ------------------------------------------------------------------ Map
@@ -237,7 +298,8 @@ def whole_number(node: Node, name: str, *, jsonata: bool, reads: set[str], field
         return None
     value = node[name]
     if not (jsonata and is_expression(value)):
-        return lambda _scope: value
+        literal = int(value)
+        return lambda _scope: literal
     place = f"{field}/{name}" if field else name
     evaluate = compile_jsonata_typed(value, place, "number", reads)
 

@@ -138,7 +138,7 @@ class TreeView:
                 yield "running", "run"
         elif status == "caught":
             target = f" → {printable(visit.next)}" if visit.next else ""
-            yield f"caught {_failure_words(visit.failure)}{target}", "caught"
+            yield f"caught {_failure_words(visit.failure, with_cause=True)}".rstrip() + target, "caught"
         elif status == "failed":
             yield f"failed {_failure_words(visit.failure)}".rstrip(), "fail"
         elif status == "stopped":

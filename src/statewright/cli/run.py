@@ -93,7 +93,9 @@ def run(
     Exit code: 0 succeeded, 1 failed, 2 usage, 3 not found, 5 timed out, 130 interrupted.
     """
     from statewright.cli.run_setup import Wishes, prepare
+    from statewright.simulator.forked_trial import fence_expressions
 
+    fence_expressions()
     if form != "table" and history_file == "-":
         raise Stop(USAGE, f"--history - and -o {form} both want the standard output")
     setup = prepare(Wishes(file, input, case, mock, machine, limits, start))
@@ -271,9 +273,10 @@ class Watch:
         if warnings:
             words = f"{count_words(warnings, 'warning')}, see: statewright validate {setup.path}"
             self.notes.line((words, "wait"))
-        scopes = setup.loaded.program.scopes
-        tasks = [state.name for scope in scopes for state in scope.states.values() if state.type in ("Task", "Map")]
-        print_findings(self.notes, setup.mock_name, setup.script.unknown_states(tasks))
+        from statewright.simulator.mocks import mockable_names
+
+        known = mockable_names(setup.loaded.program)
+        print_findings(self.notes, setup.mock_name, setup.script.unknown_states(known))
         if self.notes.is_terminal:
             self.notes.line()
 

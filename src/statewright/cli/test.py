@@ -58,7 +58,9 @@ def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) ->
     Exit code: 0 when every case passes, 1 when one fails, 3 when there are no cases.
     """
     from statewright.clock import RealClock
+    from statewright.simulator.forked_trial import fence_expressions
 
+    fence_expressions()
     clock = RealClock()
     began_ms = clock.now_ms()
     session = Session(stdout(), text=form == "text", quiet=quiet)
@@ -233,7 +235,10 @@ def _case_files(paths: Iterable[str]) -> list[Path]:
 
 
 def _names_hint(names: Sequence[str]) -> str | None:
-    return "there are " + ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else None
+    if not names:
+        return None
+    shown = [f"'{name}'" for name in names[:20]] + (["..."] if len(names) > 20 else [])
+    return "there are " + ", ".join(shown)
 
 
 # ------------------------------------------------------------------ mismatches

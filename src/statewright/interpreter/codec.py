@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from statewright.interpreter.state import Children, ExecutionState, Finished, Frame, Identity, OpenTask
 from statewright.payload import MAX_DEPTH, Payload, dump_json, dump_row, embedded, parse_json
@@ -18,6 +18,8 @@ LARGE_BYTES: Final = 4096
 """Values of at least this size are stored apart, by hash."""
 _ROW_DEPTH: Final = MAX_DEPTH + 8
 """A row nests its values a few levels deeper."""
+
+Built = TypeVar("Built", ExecutionState, Frame | Finished)
 
 Texts = dict[bytes, str]
 """Hash of a large value to its JSON text."""
@@ -114,7 +116,7 @@ class Decoder:
 
     def execution(self, body: bytes) -> ExecutionState:
         """The execution, without frames. Raises: CodecError."""
-        fields = _read(body)
+        fields = read_row(body)
         state = ExecutionState(Identity(*fields[1]), _some(self._value(fields[3])), bytes.fromhex(fields[11]))
         state.status = fields[2]
         state.output = self._value(fields[4])
@@ -128,7 +130,7 @@ class Decoder:
 
     def frame(self, body: bytes) -> Frame | Finished:
         """One frame. Raises: CodecError."""
-        fields = _read(body)
+        fields = read_row(body)
         if fields[1] == "finished":
             return Finished(fields[2], fields[3], fields[4], _some(self._value(fields[5])))
         frame = Frame(fields[2], fields[3], fields[4], fields[5], fields[6], _some(self._value(fields[7])))
@@ -179,7 +181,8 @@ def decode(execution: bytes, frames: Iterable[bytes], texts: Texts) -> Execution
     return state
 
 
-def _read(body: bytes) -> list[Any]:
+def read_row(body: bytes) -> list[Any]:
+    """The members of a stored row. Raises: CodecError for anything that is not one of this version's rows."""
     try:
         fields = parse_json(body, max_depth=_ROW_DEPTH)
     except ValueError as problem:

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-import orjson
-
-from statewright.interpreter.codec import Decoder, Encoder, Texts, _read
+from statewright.interpreter.codec import VERSION, Decoder, Encoder, Texts, read_row
 from statewright.interpreter.map_run_state import OPEN, MapChild, MapRunSettings, MapRunState
-from statewright.payload import Payload
-
-VERSION: Final = 1
+from statewright.payload import Payload, dump_row
 
 
 class MapRunEncoder(Encoder):
@@ -24,7 +20,7 @@ class MapRunEncoder(Encoder):
     def map_run(self, state: MapRunState) -> bytes:
         """Everything but the children."""
         settings = state.settings
-        return orjson.dumps(
+        return dump_row(
             [
                 VERSION,
                 [getattr(settings, name) for name in _SETTINGS],
@@ -40,7 +36,7 @@ class MapRunEncoder(Encoder):
     def child(self, child: MapChild) -> bytes:
         """One child."""
         fields = [getattr(child, name) for name in _CHILD]
-        return orjson.dumps([VERSION, fields, self._value(child.input), self._value(child.output)])
+        return dump_row([VERSION, fields, self._value(child.input), self._value(child.output)])
 
 
 class MapRunDecoder(Decoder):
@@ -48,7 +44,7 @@ class MapRunDecoder(Decoder):
 
     def map_run(self, body: bytes) -> MapRunState:
         """The run, without its children. Raises: CodecError."""
-        _, plain, payloads, values, fields, entropy, batch, output = _read(body)
+        _, plain, payloads, values, fields, entropy, batch, output = read_row(body)
         given: dict[str, Any] = dict(zip(_SETTINGS, plain, strict=True))
         given.update((name, self._value(stored)) for name, stored in zip(_SETTINGS_PAYLOADS, payloads, strict=True))
         given.update((name, self._json(stored)) for name, stored in zip(_SETTINGS_VALUES, values, strict=True))
@@ -63,7 +59,7 @@ class MapRunDecoder(Decoder):
 
     def child(self, body: bytes) -> MapChild:
         """One child. Raises: CodecError."""
-        _, fields, given, output = _read(body)
+        _, fields, given, output = read_row(body)
         child = MapChild(0, Payload(None), 0)
         for name, value in zip(_CHILD, fields, strict=True):
             setattr(child, name, value)

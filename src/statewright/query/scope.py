@@ -82,7 +82,7 @@ class Scope:
         *,
         entropy: Entropy | None = None,
         now_ms: int = 0,
-        input: Json = UNDEFINED,  # noqa: A002 - the language's own word
+        input: Json = UNDEFINED,
         result: Json = UNDEFINED,
         error_output: Json = UNDEFINED,
     ) -> None:

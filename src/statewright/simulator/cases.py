@@ -30,7 +30,7 @@ from statewright.simulator.expectations import (
     compare_run,
 )
 from statewright.simulator.load import Loaded, check_definition, compile_checked, files_below
-from statewright.simulator.mocks import Rule, Script
+from statewright.simulator.mocks import Rule, Script, mockable_names
 from statewright.simulator.script import MockFile, is_sound, read_mocks
 from statewright.simulator.simulate import Run, Simulation, Stalled, UnmockedTask
 
@@ -106,7 +106,7 @@ class CaseFile:
             if case.name == name:
                 return case
         names = [case.name for case in self.cases]
-        hint = _did_you_mean(name, names) or "there are " + ", ".join(names)
+        hint = _did_you_mean(name, names) or "there are " + ", ".join(f"'{one}'" for one in names)
         raise DefinitionError([Diagnostic(UNKNOWN_NAME, f"there is no case '{name}' in {self.path}", hint=hint)])
 
 
@@ -476,9 +476,8 @@ def _warnings(cases: Sequence[Case], subject: Subject) -> list[Diagnostic]:
     """Mocks for states that are not there; common mocks are in every case's script, but warned about once."""
     if subject.loaded is None:
         return []
-    scopes = subject.loaded.program.scopes
-    tasks = [state.name for scope in scopes for state in scope.states.values() if state.type in ("Task", "Map")]
-    found = [warning for case in cases for warning in case.script.unknown_states(tasks)]
+    known = mockable_names(subject.loaded.program)
+    found = [warning for case in cases for warning in case.script.unknown_states(known)]
     return sorted(dict.fromkeys(found), key=lambda warning: (warning.line, warning.column))
 
 

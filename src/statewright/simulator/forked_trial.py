@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from statewright.query.jsonata.fence import Verdict
+from statewright.query.jsonata.fence import Verdict, set_trial
 
 CPU_SECONDS: Final = 2
 """More than the second that an evaluation may take by itself."""
@@ -18,6 +18,11 @@ EXTRA_BYTES: Final = 512 * 1024 * 1024
 """Memory on top of what the process has already."""
 
 _OUT_OF_MEMORY: Final = 3
+
+
+def fence_expressions() -> None:
+    """Have every expression that could take the machine's memory tried in a fork first, from now on."""
+    set_trial(try_in_fork)
 
 
 def try_in_fork(work: Callable[[], object]) -> Verdict:
@@ -40,8 +45,11 @@ def try_in_fork(work: Callable[[], object]) -> Verdict:
 def _run_and_exit(work: Callable[[], object]) -> None:
     code = 0
     try:
+        import faulthandler
         import resource
 
+        # What ends here ends on purpose: no report, no core file.
+        faulthandler.disable()
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)

@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import Final, Literal
 
 from statewright.asl.findings import closest, did_you_mean
+from statewright.asl.program import MapDef, Program
 from statewright.asl.resources import Resource, parse_resource
 from statewright.errors import DefinitionError, Diagnostic
 from statewright.payload import dump_json
@@ -311,6 +312,19 @@ class ScriptRun:
                     ranked.append((rank, index))
             found = self._applicable[key] = tuple(index for _, index in sorted(ranked))
         return found
+
+
+def mockable_names(program: Program) -> list[str]:
+    """What a mock may name in a machine: its tasks, the Maps that read items, and their writers."""
+    names = []
+    for scope in program.scopes:
+        for state in scope.states.values():
+            if state.type == "Task":
+                names.append(state.name)
+            elif isinstance(state.body, MapDef) and state.body.distributed is not None:
+                names += [state.name] if state.body.distributed.reader is not None else []
+                names += [f"{state.name}/ResultWriter"] if state.body.distributed.writer is not None else []
+    return names
 
 
 def resource_names(call: TaskCall) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ class Simulation:
     def run(self, program: Program, input: Json, *, identity: Identity | None = None) -> Run:
         """Run one execution to its end.
 
-        Raises: UnmockedTask, Stalled, DefinitionError when a mock itself is wrong, JsonTextError for an input that
+        Raises: UnmockedTask, Stalled, DefinitionError when a mock itself is wrong, ExecutionFailure for an input that
         JSON cannot carry.
         """
         running = Running(self, program, identity or make_identity(), Payload(input), self.seed)

@@ -85,7 +85,7 @@ def test_one_case_by_pattern(statewright: Run):
     assert (result.code, "second try" in result.out, "refused" in result.out) == (0, True, False)
     missing = statewright("test", "--case", "none")
     assert missing.code == 3
-    assert "there are second try, refused" in missing.err
+    assert "there are 'second try', 'refused'" in missing.err
 
 
 def test_quiet(statewright: Run, folder: Path):

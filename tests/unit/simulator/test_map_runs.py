@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from statewright.clock import VIRTUAL_START_MS
 from statewright.errors import TIMEOUT
 from statewright.interpreter import events
 from statewright.interpreter.map_run import READER_FAILED, THRESHOLD_EXCEEDED, WRITER_FAILED
-from statewright.limits import OPEN
+from statewright.limits import AWS, OPEN
 from statewright.payload import Payload, parse_json
 from statewright.simulator.mocks import Hung, Result, Returned, Rule, Script, Spans, TaskCall, Threw
 from statewright.simulator.simulate import Run, Running, Simulation, UnmockedTask, make_identity, simulate
@@ -372,6 +373,22 @@ def test_a_redrive_runs_only_what_failed(kind: str, runs: int):
     redriven = run.children[-1]
     assert types(redriven).count("PassStateEntered") == 1
     assert types(redriven).count("ExecutionRedriven") == (1 if kind == "STANDARD" else 0)
+
+
+def test_a_child_with_too_long_a_history_is_not_redriven():
+    loop = {"Work": {"Type": "Pass", "Next": "Again"}, "Again": {"Type": "Pass", "Next": "Work"}}
+    simulation = Simulation(limits=replace(AWS, history_events=13))
+    running = Running(simulation, machine(distributed(loop)), make_identity(), Payload([1]), b"s" * 16)
+    running.deliver(events.ExecutionStarted())
+    simulation.drain(running)
+    (child,) = running.result.children
+    assert len(child.history) == 13
+    running.deliver(events.ExecutionRedriven())
+    simulation.drain(running)
+    assert running.result.state.error == THRESHOLD_EXCEEDED
+    (map_run,) = running.map_runs.values()
+    assert map_run.state.not_redrivable == (1, 1)
+    assert child.state.redrive_count == 0
 
 
 def test_a_stopped_execution_redrives_its_aborted_children():

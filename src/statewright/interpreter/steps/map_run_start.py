@@ -14,7 +14,7 @@ from statewright.interpreter.context import build_context, iterations_of
 from statewright.interpreter.dataflow import exit_state, scope_of
 from statewright.interpreter.failing import state_failed
 from statewright.interpreter.history import failure_details
-from statewright.interpreter.state import BACKING_OFF, FAILED, MAP_RUN, Frame, OpenTask
+from statewright.interpreter.state import MAP_RUN, Frame, OpenTask
 from statewright.interpreter.turn import Turn
 from statewright.payload import Payload
 from statewright.query.scope import Json, Scope
@@ -97,11 +97,7 @@ def map_run_succeeded(turn: Turn, frame: Frame, definition: StateDef, output: Pa
 def map_run_failed(turn: Turn, frame: Frame, definition: StateDef, failure: Failure) -> bool:
     """The run failed: the state fails with its error."""
     turn.record(frame, "MapRunFailed", failure_details(failure.error, failure.cause))
-    went_on = state_failed(turn, frame, definition, failure)
-    if frame.phase not in (FAILED, BACKING_OFF):
-        # A catcher took it: what fails later is none of this run's business.
-        frame.map_run = None
-    return went_on
+    return state_failed(turn, frame, definition, failure)
 
 
 def redrive_map_run(turn: Turn, frame: Frame) -> None:
