@@ -160,6 +160,37 @@ def memory() -> Iterator[Figure]:
         yield Figure(f"memory of a finished item, map of {items:,}", held / len(state.frames), "bytes", "flat")
 
 
+def expressions() -> Iterator[Figure]:
+    """One evaluation of common expressions over a small input."""
+    from statewright.query.intrinsics import compile_intrinsic
+    from statewright.query.jsonata import compile_expression
+    from statewright.query.jsonpath import compile_path
+    from statewright.query.scope import Scope
+
+    scope = Scope({"count": 1, "name": "x", "order": {"items": [{"id": 7}], "total": 3}})
+    rounds = range(20_000)
+    items = Scope({"items": [{"id": n, "price": n % 100} for n in range(10_000)]})
+
+    def repeated(evaluate: Callable[[Scope], Any]) -> float:
+        def work() -> None:
+            for _ in rounds:
+                evaluate(scope)
+
+        return cpu_seconds(work) / len(rounds) * 1e6
+
+    yield Figure("JSONPath $.order.total", repeated(compile_path("$.order.total").read), "us", "")
+    yield Figure("JSONPath $.order.items[0].id", repeated(compile_path("$.order.items[0].id").read), "us", "")
+    number = compile_path("$.items[?(@.price > 50)]").read
+    yield Figure("JSONPath filter over 10,000 items", cpu_seconds(lambda: number(items)) * 1e3, "ms", "")
+    yield Figure(
+        "States.MathAdd($.count, 1)", repeated(compile_intrinsic("States.MathAdd($.count, 1)").evaluate), "us", ""
+    )
+    for text in ("$states.input.count + 1", "{'a': $states.input.count, 'b': $states.input.name & '!'}"):
+        yield Figure(f"JSONata {text[:38]}", repeated(compile_expression(text).evaluate), "us", "")
+    text = "$uppercase($states.input.name)"
+    yield Figure(f"JSONata {text} (library)", repeated(compile_expression(text).evaluate), "us", "")
+
+
 def compiling() -> Iterator[Figure]:
     """Text to Program, with and without every diagnostic; texts are new each round, so nothing comes from a cache."""
     from statewright.asl.compile import compile_definition
@@ -183,6 +214,21 @@ def compiling() -> Iterator[Figure]:
         yield Figure(f"definition of 52 states: {name}", spent * 1e3, "ms", aim)
 
 
+def drawing() -> Iterator[Figure]:
+    """Laying out a machine and drawing it."""
+    from statewright.graph.layout import layout
+    from statewright.graph.model import build_graph
+    from statewright.graph.svg import render_svg
+
+    states = {f"S{n}": {"Type": "Pass", "Next": f"S{n + 1}"} for n in range(98)}
+    states["S40"] = {"Type": "Choice", "Choices": [{"Next": "S10"}, {"Next": "S60"}], "Default": "S41"}
+    states["S98"] = {"Type": "Task", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "S99"}], "End": True}
+    graph = build_graph({"StartAt": "S0", "States": {**states, "S99": {"Type": "Fail"}}})
+    placed = layout(graph)
+    yield Figure("graph of 100 states: layout", cpu_seconds(lambda: layout(graph)) * 1e3, "ms", "< 50")
+    yield Figure("graph of 100 states: SVG", cpu_seconds(lambda: render_svg(placed)) * 1e3, "ms", "")
+
+
 def command() -> Iterator[Figure]:
     """Starting the command."""
     tool = os.path.join(os.path.dirname(sys.executable), "statewright")
@@ -199,12 +245,12 @@ def command() -> Iterator[Figure]:
 def main() -> None:
     """Print the figures whose name holds the given word."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    print(f"{'':52}{'measured':>14}  aim")
-    for group in (interpreter, memory, compiling, command):
+    print(f"{'':58}{'measured':>14}  aim")
+    for group in (interpreter, memory, expressions, compiling, drawing, command):
         for figure in group():
             if wanted in figure.name:
                 shown = f"{figure.value:,.2f} {figure.unit}"
-                print(f"{figure.name:52}{shown:>14}  {figure.aim}", flush=True)
+                print(f"{figure.name:58}{shown:>14}  {figure.aim}", flush=True)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ class Watch:
         if self.twice and not state.ready and not isinstance(event, ANSWERABLE_AGAIN):
             before = encode(state)
             again = advance(program, state, event, now_ms, **options)
-            assert not (again.commands or again.history or again.removed), f"{event} twice"
+            assert [*again.commands, *again.history, *again.removed] == [], f"{event} twice"
             assert encode(state) == before, f"{event} twice"
         return step
 

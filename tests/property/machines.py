@@ -159,7 +159,12 @@ def _wait(draw: st.DrawFn, node: Node, jsonata: bool) -> None:
     else:
         node |= draw(
             st.sampled_from(
-                [{"Seconds": 5}, {"SecondsPath": "$.n"}, {"Timestamp": "2026-01-01T00:00:30Z"}, {"TimestampPath": "$.no"}]
+                [
+                    {"Seconds": 5},
+                    {"SecondsPath": "$.n"},
+                    {"Timestamp": "2026-01-01T00:00:30Z"},
+                    {"TimestampPath": "$.no"},
+                ]
             )
         )
 

@@ -94,11 +94,13 @@ def an_event(draw: Any, world: World, status: str) -> events.Event:
         return events.ExecutionRedriven()
     if kind == 2:
         stale = draw(st.sampled_from(world.old))
-        return draw(st.sampled_from([events.TimerFired(stale), events.TaskSucceeded(stale, Payload(1))]))
+        late: events.Event = draw(st.sampled_from([events.TimerFired(stale), events.TaskSucceeded(stale, Payload(1))]))
+        return late
     if kind == 3:
         return a_task_event(draw, draw(st.sampled_from(world.old)), run=draw(st.booleans()))
     if kind == 4:
-        return draw(st.sampled_from([events.ExecutionStarted(), events.BurstContinued()]))
+        again: events.Event = draw(st.sampled_from([events.ExecutionStarted(), events.BurstContinued()]))
+        return again
     if world.cut_short and kind < 14:
         return events.BurstContinued()
     if world.tasks and (kind < 14 or not world.timers):

@@ -116,7 +116,20 @@ class Decoder:
 
     def execution(self, body: bytes) -> ExecutionState:
         """The execution, without frames. Raises: CodecError."""
+        return self._understood(self._execution, body)
+
+    def frame(self, body: bytes) -> Frame | Finished:
+        """One frame. Raises: CodecError."""
+        return self._understood(self._frame, body)
+
+    def _understood(self, build: Callable[[list[Any]], Built], body: bytes) -> Built:
         fields = read_row(body)
+        try:
+            return build(fields)
+        except (AttributeError, IndexError, TypeError, ValueError) as problem:
+            raise CodecError(f"not a stored execution state: {problem}") from None
+
+    def _execution(self, fields: list[Any]) -> ExecutionState:
         state = ExecutionState(Identity(*fields[1]), _some(self._value(fields[3])), bytes.fromhex(fields[11]))
         state.status = fields[2]
         state.output = self._value(fields[4])
@@ -128,9 +141,7 @@ class Decoder:
         state.ready = deque(fields[19])
         return state
 
-    def frame(self, body: bytes) -> Frame | Finished:
-        """One frame. Raises: CodecError."""
-        fields = read_row(body)
+    def _frame(self, fields: list[Any]) -> Frame | Finished:
         if fields[1] == "finished":
             return Finished(fields[2], fields[3], fields[4], _some(self._value(fields[5])))
         frame = Frame(fields[2], fields[3], fields[4], fields[5], fields[6], _some(self._value(fields[7])))

@@ -164,11 +164,11 @@ def test_string_matches(pattern, yes, no):
 
 
 def test_string_matches_is_linear():
-    started = time.perf_counter()
+    started = time.process_time()
     assert not compile_wildcards("*a" * 20_000 + "*b")("a" * 200_000)
     assert not compile_wildcards("a*" * 30 + "b")("a" * 200_000)
     assert compile_wildcards("x" * 1_000_000)("x" * 1_000_000)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 30
 
 
 # Missing values

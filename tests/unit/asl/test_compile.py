@@ -165,9 +165,7 @@ class TestBodies:
         assert (fail.error(scope()), fail.cause) == ("E", None)
 
     def test_task(self) -> None:
-        body = compiled(
-            {"Type": "Task", "Resource": LAMBDA, "TimeoutSeconds": 5, "Credentials": {"RoleArn": "r"}}
-        ).body
+        body = compiled({"Type": "Task", "Resource": LAMBDA, "TimeoutSeconds": 5, "Credentials": {"RoleArn": "r"}}).body
         assert isinstance(body, TaskDef)
         assert body.resource.arn == LAMBDA
         assert body.timeout_seconds is not None
@@ -267,7 +265,11 @@ class TestMaps:
                     "Parameters": {"Bucket.$": "$.b", "Key": "k"},
                     "ReaderConfig": {"InputType": "JSON", "MaxItemsPath": "$.n", "ItemsPointer": "/a/b"},
                 },
-                "ItemBatcher": {"MaxItemsPerBatch": 5, "MaxInputBytesPerBatchPath": "$.m", "BatchInput": {"k.$": "$.b"}},
+                "ItemBatcher": {
+                    "MaxItemsPerBatch": 5,
+                    "MaxInputBytesPerBatchPath": "$.m",
+                    "BatchInput": {"k.$": "$.b"},
+                },
                 "ResultWriter": {
                     "Resource": "arn:aws:states:::s3:putObject",
                     "Parameters": {"Bucket": "o"},
@@ -292,7 +294,11 @@ class TestMaps:
         assert batcher.max_items is not None
         assert batcher.max_bytes is not None
         assert batcher.batch_input is not None
-        assert (batcher.max_items(data), batcher.max_bytes(data), batcher.batch_input(data)) == (5, 900, {"k": "bucket"})
+        assert (batcher.max_items(data), batcher.max_bytes(data), batcher.batch_input(data)) == (
+            5,
+            900,
+            {"k": "bucket"},
+        )
         assert writer is not None
         assert writer.arguments is not None
         assert writer.arguments(data) == {"Bucket": "o"}
@@ -347,7 +353,12 @@ def test_variable_references() -> None:
             "StartAt": "A",
             "States": {
                 "A": {"Type": "Pass", "Assign": {"x": 1, "y.$": "$.y"}, "Next": "B"},
-                "B": {"Type": "Pass", "Parameters": {"v.$": "States.Format('{}', $x)"}, "InputPath": "$y.z", "Next": "C"},
+                "B": {
+                    "Type": "Pass",
+                    "Parameters": {"v.$": "States.Format('{}', $x)"},
+                    "InputPath": "$y.z",
+                    "Next": "C",
+                },
                 "C": {
                     "Type": "Choice",
                     "Choices": [{"Variable": "$x", "NumericEqualsPath": "$z", "Next": "D"}],

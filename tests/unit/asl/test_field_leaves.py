@@ -14,7 +14,7 @@ NOW_MS = 1_767_225_600_000
 
 
 def scope(data: Any = None, **variables: Any) -> Scope:
-    return Scope({} if data is None else data, variables, lambda: {}, now_ms=NOW_MS)
+    return Scope({} if data is None else data, variables, dict, now_ms=NOW_MS)
 
 
 def evaluated(
@@ -148,7 +148,7 @@ class TestTimeouts:
         assert "cannot be parsed as a long value" in cause
 
     def test_in_jsonata(self) -> None:
-        field = {"field": "HeartbeatSeconds", "jsonata": True}
+        field: dict[str, Any] = {"field": "HeartbeatSeconds", "jsonata": True}
         assert evaluated(leaf.positive_seconds, {"HeartbeatSeconds": "{% 2 * 3 %}"}, **field) == 6
         assert "outside 1 to" in cause_of(leaf.positive_seconds, {"HeartbeatSeconds": "{% 0 %}"}, **field)
         assert "long value" in cause_of(leaf.positive_seconds, {"HeartbeatSeconds": "{% 0.5 %}"}, **field)
@@ -264,9 +264,7 @@ class TestNumbers:
         node = {name: "{% -1 %}"} if jsonata else {f"{name}Path": "$.v"}
         assert cause_of(compile_field, node, {"v": -1}, jsonata=jsonata) == f"{name} cannot be negative."
 
-    @pytest.mark.parametrize(
-        "compile_field", [leaf.max_concurrency, leaf.tolerated_count, leaf.tolerated_percentage]
-    )
+    @pytest.mark.parametrize("compile_field", [leaf.max_concurrency, leaf.tolerated_count, leaf.tolerated_percentage])
     def test_absent(self, compile_field: Callable[..., Any]) -> None:
         assert compile_field({}, jsonata=False, reads=set()) is None
 

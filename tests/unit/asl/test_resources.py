@@ -33,7 +33,13 @@ LAMBDA = "arn:aws:lambda:us-east-1:000000000000:function:"
         ("arn:aws:states:::http:invoke", "task", "http", "invoke", "request"),
         ("arn:aws:states:eu-west-1::lambda:invoke", "task", "lambda", "invoke", "request"),
         ("${ChargeFunctionArn}", "lambda", "lambda", "${ChargeFunctionArn}", "request"),
-        ("arn:aws:states:::sqs:sendMessage.other", "lambda", "lambda", "arn:aws:states:::sqs:sendMessage.other", "request"),
+        (
+            "arn:aws:states:::sqs:sendMessage.other",
+            "lambda",
+            "lambda",
+            "arn:aws:states:::sqs:sendMessage.other",
+            "request",
+        ),
     ],
 )
 def test_reads(arn: str, kind: str, resource_type: str, action: str, pattern: str) -> None:

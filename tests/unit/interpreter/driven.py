@@ -86,6 +86,11 @@ class Driven:
         return [command for command in self.commands if isinstance(command, kind)]
 
     @property
+    def status(self) -> str:
+        """The execution's status."""
+        return self.state.status
+
+    @property
     def task_ids(self) -> list[int]:
         """The ids of every task scheduled so far."""
         return [command.task_id for command in self.asked(commands.ScheduleTask)]

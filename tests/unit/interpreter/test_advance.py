@@ -52,12 +52,12 @@ class TestStale:
         for event in [*answers(0), *answers(1), events.BurstContinued(), events.ExecutionRedriven()]:
             assert run.ignores(event), event
         run.send(events.ExecutionStarted())
-        assert run.state.status == "SUCCEEDED"
+        assert run.status == "SUCCEEDED"
 
     def test_a_stop_before_the_start_is_the_end(self) -> None:
         run = Driven(machine(A=PASS), start=False)
         run.send(events.ExecutionStopped("E", "c"))
-        assert (run.state.status, run.state.error, run.state.cause) == ("ABORTED", "E", "c")
+        assert (run.status, run.state.error, run.state.cause) == ("ABORTED", "E", "c")
         assert run.types == ["ExecutionAborted"]
         assert run.ignores(events.ExecutionStarted())
         assert run.ignores(events.ExecutionRedriven())
@@ -78,15 +78,14 @@ class TestStale:
         run = Driven(definition)
         timers = list(run.watch.timers)
         (task_id,) = run.task_ids
-        run.send(
-            {
-                "success": events.TaskSucceeded(task_id, ONE),
-                "failure": events.TaskFailed(task_id, "E", None),
-                "stop": events.ExecutionStopped(),
-                "timeout": events.TimerFired(run.timer(9_000)),
-            }[end]
-        )
-        assert run.state.status in ("SUCCEEDED", "FAILED", "ABORTED", "TIMED_OUT")
+        ends: dict[str, events.Event] = {
+            "success": events.TaskSucceeded(task_id, ONE),
+            "failure": events.TaskFailed(task_id, "E", None),
+            "stop": events.ExecutionStopped(),
+            "timeout": events.TimerFired(run.timer(9_000)),
+        }
+        run.send(ends[end])
+        assert run.status in ("SUCCEEDED", "FAILED", "ABORTED", "TIMED_OUT")
         late = [*answers(task_id), *map(events.TimerFired, timers), events.ExecutionStopped(), events.BurstContinued()]
         for event in late:
             assert run.ignores(event), event
@@ -97,9 +96,9 @@ class TestStale:
         first = run.timer(5_000)
         run.send(events.TimerFired(first), after_ms=5_000)
         assert run.ignores(events.TimerFired(first))
-        assert run.state.status == "RUNNING"
+        assert run.status == "RUNNING"
         run.send(events.TimerFired(run.timer(10_000)), after_ms=5_000)
-        assert run.state.status == "SUCCEEDED"
+        assert run.status == "SUCCEEDED"
 
     def test_an_answer_to_an_earlier_attempt(self) -> None:
         run = Driven(machine(T=task(TimeoutSeconds=30, Retry=[{"ErrorEquals": ["States.ALL"]}])))
@@ -119,9 +118,7 @@ class TestStale:
     def test_an_answer_to_an_aborted_sibling(self) -> None:
         run = Driven(
             machine(
-                P=parallel(
-                    machine(T=task()), machine(U=task()), Catch=[{"ErrorEquals": ["States.ALL"], "Next": "W"}]
-                ),
+                P=parallel(machine(T=task()), machine(U=task()), Catch=[{"ErrorEquals": ["States.ALL"], "Next": "W"}]),
                 W=wait(),
             )
         )
@@ -163,7 +160,7 @@ class TestTasks:
     def test_an_answer_may_overtake_the_submission(self) -> None:
         run = Driven(machine(T=task(TOKEN)))
         run.send(events.TaskSucceeded(run.task_ids[0], ONE))
-        assert run.state.status == "SUCCEEDED"
+        assert run.status == "SUCCEEDED"
         assert "TaskSubmitted" not in run.types
 
     def test_an_activity_may_be_answered_by_somebody_who_never_took_it(self) -> None:
@@ -245,7 +242,7 @@ class TestBursts:
 
     def test_25_000_history_events_and_no_more(self) -> None:
         run = Driven(self.LOOP, {"x": 1}, budget=5_000)
-        while run.state.status == "RUNNING":
+        while run.status == "RUNNING":
             run.send(events.BurstContinued())
         last = run.history[-1]
         assert (last.id, last.type, last.previous_id) == (25_000, "ExecutionFailed", 24_999)
@@ -256,7 +253,7 @@ class TestBursts:
     def test_no_such_limit_in_the_open_profile(self) -> None:
         run = Driven(self.LOOP, {"x": 1}, budget=13_000, limits=OPEN)
         run.send(events.BurstContinued())
-        assert run.state.status == "RUNNING"
+        assert run.status == "RUNNING"
         assert run.state.last_event_id > 25_000
         assert not run.watch.timers
 
@@ -270,13 +267,13 @@ class TestBursts:
         items = {"Type": "Map", "ItemProcessor": machine(A={"Type": "Pass", "Next": "B"}, B=PASS), "End": True}
         for cut in range(1, 12):
             run = Driven(machine(M=items), [1, 2, 3], budget=cut)
-            if run.state.status != "RUNNING":
+            if run.status != "RUNNING":
                 continue
             run.send(events.ExecutionStopped())
-            assert run.state.status == "ABORTED"
+            assert run.status == "ABORTED"
             assert run.ignores(events.BurstContinued())
             run.send(events.ExecutionRedriven(), budget=200)
-            assert run.state.status == "SUCCEEDED", cut
+            assert run.status == "SUCCEEDED", cut
             assert run.state.output == Payload([1, 2, 3])
             entered = [entry for entry in run.history if entry.type == "PassStateEntered"]
             assert len(entered) == 6, "each state of each iteration is entered once"
@@ -284,7 +281,7 @@ class TestBursts:
     def test_an_answer_between_two_bursts(self) -> None:
         run = Driven(machine(P=parallel(machine(T=task()), machine(A={"Type": "Pass", "Next": "B"}, B=PASS))), budget=2)
         run.send(events.TaskSucceeded(run.task_ids[0], ONE))
-        while run.state.status == "RUNNING":
+        while run.status == "RUNNING":
             run.send(events.BurstContinued())
         assert run.state.output == Payload([1, {}])
 
@@ -307,7 +304,7 @@ class TestClocks:
     def test_a_late_timer_does_not_make_the_execution_longer(self) -> None:
         run = Driven({"TimeoutSeconds": 9, **machine(W=wait())})
         run.send(events.TimerFired(run.timer(9_000)), after_ms=9_750)
-        assert run.state.status == "TIMED_OUT"
+        assert run.status == "TIMED_OUT"
         assert run.state.stopped_ms == START_MS + 9_000
         assert (run.state.error, run.state.cause) == (None, None)
         assert run.history[-1].details == {"error": "States.Timeout"}
@@ -346,7 +343,13 @@ def test_the_open_profile_lifts_the_limit_of_forty() -> None:
 
 
 def test_a_concurrency_beyond_the_items_means_all_of_them() -> None:
-    items = {"Type": "Map", "ItemsPath": "$.l", "MaxConcurrencyPath": "$.n", "ItemProcessor": machine(W=wait()), "End": True}
+    items = {
+        "Type": "Map",
+        "ItemsPath": "$.l",
+        "MaxConcurrencyPath": "$.n",
+        "ItemProcessor": machine(W=wait()),
+        "End": True,
+    }
     run = Driven(machine(M=items), {"l": [1, 2], "n": 10**30}, limits=OPEN)
     assert run.frame.children is not None
     assert run.frame.children.limit == 2
@@ -371,7 +374,7 @@ def test_too_deep_a_value_is_a_failure_of_the_state() -> None:
         S={"Type": "Succeed"},
     )
     run = Driven(definition, budget=10_000)
-    assert run.state.status == "FAILED"
+    assert run.status == "FAILED"
     assert run.state.error == "States.Runtime"
     assert run.state.cause is not None
     assert "nested deeper than 500 levels" in run.state.cause

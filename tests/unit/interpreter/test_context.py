@@ -105,7 +105,12 @@ def test_the_retry_count_of_a_state_with_children(kind: str) -> None:
 
 
 def test_a_redrive_shows() -> None:
-    run = Driven(machine(A={"Type": "Choice", "Choices": [{"Variable": "$$.Execution.RedriveTime", "IsPresent": True, "Next": "B"}]}, B=SHOW))
+    run = Driven(
+        machine(
+            A={"Type": "Choice", "Choices": [{"Variable": "$$.Execution.RedriveTime", "IsPresent": True, "Next": "B"}]},
+            B=SHOW,
+        )
+    )
     run.send(events.ExecutionRedriven(), after_ms=1_500)
     execution = context_of(run)["Execution"]
     assert (execution["RedriveCount"], execution["RedriveTime"]) == (1, "2026-01-01T00:00:01.500Z")

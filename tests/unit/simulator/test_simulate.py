@@ -158,7 +158,11 @@ class TestTime:
 
     def test_pace_is_called_before_each_instant(self) -> None:
         paced: list[int] = []
-        run(machine(P=parallel(machine(W=wait(5)), machine(V=wait(5)), machine(U=wait(9)))), pace=paced.append, start_ms=0)
+        run(
+            machine(P=parallel(machine(W=wait(5)), machine(V=wait(5)), machine(U=wait(9)))),
+            pace=paced.append,
+            start_ms=0,
+        )
         assert paced == [5_000, 9_000]
 
     def test_every_history_event_is_told_as_it_happens(self) -> None:
