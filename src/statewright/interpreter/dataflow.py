@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from statewright.asl.program import Catcher, ChoiceRule, Evaluate, StateDef
-from statewright.errors import Failure
+from statewright.errors import TIMEOUT, Failure
 from statewright.interpreter.context import build_context
 from statewright.interpreter.state import Frame
 from statewright.interpreter.turn import Turn
@@ -113,7 +113,9 @@ def exit_by_rule(
 
 def exit_by_catcher(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, catcher: Catcher) -> bool:
     """Leave a failed state by a catcher, with the error output. Returns True: there is always a next state."""
-    error_output: dict[str, Any] = {"Error": failure.error, "Cause": failure.cause}
+    # A timeout has no cause in the history, and an empty one here.
+    cause = "" if failure.cause is None and failure.error == TIMEOUT else failure.cause
+    error_output: dict[str, Any] = {"Error": failure.error, "Cause": cause}
     scope = scope_of(turn, frame, definition)
     if definition.jsonata:
         scope.error_output = error_output
