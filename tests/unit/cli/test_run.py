@@ -370,7 +370,12 @@ def test_interrupted(folder: Path):
     write(folder, "task.json", task())
     write(folder, "slow.yaml", "mocks: {A: {returns: 1, delay: 1h}}")
     arguments = ["run", "task.json", "--mock", "slow.yaml", "--real-time", "-o", "jsonl"]
-    command = [sys.executable, "-c", "from statewright.cli.main import main; main()", *arguments]
+    # A shell starts what runs in the background with interrupts ignored, and children inherit that.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from statewright.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", program, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert '"ExecutionStarted"' in process.stdout.readline()
