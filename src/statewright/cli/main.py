@@ -23,6 +23,7 @@ from statewright.cli.output import (
     Refused,
     Stop,
     count_words,
+    open_closed_streams,
     print_findings,
     reason_of,
     stderr,
@@ -85,6 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run_command(arguments: list[str]) -> int:
     """Run a command; returns the exit code. Never raises for what a user did."""
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # What cannot be encoded is written out, rather than ending the command.
         if hasattr(stream, "reconfigure"):

@@ -199,6 +199,13 @@ def silence(stream: TextIO) -> None:
         os.close(nowhere)
 
 
+def open_closed_streams() -> None:
+    """Put the empty device in place of standard streams that were closed before the start, as `>&-` does in a shell."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open until the end
+
+
 def stdout() -> Printer:
     """Where results go."""
     return Printer(sys.stdout)

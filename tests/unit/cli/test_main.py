@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -111,3 +112,12 @@ def test_a_reader_that_goes_away_is_no_error(folder):
     command = f'"{sys.executable}" -c "{program}" graph order.asl.json | true'
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_closed_before_the_start(folder: Path, closed: str):
+    program = "from statewright.cli.main import main; main()"
+    command = f"exec '{sys.executable}' -c '{program}' validate order.asl.json - {closed}"
+    result = subprocess.run(["sh", "-c", command], input="{", capture_output=True, text=True, check=False)
+    assert "Traceback" not in result.stderr
+    assert result.returncode == 1
