@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from statewright.cli.output import NOT_FOUND, OK, Refused, Stop, reason_of, stderr, stdout
+from statewright.cli.output import NOT_FOUND, OK, USAGE, Refused, Stop, reason_of, stderr, stdout
 
 NARROW = 40
 DEFAULT_WIDTH = 100
+OTHER_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".dot")
 
 
 @click.command(short_help="Draw a definition as text, Mermaid or SVG.")
@@ -43,7 +44,10 @@ def graph(context: click.Context, file: str, form: str, target: str | None, widt
         raise Refused(file, problem.diagnostics) from None
     chosen = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
     if target is not None and not chosen:
-        form = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}.get(Path(target).suffix.lower(), form)
+        ending = Path(target).suffix.lower()
+        if ending in OTHER_IMAGES:
+            raise Stop(USAGE, f"--output-file: there is no {ending} drawing", "write an image as .svg")
+        form = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}.get(ending, form)
     drawing = build_graph(document.value)
     printer = stdout()
     if form == "svg":

@@ -132,6 +132,8 @@ def parse_input(text: str | bytes, name: str) -> Any:
     """A JSON value, or a YAML one from a file whose name says so. Raises: Stop with line and column."""
     from statewright.payload import JsonTextError, parse_json
 
+    if not text.strip():
+        raise Stop(USAGE, f"{name} is empty, expected a JSON value", "the empty object is {}")
     if name.endswith((".yaml", ".yml")):
         return _read(text, name)
     try:

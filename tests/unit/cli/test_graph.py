@@ -46,6 +46,13 @@ def test_to_a_file(statewright: Run, folder: Path, name: str, options: tuple[str
     assert (folder / name).read_text("utf-8").startswith(start)
 
 
+def test_an_image_of_another_kind(statewright: Run, folder: Path):
+    result = statewright("graph", "order.asl.json", "-O", "a.PNG")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "Error: --output-file: there is no .png drawing\n  hint: write an image as .svg\n"
+    assert not (folder / "a.PNG").exists()
+
+
 def test_colours_on_a_terminal(terminal: Run, statewright: Run, folder: Path):
     assert "\x1b[" in terminal("graph", "order.asl.json").out
     assert "\x1b[" not in terminal("graph", "order.asl.json", "--mermaid").out

@@ -160,7 +160,7 @@ def test_input(statewright: Run, folder: Path, given: str | None, stdin: str, va
         ("./event.json", 2, "-i @./event.json"),
         ("{'order': 7}", 2, "-i '{\"order\": 7}'"),
         ("hello", 2, "-i '\"hello\"'"),
-        ("", 2, "--input is not JSON"),
+        ("", 2, "--input is empty"),
         ("NaN", 2, "--input is not JSON"),
         ("x" * 5000, 2, "--input is not JSON"),
         ("[" * 100_000, 2, "--input is not JSON"),
@@ -385,6 +385,16 @@ def test_interrupted(folder: Path):
     assert "Interrupted" in err
     assert "Traceback" not in err
     assert json.loads(out.splitlines()[-1])["stopped"]["reason"] == "INTERRUPTED"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("", "--input"), (" ", "--input"), ("-", "standard input"), ("@e.json", "e.json")]
+)
+def test_an_empty_input(statewright: Run, folder: Path, given: str, name: str):
+    write(folder, "e.json", "\n")
+    result = statewright("run", "order.asl.json", "-i", given)
+    assert result.code == 2
+    assert result.err == f"Error: {name} is empty, expected a JSON value\n  hint: the empty object is {{}}\n"
 
 
 # ------------------------------------------------------------------ test cases
