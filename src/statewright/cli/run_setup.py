@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from statewright.simulator.load import Loaded
     from statewright.simulator.mock_config import MockConfig
     from statewright.simulator.mocks import Script
+    from statewright.simulator.script import MockFile
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}|arn:[^/\\]*")
 _LONGEST_NAME: Final = 200
@@ -207,11 +208,13 @@ def choose_mocks(
         name, _, case_name = mock.rpartition("#")
         path = Path(name)
     try:
-        if _is_mock_config(path):
-            return _from_mock_config(path, definition, case_name, machine), str(path), None
-        from statewright.simulator.script import load_script
+        from statewright.simulator.script import MockFile, load_script
 
-        script = load_script(path)
+        # Read once: of a pipe, such as <(...) in a shell, nothing is left for a second time.
+        file = MockFile(path, str(path))
+        if _is_mock_config(file):
+            return _from_mock_config(file, path, definition, case_name, machine), str(path), None
+        script = load_script(file)
     except OSError as problem:
         raise Stop(NOT_FOUND, f"--mock: {path}: {reason_of(problem)}") from None
     except DefinitionError as problem:
@@ -247,17 +250,15 @@ def _from_cases(definition: Path, name: str) -> tuple[Script, str, Case]:
     return case.script, str(path), case
 
 
-def _is_mock_config(path: Path) -> bool:
-    from statewright.simulator.script import MockFile
-
-    value = MockFile(path, str(path)).value
+def _is_mock_config(file: MockFile) -> bool:
+    value = file.value
     return isinstance(value, dict) and not value.keys().isdisjoint(("MockedResponses", "StateMachines"))
 
 
-def _from_mock_config(path: Path, definition: Path, case: str | None, machine: str | None) -> Script:
+def _from_mock_config(file: MockFile, path: Path, definition: Path, case: str | None, machine: str | None) -> Script:
     from statewright.simulator.mock_config import load_mock_config, machine_name
 
-    config = load_mock_config(path)
+    config = load_mock_config(file)
     name = machine_name(machine) if machine is not None else _machine_for(config, definition, path)
     try:
         cases = config.cases(name)

@@ -67,14 +67,17 @@ class MockConfig:
         return self.test_cases[machine]
 
 
-def load_mock_config(source: str | Path, *, name: str = "MockConfigFile.json") -> MockConfig:
-    """Read a mock file: its text, or the path of the file.
+def load_mock_config(source: str | Path | MockFile, *, name: str = "MockConfigFile.json") -> MockConfig:
+    """Read a mock file: its text, the path of the file, or what has been read of it.
 
     Raises:
         DefinitionError: everything that is wrong with it, each with line and column.
         OSError: the file cannot be read.
     """
-    file = MockFile(source, name, None if isinstance(source, Path) else "json")
+    if isinstance(source, MockFile):
+        file = source
+    else:
+        file = MockFile(source, name, None if isinstance(source, Path) else "json")
     top = file.members((), "a mock configuration", ("StateMachines", "MockedResponses"))
     sections: dict[str, dict[str, Json]] = {"StateMachines": {}, "MockedResponses": {}}
     for section in sections if top is not None else ():
@@ -87,7 +90,7 @@ def load_mock_config(source: str | Path, *, name: str = "MockConfigFile.json") -
     test_cases = {machine: _test_cases(file, machine, known) for machine in sections["StateMachines"]}
     file.check()
     places = {response: file.place(("MockedResponses", response)) for response in responses}
-    return MockConfig(str(source) if isinstance(source, Path) else name, test_cases, responses, places)
+    return MockConfig(file.name, test_cases, responses, places)
 
 
 def split_case(target: str) -> tuple[str, str | None]:

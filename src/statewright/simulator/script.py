@@ -80,14 +80,14 @@ _START_HINT: Final = "start with `mocks:` and below it a state, such as `Charge:
 _SPAN: Final = re.compile(r"([0-9]{1,9})(?:\s*-\s*([0-9]{1,9})|(\+))?")
 
 
-def load_script(source: str | Path, *, name: str = "mocks", syntax: Syntax | None = None) -> Script:
-    """Read a mock file: its text, or the path of the file.
+def load_script(source: str | Path | MockFile, *, name: str = "mocks", syntax: Syntax | None = None) -> Script:
+    """Read a mock file: its text, the path of the file, or what has been read of it.
 
     Raises:
         DefinitionError: everything that is wrong with it, each with line and column.
         OSError: the file cannot be read.
     """
-    file = MockFile(source, name, syntax)
+    file = source if isinstance(source, MockFile) else MockFile(source, name, syntax)
     rules = _top_rules(file)
     file.check()
     return Script(rules)
@@ -131,6 +131,7 @@ class MockFile:
         """Read the text. Raises: DefinitionError when it is neither YAML nor JSON."""
         if isinstance(source, Path):
             name = str(source)
+        self.name = name
         text = source.read_bytes() if isinstance(source, Path) else source
         if not text.strip():
             raise DefinitionError([Diagnostic(INVALID_VALUE, f"{name} is empty", (), line=1, column=1)])

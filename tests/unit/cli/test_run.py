@@ -366,6 +366,16 @@ def test_real_time(statewright: Run, folder: Path):
     assert "Not over in time · 50 ms ·" in result.err
 
 
+@pytest.mark.parametrize("mocks", [(("mocks.yaml",)), ("MockConfigFile.json", "--machine", "Order", "--case", "Happy")])
+def test_mocks_from_a_pipe(statewright: Run, folder: Path, mocks: tuple[str, ...]):
+    write(folder, "MockConfigFile.json", MOCK_CONFIG)
+    name, *options = mocks
+    with subprocess.Popen(["cat", name], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        result = statewright("run", "order.asl.json", "--mock", f"/dev/fd/{process.stdout.fileno()}", *options, "-q")
+    assert (result.code, result.err) == (0, "")
+
+
 def test_interrupted(folder: Path):
     write(folder, "task.json", task())
     write(folder, "slow.yaml", "mocks: {A: {returns: 1, delay: 1h}}")
