@@ -5,6 +5,7 @@ Owns what is drawn of a `Story` and what is folded: rounds of a loop, items like
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
     from statewright.simulator.story import Attempt, Story, Strand, Visit
 
-LONGEST_CAUSE: Final = 80
+LONGEST_CAUSE: Final = 160
+_CAUSE_BEGINS: Final = re.compile(
+    r"An error occurred while executing the state '.{1,80}?' \(entered at the event id #\d+\)\. ", re.DOTALL
+)
 LONGEST_DETAIL: Final = 48
 MOST_ITEMS: Final = 6
 MOST_ATTEMPTS: Final = 4
@@ -209,8 +213,11 @@ def _failure_words(attempt: Attempt | None, *, with_cause: bool = False) -> str:
     if attempt is None or attempt.error is None:
         return ""
     error = printable(attempt.error)
-    cause = fit_cells(printable(attempt.cause), LONGEST_CAUSE) if with_cause and attempt.cause else ""
-    return f"{error} ({cause})" if cause else error
+    if not with_cause or not attempt.cause:
+        return error
+    # The line names the state already, and what went wrong in it stands behind this beginning.
+    said = _CAUSE_BEGINS.sub("", attempt.cause)
+    return f"{error} ({fit_cells(printable(said), LONGEST_CAUSE)})"
 
 
 def _signature(visit: Visit) -> tuple[Any, ...]:

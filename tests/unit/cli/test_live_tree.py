@@ -257,3 +257,15 @@ def test_plain_steps_say_where_they_are(statewright: Run, folder: Path):
     assert "0 s P[2]/M[0]/I succeeded" in said
     assert "0 s P[2]/M[1]/I attempt 1 failed: Mild (so what)" in said
     assert "0 s P[2]/M[1]/I caught Mild" in said
+
+
+def test_what_went_wrong_in_an_expression_is_said_in_the_line(statewright: Run, folder: Path):
+    broken = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% $states.input.nope %}", "End": True}
+    (folder / "m.json").write_text(json.dumps(machine(A=broken)))
+    line = statewright("run", "m.json").err.splitlines()[0]
+    assert re.split(r"\s{2,}", line.strip()) == [
+        "0 s",
+        "A",
+        "attempt 1 failed: States.QueryEvaluationError (The JSONata expression '$states.input.nope' specified for the "
+        "field 'Output' returned nothing (undefined).)",
+    ]
