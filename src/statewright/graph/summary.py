@@ -15,6 +15,8 @@ LONGEST = 240
 """Characters of a summary that are kept; a drawing shows fewer still and puts these in a tooltip."""
 DEEPEST_RULE = 4
 MOST_OPERANDS = 5
+UNPUBLISHED = ":$LATEST"
+"""What a function without a version is called by definitions from the service's editor; it tells nothing."""
 
 _COMPARISONS = {
     "Equals": "=",
@@ -167,7 +169,7 @@ def _task_detail(state: Mapping[str, Any]) -> str:
         function = _function_name(state) if action.startswith("lambda:invoke") else ""
         return f"{action} {function}".rstrip()
     if service == "lambda":
-        return "lambda " + rest.removeprefix("function:")
+        return "lambda " + rest.removeprefix("function:").removesuffix(UNPUBLISHED)
     return f"{service} {rest}"
 
 
@@ -177,7 +179,7 @@ def _function_name(state: Mapping[str, Any]) -> str:
         name = arguments.get("FunctionName") if isinstance(arguments, Mapping) else None
         if isinstance(name, str):
             tail = name.split(":function:", 1)[-1] if name.startswith("arn:") else name
-            return _expression(tail)
+            return _expression(tail.removesuffix(UNPUBLISHED))
     return ""
 
 

@@ -141,6 +141,8 @@ LAMBDA = "arn:aws:states:::lambda:invoke"
     [
         ({"Type": "Task", "Resource": LAMBDA}, "lambda:invoke"),
         ({"Type": "Task", "Resource": LAMBDA, "Parameters": {"FunctionName": "pay"}}, "lambda:invoke pay"),
+        ({"Type": "Task", "Resource": LAMBDA, "Parameters": {"FunctionName": "pay:$LATEST"}}, "lambda:invoke pay"),
+        ({"Type": "Task", "Resource": "arn:aws:lambda:eu-west-1:1:function:pay:$LATEST"}, "lambda pay"),
         (
             {
                 "Type": "Task",
