@@ -5,6 +5,7 @@ Owns finding these and saying what is missing. Nothing here runs anything.
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from dataclasses import dataclass
@@ -133,6 +134,8 @@ def parse_input(text: str | bytes, name: str) -> Any:
     """A JSON value, or a YAML one from a file whose name says so. Raises: Stop with line and column."""
     from statewright.payload import JsonTextError, parse_json
 
+    if isinstance(text, bytes):
+        text = text.removeprefix(codecs.BOM_UTF8)
     if not text.strip():
         raise Stop(USAGE, f"{name} is empty, expected a JSON value", "the empty object is {}")
     if name.endswith((".yaml", ".yml")):

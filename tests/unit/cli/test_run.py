@@ -141,6 +141,7 @@ def test_numbers_keep_their_digits(statewright: Run, folder: Path):
         ("@in.json", "", {"from": "file"}),
         ("@in.yaml", "", {"from": "yaml"}),
         ("-", '{"from": "stdin"}', {"from": "stdin"}),
+        ("-", '\ufeff{"from": "Windows"}', {"from": "Windows"}),
         (None, "", {}),
     ],
 )
