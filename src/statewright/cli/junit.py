@@ -60,10 +60,12 @@ class _Page(io.StringIO):
 
 
 def _details(result: CaseResult) -> list[str]:
-    from statewright.cli.test import mismatch_lines
+    from statewright.cli.test import failure_words, mismatch_lines
 
     printer = Printer(_Page())
-    return [printer.styled(line) for mismatch in result.mismatches for line in mismatch_lines(mismatch)]
+    lines = [printer.styled(line) for mismatch in result.mismatches for line in mismatch_lines(mismatch)]
+    said = failure_words(result)
+    return lines if said is None else [*lines, f"      {said}"]
 
 
 def _seconds(real_ms: int) -> str:

@@ -166,16 +166,8 @@ class Session:
         for mismatch in result.mismatches:
             for detail in mismatch_lines(mismatch):
                 self.printer.line(*detail)
-        if not result.passed and result.run is not None and result.run.state.error is not None:
-            self._print_failure(result)
-
-    def _print_failure(self, result: CaseResult) -> None:
-        assert result.run is not None
-        state = result.run.state
-        if result.case.expect.error == state.error:
-            return
-        cause = f": {state.cause}" if state.cause else ""
-        self.printer.wrapped(f"the execution failed with {state.error}{cause}"[:1000], " " * 8, "idle", first="      ")
+        if (said := failure_words(result)) is not None:
+            self.printer.wrapped(said, " " * 8, "idle", first="      ")
 
     def sum_up(self, took_ms: int) -> None:
         """The last line."""
@@ -242,6 +234,17 @@ def _names_hint(names: Sequence[str]) -> str | None:
 
 
 # ------------------------------------------------------------------ mismatches
+
+
+def failure_words(result: CaseResult) -> str | None:
+    """How the execution of a failed case has failed, if it has, and that was not wanted."""
+    if result.passed or result.run is None:
+        return None
+    state = result.run.state
+    if state.error is None or result.case.expect.error == state.error:
+        return None
+    cause = f": {state.cause}" if state.cause else ""
+    return f"the execution failed with {state.error}{cause}"[:1000]
 
 
 def mismatch_lines(mismatch: Mismatch) -> Iterator[Line]:

@@ -58,7 +58,6 @@ __all__ = [
 At = tuple[Step, ...]
 
 UNKNOWN_FIELD: Final = "MOCK_UNKNOWN_FIELD"
-INVALID_VALUE: Final = "MOCK_INVALID_VALUE"
 NO_RESULT: Final = "MOCK_WITHOUT_RESULT"
 BAD_EXPRESSION: Final = "MOCK_INVALID_EXPRESSION"
 
@@ -134,7 +133,7 @@ class MockFile:
         self.name = name
         text = source.read_bytes() if isinstance(source, Path) else source
         if not text.strip():
-            raise DefinitionError([Diagnostic(INVALID_VALUE, f"{name} is empty", (), line=1, column=1)])
+            raise DefinitionError([Diagnostic(f"{kind}_INVALID_VALUE", f"{name} is empty", (), line=1, column=1)])
         self._document: Document = read_document(
             text, name=name, syntax=syntax, max_characters=MAX_CHARACTERS, placeholders=False
         )

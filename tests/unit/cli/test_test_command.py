@@ -178,6 +178,14 @@ def test_junit(statewright: Run, folder: Path):
     assert suites["order.cases.yaml"].attrib["failures"] == "0"
 
 
+def test_junit_has_the_error_and_its_cause(statewright: Run, folder: Path):
+    (folder / "order.cases.yaml").write_text(
+        "mocks: {Reserve: {throws: {error: Lost, cause: <gone>}}}\ncases: {lost: {expect: {}}}\n"
+    )
+    failure = ElementTree.fromstring(statewright("test", "-o", "junit").out)[0][0][0]
+    assert "the execution failed with Lost: <gone>" in (failure.text or "")
+
+
 def test_long_paths_are_shortened(statewright: Run, folder: Path):
     path = ", ".join(["Reserve", "Charge", "Pause"] + ["Done"] * 50)
     (folder / "order.cases.yaml").write_text(

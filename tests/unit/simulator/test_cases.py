@@ -282,7 +282,7 @@ def test_a_case_by_name(beside: Path):
 @pytest.mark.parametrize(
     ("text", "code", "message", "hint"),
     [
-        ("", "MOCK_INVALID_VALUE", "is empty", None),
+        ("", "CASE_INVALID_VALUE", "is empty", None),
         ("[1]", "CASE_INVALID_VALUE", "a case file must be an object", "start with `cases:`"),
         ("{", "INVALID_JSON_DESCRIPTION", "", None),
         ("comment: x", "CASE_INVALID_VALUE", "there are no `cases`", "start with `cases:`"),
