@@ -14,6 +14,9 @@ from typing import Any, Final, Literal, get_args
 from statewright.graph import summary
 
 Status = Literal["ok", "fail", "run", "wait", "caught", "idle"]
+DEFAULT: Final = "Default"
+"""The label of the exit that a Choice takes when no rule matches."""
+
 STATUS_WORDS: Final[Mapping[Status, str]] = {
     "ok": "Succeeded",
     "fail": "Failed",
@@ -258,7 +261,7 @@ def _exits(state: Any) -> Iterator[tuple[Any, EdgeKind, str]]:
         for rule in rules if isinstance(rules, list) else ():
             yield (rule.get("Next") if isinstance(rule, Mapping) else None), "choice", summary.rule_words(rule)
         if "Default" in state:
-            yield state["Default"], "choice", "Default"
+            yield state["Default"], "choice", DEFAULT
     if kind not in _NO_NEXT and "Next" in state:
         yield state["Next"], "next", ""
     if kind in _MAY_CATCH:

@@ -12,7 +12,7 @@ from math import hypot
 from statewright.graph import sizing
 from statewright.graph.layout import Layout, Mark, PlacedEdge, PlacedLabel, PlacedNode, Rect, layout
 from statewright.graph.lettering import fit, printable
-from statewright.graph.model import STATUS_WORDS, Edge, Graph, Node, Overlay, Status
+from statewright.graph.model import DEFAULT, STATUS_WORDS, Edge, Graph, Node, Overlay, Status
 from statewright.graph.palette import ICONS, RETRY_ICON, STATUS_ICONS, TONES, Theme, style_sheet
 from statewright.graph.routing import Point
 
@@ -209,7 +209,7 @@ def _count(edge: Edge, overlay: Overlay, names: dict[str, str]) -> int:
 
 def _label(placed: PlacedLabel) -> str:
     rect = placed.rect
-    look = " caught" if placed.edge.kind == "catch" else " other" if placed.edge.labels == ("Default",) else ""
+    look = " caught" if placed.edge.kind == "catch" else " other" if placed.edge.labels == (DEFAULT,) else ""
     middle = _number(rect.x + rect.width / 2)
     y = rect.y + 3 + 10.5
     texts = []

@@ -13,7 +13,7 @@ from typing import Final
 from statewright.graph.flow import Exit, Step, read_flow
 from statewright.graph.glyphs import Pen, Row, Span
 from statewright.graph.lettering import cell_width
-from statewright.graph.model import Graph, Node, Scope
+from statewright.graph.model import DEFAULT, Graph, Node, Scope
 
 DENSE: Final = 60
 """From so many states on, chains are drawn without blank rails in between."""
@@ -174,24 +174,23 @@ class _Sketch:
     def _branches(self, exits: list[Exit], plan: _Plan, prefix: tuple[Span, ...], *, rail: bool) -> None:
         """The exits of a Choice, or the one exit of a state that leads elsewhere."""
         pen = self._pen
-        labels = [" or ".join(out.edge.labels) for out in exits]
-        named = [
-            pen.clip(label, pen.width // 2) for label, out in zip(labels, exits, strict=True) if id(out) in plan.named
+        labels = [
+            _label(out.edge.labels, pen, pen.width if id(out) in plan.nested else pen.width // 2) for out in exits
         ]
+        named = [label for label, out in zip(labels, exits, strict=True) if id(out) in plan.named]
         widest = max((cell_width(label) for label in named), default=0)
         for place, (out, label) in enumerate(zip(exits, labels, strict=True)):
             last = place == len(exits) - 1 and not rail
             corner = pen.corner(last=last, bare=not label and not out.back)
             if id(out) in plan.nested:
-                self._row((*prefix, corner), [pen.words(pen.clip(label, pen.width), "rule")])
+                self._row((*prefix, corner), [pen.words(label, "rule")])
                 inside = (*prefix, pen.rail(not last), pen.blank(2))
                 self._block(out.target, inside)
                 if not last and self._spaced:
                     self._rail(prefix)
                 continue
-            clipped = pen.clip(label, pen.width // 2)
-            said = [pen.words(clipped + " ", "rule")] if label else []
-            self._towards(out, (*prefix, corner), said, pen.arrow(widest - cell_width(clipped) + 1 if label else 1))
+            said = [pen.words(label + " ", "rule")] if label else []
+            self._towards(out, (*prefix, corner), said, pen.arrow(widest - cell_width(label) + 1 if label else 1))
 
     def _towards(self, out: Exit, prefix: tuple[Span, ...], label: list[Span], arrow: Span) -> None:
         """A row that names where an exit leads; a leaf that nothing else leads to is drawn right there."""
@@ -231,6 +230,14 @@ class _Sketch:
 def _only_next(step: Step) -> Exit | None:
     onward = [out for out in step.exits if out.edge.kind != "catch"]
     return onward[0] if len(onward) == 1 and onward[0].edge.kind == "next" and not onward[0].back else None
+
+
+def _label(labels: tuple[str, ...], pen: Pen, cells: int) -> str:
+    """When an exit is taken, in so many cells. What is cut are the rules, so that a Default never goes unsaid."""
+    *rules, last = labels or ("",)
+    tail = f" or {last}" if rules and last == DEFAULT else ""
+    said = " or ".join(rules if tail else labels)
+    return pen.clip(said, cells - cell_width(tail)) + tail
 
 
 def _is_leaf(step: Step) -> bool:

@@ -232,3 +232,10 @@ def test_rows_fit_the_width():
         assert max(map(cell_width, drawn)) <= width
     assert max(map(cell_width, lines(nested(12), width=10))) <= 40
     assert any("nested deeper" in line for line in lines(nested(12), width=120))
+
+
+def test_a_default_that_shares_its_target_with_a_long_rule_is_said():
+    rule = "$states.input.one.very.long.path = 'a very long literal' and $x"
+    definition = {"StartAt": "C", "States": {"C": choice((rule, "Done"), default="Done"), "Done": DONE}}
+    assert any("… or Default ─▶" in line for line in lines(definition, width=100))
+    assert any("... or Default ->" in line for line in lines(definition, width=60, ascii_only=True))
