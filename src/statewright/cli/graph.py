@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from statewright.cli.output import NOT_FOUND, OK, USAGE, Refused, Stop, reason_o
 
 NARROW = 40
 DEFAULT_WIDTH = 100
+STDIN = "-"
 OTHER_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".dot")
 
 
@@ -25,7 +27,8 @@ OTHER_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".dot")
 def graph(context: click.Context, file: str, form: str, target: str | None, width: int | None, ascii_only: bool) -> int:
     """Draw a definition.
 
-    A definition with mistakes is drawn too, as far as it goes: missing targets stand out.
+    A definition with mistakes is drawn too, as far as it goes: missing targets stand out. FILE may be - for the
+    standard input.
 
     \b
     Examples:
@@ -36,12 +39,14 @@ def graph(context: click.Context, file: str, form: str, target: str | None, widt
     from statewright.asl.reader import ReadError, read_document
     from statewright.graph.model import build_graph
 
+    name = "<stdin>" if file == STDIN else file
     try:
-        document = read_document(Path(file).read_bytes(), name=file)
+        text = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+        document = read_document(text, name=name)
     except OSError as problem:
         raise Stop(NOT_FOUND, f"{file}: {reason_of(problem)}") from None
     except ReadError as problem:
-        raise Refused(file, problem.diagnostics) from None
+        raise Refused(name, problem.diagnostics) from None
     chosen = context.get_parameter_source("form") is not click.core.ParameterSource.DEFAULT
     if target is not None and not chosen:
         ending = Path(target).suffix.lower()

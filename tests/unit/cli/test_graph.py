@@ -53,6 +53,13 @@ def test_an_image_of_another_kind(statewright: Run, folder: Path):
     assert not (folder / "a.PNG").exists()
 
 
+def test_from_the_standard_input(statewright: Run, folder: Path):
+    drawn = statewright("graph", "order.asl.json").out
+    assert statewright("graph", "-", stdin=(folder / "order.asl.json").read_text()).out == drawn
+    refused = statewright("graph", "-", stdin="{")
+    assert (refused.code, refused.out) == (1, "")
+
+
 def test_colours_on_a_terminal(terminal: Run, statewright: Run, folder: Path):
     assert "\x1b[" in terminal("graph", "order.asl.json").out
     assert "\x1b[" not in terminal("graph", "order.asl.json", "--mermaid").out
