@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from statewright.errors import Diagnostic
     from statewright.simulator.cases import CaseFile, CaseResult
     from statewright.simulator.expectations import Mismatch
+    from statewright.simulator.simulate import Run
 
 LONGEST_VALUE: Final = 200
 SHORT_PAIR: Final = 60
@@ -241,10 +243,21 @@ def failure_words(result: CaseResult) -> str | None:
     if result.passed or result.run is None:
         return None
     state = result.run.state
+    if state.status == "TIMED_OUT" and result.case.expect.status != "TIMED_OUT":
+        return f"the execution timed out in {', '.join(_never_left(result.run))}"
     if state.error is None or result.case.expect.error == state.error:
         return None
     cause = f": {state.cause}" if state.cause else ""
     return f"the execution failed with {state.error}{cause}"[:1000]
+
+
+def _never_left(run: Run) -> list[str]:
+    """The states that an execution was in when it ended."""
+    inside: Counter[str] = Counter()
+    for event in run.history:
+        if event.type.endswith(("StateEntered", "StateExited")):
+            inside[str((event.details or {})["name"])] += 1 if event.type.endswith("Entered") else -1
+    return [name for name, count in inside.items() if count > 0]
 
 
 def mismatch_lines(mismatch: Mismatch) -> Iterator[Line]:

@@ -178,6 +178,13 @@ def test_junit(statewright: Run, folder: Path):
     assert suites["order.cases.yaml"].attrib["failures"] == "0"
 
 
+def test_where_a_timeout_struck(statewright: Run, folder: Path):
+    (folder / "order.cases.yaml").write_text(
+        "mocks: {Reserve: {returns: {}}, Charge: {hangs: true}}\ncases: {silent: {expect: {}}}\n"
+    )
+    assert "the execution timed out in Charge" in stripped(statewright("test").out)
+
+
 def test_junit_has_the_error_and_its_cause(statewright: Run, folder: Path):
     (folder / "order.cases.yaml").write_text(
         "mocks: {Reserve: {throws: {error: Lost, cause: <gone>}}}\ncases: {lost: {expect: {}}}\n"
