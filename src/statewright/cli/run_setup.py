@@ -103,6 +103,8 @@ def find_definition(target: str) -> tuple[Path, str | None]:
     near = [name for name in (f"{path}.asl.json", f"{path}.asl.yaml", f"{path}.json") if Path(name).is_file()]
     if near:
         raise Stop(NOT_FOUND, f"There is no file '{path}'.", f"did you mean {near[0]}?")
+    if target == "-":
+        raise Stop(USAGE, "A definition is read from a file", "name it; the standard input can be the input: -i -")
     if _NAME.fullmatch(str(path)):
         raise Stop(
             NOT_FOUND,

@@ -32,7 +32,8 @@ _NOT_OURS: Final = frozenset({"node_modules", "site-packages", "__pycache__", "v
 _MAY_BE_UNFILLED: Final = frozenset(
     {
         "Arguments", "Assign", "BatchInput", "Cause", "Comment", "Condition", "Credentials", "Error", "ItemSelector",
-        "Items", "Label", "Output", "Parameters", "ProcessorConfig", "Resource", "Result", "ResultSelector", "Version",
+        "Items", "Label", "Output", "Parameters", "ProcessorConfig", "Resource", "Result", "ResultSelector",
+        "StringEquals", "StringMatches", "Version",
     }
 )  # fmt: skip
 """Fields in which a placeholder is text like any other: a run goes on, and mocks may well be selected by state."""

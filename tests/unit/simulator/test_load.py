@@ -81,11 +81,11 @@ def test_bare_placeholders(tmp_path: Path):
 
 def test_lists_are_looked_into(tmp_path: Path):
     path = tmp_path / "m.json"
-    choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "StringEquals": "${V}", "Next": "B"}], "Default": "B"}
+    choice = {"Type": "Choice", "Choices": [{"Variable": "$.x", "NumericEquals": "${V}", "Next": "B"}], "Default": "B"}
     path.write_text(json.dumps({"StartAt": "A", "States": {"A": choice, "B": {"Type": "Succeed"}}}))
     with pytest.raises(DefinitionError) as caught:
         load_program(path)
-    assert caught.value.diagnostics[0].pointer == "/States/A/Choices/0/StringEquals"
+    assert caught.value.diagnostics[0].pointer == "/States/A/Choices/0/NumericEquals"
 
 
 def test_files_below(tmp_path: Path):
