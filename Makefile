@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench lock clean
+.PHONY: help setup demo test conformance lint format bench lock clean
 
 help: ## List the tasks
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 $(READY): requirements.lock pyproject.toml
 	@echo "Setting up $(VENV) (once; needs Python 3.11 or newer) ..."
@@ -26,6 +26,9 @@ demo: $(READY) ## Run the example systems and print what happened
 test: $(READY) lint ## Run every check and test
 	@$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-report=json:coverage.json
 	@$(BIN)/python -m tests.coverage_gate coverage.json
+
+conformance: $(READY) ## Run recordings of the service against a server (needs STATEWRIGHT_CASES)
+	@$(BIN)/python -m tests.conformance.over_http
 
 lint: $(READY) ## Run ruff and mypy
 	@$(BIN)/ruff check .

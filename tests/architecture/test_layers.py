@@ -11,11 +11,16 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "statewright"
 
 LAYERS = [
-    ["errors", "payload", "clock", "limits", "__init__"],
+    ["errors", "payload", "clock", "limits", "arn", "config", "__init__"],
     ["query"],
     ["asl"],
     ["interpreter"],
-    ["graph", "simulator"],
+    ["stores", "graph", "simulator"],
+    ["engine"],
+    ["integrations"],
+    ["api"],
+    ["server"],
+    ["projects"],
     ["cli"],
 ]
 """Lowest first. A package imports from earlier lines only, never sideways."""

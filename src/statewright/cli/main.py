@@ -12,7 +12,14 @@ from typing import Any
 import click
 
 from statewright import __version__
+from statewright.cli.backup import backup
+from statewright.cli.dev import dev
+from statewright.cli.doctor import doctor
+from statewright.cli.env import aws, env
+from statewright.cli.execution import execution
 from statewright.cli.graph import graph
+from statewright.cli.machine import machine
+from statewright.cli.map_run import map_run
 from statewright.cli.output import (
     FAILED,
     INTERNAL,
@@ -30,6 +37,7 @@ from statewright.cli.output import (
     stdout,
 )
 from statewright.cli.run import run
+from statewright.cli.serve import serve
 from statewright.cli.test import test
 from statewright.cli.validate import validate
 
@@ -57,7 +65,8 @@ class Commands(click.Group):
     cls=Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 ok, 1 failed or problems found, 2 usage, 3 not found, 5 timed out, 130 interrupted.",
+    epilog="Exit codes: 0 ok, 1 failed or problems found, 2 usage, 3 not found, 4 server unreachable, 5 timed out, "
+    "130 interrupted.",
 )
 @click.version_option(__version__, prog_name="statewright", message="%(prog)s %(version)s")
 @click.pass_context
@@ -75,7 +84,9 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (run, validate, graph, test):
+for _command in (
+    run, validate, graph, test, dev, serve, execution, machine, map_run, env, aws, backup, doctor,
+):  # fmt: skip
     commands.add_command(_command)
 
 

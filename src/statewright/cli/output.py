@@ -23,6 +23,7 @@ OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 NOT_FOUND: Final = 3
+UNREACHABLE: Final = 4
 TIMED_OUT: Final = 5
 INTERNAL: Final = 70
 INTERRUPTED: Final = 130

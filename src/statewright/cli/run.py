@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from statewright.cli.client import endpoint_option
 from statewright.cli.output import (
     NOT_FOUND,
     USAGE,
@@ -43,7 +44,7 @@ NAP_MS = 100
 
 
 @click.command(short_help="Run a definition and print its output.")
-@click.argument("file", metavar="FILE[#CASE]")
+@click.argument("file", metavar="FILE[#CASE]|NAME")
 @click.option("-i", "--input", metavar="JSON|@FILE|-", help="The execution's input; {} unless a case has one.")
 @click.option("--case", metavar="NAME", help="A case of FILE's .cases.yaml, or of --mock's MockConfigFile.json.")
 @click.option("--mock", metavar="FILE", help="Results of tasks: a file of mocks, or a MockConfigFile.json.")
@@ -63,6 +64,7 @@ NAP_MS = 100
 )
 @click.option("--history", "history_file", metavar="FILE|-", help="Write the history, as GetExecutionHistory shows it.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but the output, and what went wrong.")
+@endpoint_option
 def run(
     file: str,
     input: str | None,
@@ -77,11 +79,12 @@ def run(
     form: str,
     history_file: str | None,
     quiet: bool,
+    endpoint: str | None,
 ) -> int:
-    """Run one execution of a definition on this machine.
+    """Run one execution of a definition on this machine; or, by NAME, of a state machine of the server.
 
-    Time is virtual unless --real-time is given: waits, retries and timeouts take no time at all. What happens is shown
-    on the standard error; the standard output gets the execution's output alone.
+    The time of a FILE is virtual unless --real-time is given: waits, retries and timeouts take no time at all. What
+    happens is shown on the standard error; the standard output gets the execution's output alone.
 
     \b
     Examples:
@@ -89,10 +92,20 @@ def run(
       statewright run order.asl.json -i @event.json -o json | jq .states
       statewright run order.asl.json --case 'declined twice'
       statewright run order.asl.json#Happy --mock MockConfigFile.json
+      statewright run order -i '{"order": 7}'
 
-    Exit code: 0 succeeded, 1 failed, 2 usage, 3 not found, 5 timed out, 130 interrupted.
+    Exit code: 0 succeeded, 1 failed, 2 usage, 3 not found, 4 server unreachable, 5 timed out, 130 interrupted.
     """
-    from statewright.cli.run_setup import Wishes, prepare
+    from statewright.cli.run_setup import Wishes, names_machine, prepare
+
+    if names_machine(file):
+        from statewright.cli.execution import run_machine
+
+        refuse_for_machines(
+            file, case=case, mock=mock, machine=machine, limits=limits, seed=seed, start=start,
+            max_virtual_time=max_virtual_time, history=history_file,
+        )  # fmt: skip
+        return run_machine(file, input, form, quiet=quiet, endpoint=endpoint)
     from statewright.simulator.forked_trial import fence_expressions
 
     fence_expressions()
@@ -107,6 +120,22 @@ def run(
     if history_file is not None:
         _write_history(outcome, history_file)
     return outcome.exit_code
+
+
+def refuse_for_machines(target: str, **options: str | None) -> None:
+    """Refuse options that a server cannot follow. Raises: Stop."""
+    from statewright.cli.run_setup import files_like
+
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        near = files_like(Path(target))
+        if near:
+            raise Stop(NOT_FOUND, f"There is no file '{target}'.", f"did you mean {near[0]}?")
+        option = f"--{given[0].replace('_', '-')}"
+        raise Stop(
+            USAGE,
+            f"There is no file '{target}', and {option} is for files: a machine of a server runs as the server does.",
+        )
 
 
 class OutOfTime(Exception):

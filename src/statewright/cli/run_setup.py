@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from statewright.simulator.mocks import Script
     from statewright.simulator.script import MockFile
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}|arn:[^/\\]*")
+_MACHINE: Final = re.compile(r"[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_.-]+)?|arn:[^/\\]*")
 _LONGEST_NAME: Final = 200
 _PATH_LIKE: Final = re.compile(r"[^\s{}\[\]\"]+\.(?:json|ya?ml)|[./~][^\s{}\[\]\"]*")
 
@@ -87,6 +87,17 @@ def prepare(wishes: Wishes) -> Setup:
     return Setup(path, loaded, value, script, must_be_used, mock_name, case_name, limits, start_ms)
 
 
+def names_machine(target: str) -> bool:
+    """Whether no file is meant but a state machine of a server: `order`, `order:prod`, or an ARN."""
+    path = Path(target)
+    return _MACHINE.fullmatch(target) is not None and (path.is_dir() or not path.exists())
+
+
+def files_like(path: Path) -> list[str]:
+    """Definitions that are probably meant by a name without its ending."""
+    return [name for name in (f"{path}.asl.json", f"{path}.asl.yaml", f"{path}.json") if Path(name).is_file()]
+
+
 def find_definition(target: str) -> tuple[Path, str | None]:
     """The file that is meant, and the test case after a `#`. Raises: Stop when there is no such file."""
     path = Path(target)
@@ -100,18 +111,11 @@ def find_definition(target: str) -> tuple[Path, str | None]:
         raise Stop(NOT_FOUND, f"{path} is a folder", "name the file of a definition in it, or try: statewright test")
     if path.exists():
         return path, case  # a pipe, such as <(...) in a shell
-    near = [name for name in (f"{path}.asl.json", f"{path}.asl.yaml", f"{path}.json") if Path(name).is_file()]
+    near = files_like(path)
     if near:
         raise Stop(NOT_FOUND, f"There is no file '{path}'.", f"did you mean {near[0]}?")
     if target == "-":
         raise Stop(USAGE, "A definition is read from a file", "name it; the standard input can be the input: -i -")
-    if _NAME.fullmatch(str(path)):
-        raise Stop(
-            NOT_FOUND,
-            f"There is no file '{path}'. Running a state machine by its name needs a server, which this version does "
-            "not have yet.",
-            "name the file of a definition, such as order.asl.json",
-        )
     raise Stop(NOT_FOUND, f"There is no file '{path}'.")
 
 

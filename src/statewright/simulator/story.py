@@ -145,6 +145,8 @@ class _Chain:
         self.entered: dict[tuple[int, str], Visit] = {}
         self.running: dict[int, Visit] = {}
         """Visits that have not ended, by `id`."""
+        self.reopened: list[Visit] = []
+        """Visits that a redrive goes on with, and of which nothing has been heard since."""
 
     def note(self, event: HistoryEvent) -> None:
         handler = _HANDLERS.get(event.type)
@@ -164,7 +166,11 @@ class _Chain:
                 return one
             else:
                 one = one.strand
-        return None
+        # What a redrive goes on with follows its event, not the state's own.
+        found = next((visit for visit in self.reopened if wanted(visit) and not visit.strands), None)
+        if found is not None:
+            self.reopened.remove(found)
+        return found
 
     # ------------------------------------------------------------------ states
 
@@ -359,6 +365,27 @@ class _Chain:
 
     # ------------------------------------------------------------------ ends
 
+    def execution_redriven(self, _event: HistoryEvent, _details: Details) -> Strand:
+        """The states that were entered and not left go on."""
+        if self.root is self.story.root:
+            self.story.failed_visit = None
+        self.reopened = []
+        pending = [self.root]
+        while pending:
+            strand = pending.pop()
+            strand.status, strand.ended_ms = "running", None
+            visit = strand.visits[-1] if strand.visits else None
+            if visit is not None and visit.status in ("failed", "stopped"):
+                visit.status, visit.ended_ms = "running", None
+                self.running[id(visit)] = visit
+                self.reopened.append(visit)
+                if visit.strands:
+                    # The same attempt goes on, with the branches or items that did not succeed.
+                    attempt = visit.attempts[-1]
+                    attempt.failed, attempt.ended_ms, attempt.error, attempt.cause = False, None, None, None
+                pending.extend(inner for inner in reversed(visit.strands) if inner.status != "succeeded")
+        return self.root
+
     def execution_ended(self, event: HistoryEvent, details: Details) -> Visit | None:
         status: VisitStatus = {"ExecutionSucceeded": "succeeded", "ExecutionFailed": "failed"}.get(
             event.type,
@@ -425,6 +452,7 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     **dict.fromkeys(("MapStateFailed", "ParallelStateFailed"), _Chain.children_failed),
     **dict.fromkeys(("MapStateSucceeded", "ParallelStateSucceeded"), _Chain.children_succeeded),
     **dict.fromkeys(_ENDS, _Chain.execution_ended),
+    "ExecutionRedriven": _Chain.execution_redriven,
     "EvaluationFailed": _Chain.evaluation_failed,
     "MapIterationStarted": _Chain.item_began,
     "MapIterationSucceeded": _Chain.item_succeeded,

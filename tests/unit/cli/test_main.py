@@ -24,10 +24,16 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
     assert result.code == 0
     listed = result.out.split("Commands:")[1].split("Exit codes")[0].split("\n")
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
-    assert names == ["run", "validate", "graph", "test"]
+    assert names == [
+        "run", "validate", "graph", "test", "dev", "serve", "execution", "machine", "map-run", "env", "aws", "backup",
+        "doctor",
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["run", "validate", "graph", "test"])
+@pytest.mark.parametrize(
+    "command",
+    ["run", "validate", "graph", "test", "dev", "serve", "execution", "machine", "map-run", "env", "backup", "doctor"],
+)
 def test_every_command_has_examples(statewright: Run, command: str):
     result = statewright(command, "--help")
     assert result.code == 0
@@ -93,7 +99,7 @@ def test_what_ends_a_command(
 
 def test_main_exits_with_the_code():
     with pytest.raises(SystemExit) as caught:
-        main.main(["run", "nope"])
+        main.main(["run", "nope.asl.json"])
     assert caught.value.code == 3
 
 

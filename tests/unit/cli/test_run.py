@@ -188,9 +188,6 @@ def test_inputs_that_cannot_be(statewright: Run, folder: Path, given: str, code:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Order", "needs a server, which this version does not have yet"),
-        ("arn:aws:states:us-east-1:000000000000:stateMachine:Order", "needs a server"),
-        ("order", "did you mean order.asl.json?"),
         ("no/such.json", "There is no file 'no/such.json'."),
         (".", "is a folder"),
         ("nope#Case", "There is no file 'nope'"),
@@ -459,3 +456,22 @@ def test_unused_and_misnamed_mocks_are_noted(statewright: Run, folder: Path):
     err = statewright("run", *MOCKED).err
     assert "mocks.yaml:7:3 WARNING MOCK_UNKNOWN_STATE there is no Task state 'Chrage' to mock\n    hint: did you" in err
     assert "mocks.yaml:6:3 WARNING the mock for Sorry was not used\n" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("Order",), 4, "There is no server at http://127.0.0.1:1"),
+        (("arn:aws:states:us-east-1:000000000000:stateMachine:Order",), 4, "start one: statewright serve"),
+        (("order",), 4, "to run the file: statewright run order.asl.json"),
+        (("order", "--mock", "mocks.yaml"), 3, "did you mean order.asl.json?"),
+        (("Order", "--seed", "s"), 2, "--seed is for files"),
+    ],
+)
+def test_a_name_without_a_file_means_a_machine_of_the_server(
+    statewright: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, said: str
+):
+    monkeypatch.setenv("STATEWRIGHT_ENDPOINT", "http://127.0.0.1:1")
+    result = statewright("run", *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert said in result.err

@@ -1,0 +1,85 @@
+"""Counters of the API and the figures of the process, in Prometheus' text format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
+BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One figure: name, kind (`gauge` or `counter`), help, value, and labels."""
+
+    name: str
+    kind: str
+    help: str
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class CallCounters:
+    """How often each operation was called, how it ended, and how long it took."""
+
+    def __init__(self) -> None:
+        self._ends: dict[tuple[str, str, str], int] = {}
+        self._times: dict[tuple[str, str], list[float]] = {}
+
+    def note(self, service: str, operation: str, code: str, seconds: float) -> None:
+        """Count a call; `code` is the error code, `OK` for none."""
+        key = (service, operation, code)
+        self._ends[key] = self._ends.get(key, 0) + 1
+        times = self._times.get((service, operation))
+        if times is None:
+            # One count for each bucket, one for the rest, and the sum.
+            times = self._times[(service, operation)] = [0.0] * (len(BUCKETS_SECONDS) + 2)
+        for number, bound in enumerate(BUCKETS_SECONDS):
+            if seconds <= bound:
+                times[number] += 1
+                break
+        else:
+            times[-2] += 1
+        times[-1] += seconds
+
+    def lines(self) -> Iterable[str]:
+        """The counters as lines of text."""
+        yield "# HELP statewright_api_calls_total Calls by operation and how they ended."
+        yield "# TYPE statewright_api_calls_total counter"
+        for (service, operation, code), count in sorted(self._ends.items()):
+            labels = {"service": service, "operation": operation, "code": code}
+            yield f"statewright_api_calls_total{_labels(labels)} {count}"
+        yield "# HELP statewright_api_call_seconds How long calls took."
+        yield "# TYPE statewright_api_call_seconds histogram"
+        for (service, operation), times in sorted(self._times.items()):
+            names = {"service": service, "operation": operation}
+            total = 0.0
+            for bound, seen in zip((*BUCKETS_SECONDS, "+Inf"), times, strict=False):
+                total += seen
+                yield f"statewright_api_call_seconds_bucket{_labels({**names, 'le': str(bound)})} {total:g}"
+            yield f"statewright_api_call_seconds_sum{_labels(names)} {times[-1]:.6f}"
+            yield f"statewright_api_call_seconds_count{_labels(names)} {total:g}"
+
+
+def render(counters: CallCounters, samples: Iterable[Sample]) -> bytes:
+    """Everything as one text."""
+    lines = list(counters.lines())
+    named: set[str] = set()
+    for sample in samples:
+        if sample.name not in named:
+            named.add(sample.name)
+            lines += [f"# HELP {sample.name} {sample.help}", f"# TYPE {sample.name} {sample.kind}"]
+        lines.append(f"{sample.name}{_labels(sample.labels)} {sample.value:g}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,47 @@
+"""Service models as botocore ships them: the contract that requests and answers are checked against.
+
+Models are read from botocore's folder without importing botocore, which would cost more than all the rest of a start.
+"""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+FOLDERS: Final = {"states": "stepfunctions", "monitoring": "cloudwatch", "email": "ses"}
+"""botocore's folder of a service, by signing name, where the two differ."""
+
+Model = dict[str, Any]
+
+
+@cache
+def load_model(service: str) -> Model | None:
+    """The newest model of a service, by signing name or botocore's own; `None` for a service that botocore lacks."""
+    folder = _data() / FOLDERS.get(service, service)
+    versions = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    for version in reversed(versions):
+        packed = folder / version / "service-2.json.gz"
+        if packed.is_file():
+            return _read(gzip.decompress(packed.read_bytes()))
+        plain = folder / version / "service-2.json"
+        if plain.is_file():
+            return _read(plain.read_bytes())
+    return None
+
+
+@cache
+def _data() -> Path:
+    found = find_spec("botocore")
+    if found is None or not found.submodule_search_locations:
+        raise RuntimeError("botocore is not installed: the service models come with it")
+    return Path(found.submodule_search_locations[0]) / "data"
+
+
+def _read(raw: bytes) -> Model:
+    model: Model = orjson.loads(raw)
+    return model

@@ -1,0 +1,119 @@
+"""The registry of operations, and what each of them is given.
+
+An operation is one async function: validated request in, answer out. It resolves names, makes one domain call and
+shapes the answer; it knows neither HTTP nor SQL, and does not wait. Instants in requests and answers are integer epoch
+milliseconds wherever the service model says timestamp; the edge converts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from statewright.api import shapes
+from statewright.api.errors import not_here_yet, unknown_operation
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.engine.engine import Engine
+    from statewright.engine.state_machines import Machines
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """What operations work on. `extras` holds parts that only some services have, by name."""
+
+    engine: Engine
+    machines: Machines
+    clock: Clock
+    config: Config
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as its operation sees it. `headers` have lower-case names; `access_key` is the signer's, if any."""
+
+    service: str
+    operation: str
+    request_id: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    access_key: str | None = None
+
+
+Operation = Callable[[App, Call, Any], Awaitable[Json]]
+
+_OPERATIONS: dict[tuple[str, str], Operation] = {}
+_WAITING: set[tuple[str, str]] = set()
+MODULES: Final = (
+    "statewright.api.states.machines",
+    "statewright.api.states.versions",
+    "statewright.api.states.aliases",
+    "statewright.api.states.tags",
+    "statewright.api.states.validation",
+    "statewright.api.states.executions",
+    "statewright.api.states.tasks",
+    "statewright.api.states.activities",
+    "statewright.api.states.map_runs",
+    "statewright.api.states.trials",
+)
+"""Where operations are; `load` imports them."""
+
+
+def operation(service: str, name: str, *, waits: bool = False) -> Callable[[Operation], Operation]:
+    """Register a function as an operation of a service, named by its signing name: `states`.
+
+    `waits` marks one that waits for something to happen: it is cancelled when its caller goes.
+    """
+
+    def register(function: Operation) -> Operation:
+        taken = _OPERATIONS.setdefault((service, name), function)
+        if taken is not function:
+            raise ValueError(f"{service} {name} is registered twice: {taken.__module__} and {function.__module__}")
+        if waits:
+            _WAITING.add((service, name))
+        return function
+
+    return register
+
+
+def find(service: str, name: str) -> Operation | None:
+    """The operation of that name, `None` where this version has none."""
+    return _OPERATIONS.get((service, name))
+
+
+def waits_for_events(service: str, name: str) -> bool:
+    """Whether an operation may wait long for something to happen."""
+    return (service, name) in _WAITING
+
+
+def registered(service: str) -> list[str]:
+    """Names of the operations that a service has here."""
+    return sorted(name for of, name in _OPERATIONS if of == service)
+
+
+async def perform(app: App, call: Call, request: Json) -> Json:
+    """Validate a request and run its operation; instants in the answer are epoch milliseconds.
+
+    Raises: ApiError, also for an operation that the service or this version does not have.
+    """
+    function = find(call.service, call.operation)
+    if function is None:
+        known = call.operation in shapes.operation_names(call.service)
+        raise (not_here_yet if known else unknown_operation)(call.service, call.operation)
+    lift_sizes = app.config.limits.payload_bytes is None
+    return await function(app, call, shapes.validator(call.service, call.operation, lift_sizes=lift_sizes)(request))
+
+
+def load() -> None:
+    """Import every module that registers operations."""
+    for module in MODULES:
+        try:
+            import_module(module)
+        except ModuleNotFoundError as missing:
+            if missing.name != module:
+                raise

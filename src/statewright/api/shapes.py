@@ -1,0 +1,400 @@
+"""Service models compiled to validators of requests and writers of answers, each on first use.
+
+A validator says what the service says: every violated constraint in one `ValidationException`, and for a value of the
+wrong JSON type the parser's `SerializationException`. Members that the model does not know are ignored. Nothing about a
+shape is written down here: it all comes from the model.
+
+Source: texts observed on the service and on its siblings, which share the same framework.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+from statewright.api.models import Model, load_model
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+Problems = list[tuple[str, str, str]]
+"""Violated constraints: the value as shown, where, and what was asked of it."""
+Check = Callable[[Any, str, Problems], Any]
+"""Reads one value: returns it as operations see it, and notes violated constraints."""
+Write = Callable[[Any], Any]
+
+LIFTED_BY_OPEN: Final = frozenset({"SensitiveData", "SensitiveDataJobInput", "Definition"})
+"""Shapes of inputs, outputs and definitions: their greatest lengths go with the profile `open`."""
+
+_LISTED: Final[dict[str, tuple[str, ...]]] = {
+    "ExecutionStatus": ("SUCCEEDED", "TIMED_OUT", "PENDING_REDRIVE", "ABORTED", "FAILED", "RUNNING")
+}
+"""The order in which the service lists an enum's values, where it is not the model's. Source: observed."""
+
+_INTEGERS: Final = {"integer": ("an Integer", 2**31), "long": ("a Long", 2**63), "short": ("a Short", 2**15)}
+_NULL: Final = "Member must not be null"
+_LATEST_SECONDS: Final = 253_402_300_800
+"""The year 10,000."""
+
+
+class _WrongType(Exception):
+    """A value of another JSON type than the model's; the text is the service's parser's."""
+
+
+class Validator:
+    """Checks the requests of one operation."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+
+    def __call__(self, request: Json) -> dict[str, Json]:
+        """The request without what the model does not know.
+
+        Raises: ApiError (`ValidationException` or `SerializationException`).
+        """
+        problems: Problems = []
+        try:
+            known: dict[str, Json] = self._check(request, "", problems)
+        except _WrongType as wrong:
+            raise ApiError("SerializationException", str(wrong)) from None
+        if problems:
+            raise ApiError("ValidationException", problem_text(problems))
+        return known
+
+
+def problem_text(problems: Problems) -> str:
+    """The service's sentence for violated constraints."""
+    count = len(problems)
+    said = "; ".join(f"Value{shown} at '{path}' failed to satisfy constraint: {what}" for shown, path, what in problems)
+    return f"{count} validation error{'' if count == 1 else 's'} detected: {said}"
+
+
+def operation_names(service: str) -> frozenset[str]:
+    """Every operation that the service has."""
+    model = load_model(service)
+    return frozenset(model["operations"]) if model else frozenset()
+
+
+@cache
+def validator(service: str, operation: str, *, lift_sizes: bool = False) -> Validator:
+    """The validator of an operation's requests; `lift_sizes` accepts inputs and definitions of any length."""
+    model = load_model(service)
+    assert model is not None, service
+    shape = model["operations"][operation].get("input")
+    compiler = _Compiler(model, LIFTED_BY_OPEN if lift_sizes else frozenset())
+    return Validator(compiler.check(shape["shape"]) if shape else _no_input)
+
+
+@cache
+def writer(service: str, operation: str) -> Write:
+    """What turns an operation's answer into JSON values of the wire: instants in milliseconds become epoch seconds."""
+    model = load_model(service)
+    assert model is not None, service
+    shape = model["operations"][operation].get("output")
+    return (_Writers(model).write(shape["shape"]) if shape else None) or _without_none
+
+
+class _Compiler:
+    """Compiles the shapes of one model."""
+
+    def __init__(self, model: Model, lifted: frozenset[str]) -> None:
+        self._shapes = model["shapes"]
+        self._lifted = lifted
+        self._done: dict[str, Check] = {}
+
+    def check(self, name: str) -> Check:
+        """The check of a shape by name. A shape that holds itself is compiled once."""
+        done = self._done.get(name)
+        if done is None:
+            # Stands in while the shape is compiled, for members that are of the same shape.
+            self._done[name] = lambda value, path, problems: self._done[name](value, path, problems)
+            done = self._done[name] = self._compile(name, self._shapes[name])
+        return done
+
+    def _compile(self, name: str, shape: Model) -> Check:
+        kind = shape["type"]
+        if kind == "structure":
+            return self._structure(shape)
+        if kind == "list":
+            return self._list(name, shape)
+        if kind == "map":
+            return self._map(shape)
+        convert = _convert(kind)
+        rules = self._rules(name, shape)
+        if not rules:
+            return lambda value, _path, _problems: convert(value)
+        hidden = bool(shape.get("sensitive"))
+
+        def scalar(value: Any, path: str, problems: Problems) -> Any:
+            value = convert(value)
+            for broken, what in rules:
+                if broken(value):
+                    problems.append(("" if hidden else f" '{shown(value)}'", path, what))
+            return value
+
+        return scalar
+
+    def _structure(self, shape: Model) -> Check:
+        required = frozenset(shape.get("required", ()))
+        members = [(name, name in required, self.check(of["shape"])) for name, of in shape["members"].items()]
+
+        def structure(value: Any, path: str, problems: Problems) -> Any:
+            if not isinstance(value, dict):
+                raise _WrongType(
+                    "Expected null" if not isinstance(value, list) else "Start of list found where not expected"
+                )
+            known = {}
+            for name, is_required, check in members:
+                found = value.get(name)
+                if found is not None:
+                    known[name] = check(found, f"{path}.{name}" if path else name, problems)
+                elif is_required:
+                    problems.append((" null", f"{path}.{name}" if path else name, _NULL))
+            return known
+
+        return structure
+
+    def _list(self, name: str, shape: Model) -> Check:
+        item_name = shape["member"]["shape"]
+        item_shape = self._shapes[item_name]
+        is_scalar = item_shape["type"] not in ("structure", "list", "map")
+        item = self.check(item_name)
+        rules = self._rules(name, shape)
+        # A list of plain values is reported as a whole, with every constraint of its items.
+        item_rules = self._rules(item_name, item_shape) if is_scalar else []
+        convert = _convert(item_shape["type"]) if is_scalar else None
+        every = ", ".join([*(what for _, what in item_rules), _NULL])
+        hidden = bool(item_shape.get("sensitive") or shape.get("sensitive"))
+
+        def listed(value: Any, path: str, problems: Problems) -> Any:
+            if not isinstance(value, list):
+                raise _WrongType("Expected list or null")
+            for broken, what in rules:
+                if broken(value):
+                    problems.append(("" if hidden else f" '{shown(value)}'", path, what))
+            if convert is None:
+                found = []
+                for number, element in enumerate(value, 1):
+                    if element is None:
+                        problems.append((" null", f"{path}.{number}.member", _NULL))
+                    else:
+                        found.append(item(element, f"{path}.{number}.member", problems))
+                return found
+            converted = [None if element is None else convert(element) for element in value]
+            if any(element is None or any(broken(element) for broken, _ in item_rules) for element in converted):
+                what = f"Member must satisfy constraint: [{every}]"
+                problems.append(("" if hidden else f" '{shown(value)}'", path, what))
+            return converted
+
+        return listed
+
+    def _map(self, shape: Model) -> Check:
+        key, value_check = self.check(shape["key"]["shape"]), self.check(shape["value"]["shape"])
+
+        def mapped(value: Any, path: str, problems: Problems) -> Any:
+            if not isinstance(value, dict):
+                raise _WrongType("Expected map or null")
+            return {
+                key(name, path, problems): value_check(element, f"{path}.{name}.member", problems)
+                for name, element in value.items()
+                if element is not None
+            }
+
+        return mapped
+
+    def _rules(self, name: str, shape: Model) -> list[tuple[Callable[[Any], bool], str]]:
+        """Constraints as (is broken, the service's words), in the service's order."""
+        rules: list[tuple[Callable[[Any], bool], str]] = []
+        most, least = shape.get("max"), shape.get("min")
+        if shape["type"] in ("integer", "long", "short", "float", "double"):
+            if most is not None:
+                rules.append((lambda value: value > most, f"Member must have value less than or equal to {most}"))
+            if least is not None:
+                rules.append((lambda value: value < least, f"Member must have value greater than or equal to {least}"))
+            return rules
+        if most is not None and name not in self._lifted:
+            rules.append((lambda value: length(value) > most, f"Member must have length less than or equal to {most}"))
+        if least:
+            rules.append(
+                (lambda value: length(value) < least, f"Member must have length greater than or equal to {least}")
+            )
+        pattern = _pattern(shape["pattern"]) if "pattern" in shape else None
+        if pattern is not None:
+            matches = pattern.fullmatch
+            rules.append(
+                (
+                    lambda value: matches(value) is None,
+                    f"Member must satisfy regular expression pattern: {shape['pattern']}",
+                )
+            )
+        if "enum" in shape:
+            values: Sequence[str] = _LISTED.get(name) or shape["enum"]
+            allowed = frozenset(values)
+            rules.append(
+                (lambda value: value not in allowed, f"Member must satisfy enum value set: [{', '.join(values)}]")
+            )
+        return rules
+
+
+class _Writers:
+    """Compiles writers: `None` for a shape that goes out as it is."""
+
+    def __init__(self, model: Model) -> None:
+        self._shapes = model["shapes"]
+        self._open: set[str] = set()
+
+    def write(self, name: str) -> Write | None:
+        """The writer of a shape, `None` where nothing below it is an instant."""
+        shape = self._shapes[name]
+        kind = shape["type"]
+        if kind == "timestamp":
+            return _seconds
+        if kind == "blob":
+            return _base64_text
+        if name in self._open or kind not in ("structure", "list", "map"):
+            return None
+        self._open.add(name)
+        try:
+            if kind == "structure":
+                return self._structure(shape)
+            inner = self.write(shape["member" if kind == "list" else "value"]["shape"])
+        finally:
+            self._open.discard(name)
+        if inner is None:
+            return None
+        if kind == "list":
+            return lambda value: [inner(element) for element in value]
+        return lambda value: {key: inner(element) for key, element in value.items()}
+
+    def _structure(self, shape: Model) -> Write | None:
+        members = {name: self.write(of["shape"]) for name, of in shape["members"].items()}
+        special = [(name, write) for name, write in members.items() if write is not None]
+        if not special:
+            return None
+
+        def structure(value: dict[str, Any]) -> dict[str, Any]:
+            written = _without_none(value)
+            for name, write in special:
+                if name in written:
+                    written[name] = write(written[name])
+            return written
+
+        return structure
+
+
+# ------------------------------------------------------------------ values
+
+
+def length(value: Any) -> int:
+    """Length as the service counts it: UTF-16 units of a text, bytes, or elements."""
+    if not isinstance(value, str) or value.isascii():
+        return len(value)
+    return len(value) + sum(char > "\uffff" for char in value)
+
+
+def shown(value: Any) -> str:
+    """A value as the service quotes it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{', '.join(shown(element) for element in value)}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}={shown(element)}" for key, element in value.items()) + "}"
+    return str(value)
+
+
+def _convert(kind: str) -> Callable[[Any], Any]:
+    if kind in _INTEGERS:
+        words, bound = _INTEGERS[kind]
+        return lambda value: _integer(value, words, bound)
+    return _CONVERT.get(kind, _text)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise _WrongType(_mistaken(value, "a String"))
+
+
+def _integer(value: Any, words: str, bound: int) -> int:
+    if (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and -bound <= value < bound
+        and value == int(value)
+    ):
+        return int(value)
+    raise _WrongType(_mistaken(value, words))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise _WrongType(_mistaken(value, "a Float"))
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise _WrongType(_mistaken(value, "a Boolean"))
+
+
+def _instant_ms(value: Any) -> int:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _LATEST_SECONDS:
+        return round(value * 1000)
+    raise _WrongType(_mistaken(value, "a Timestamp"))
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(_text(value), validate=True)
+    except ValueError:
+        raise _WrongType("A blob is not base64 text") from None
+
+
+_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
+    "float": _number,
+    "double": _number,
+    "boolean": _boolean,
+    "timestamp": _instant_ms,
+    "blob": _bytes,
+}
+
+
+def _mistaken(value: Any, wanted: str) -> str:
+    """What the service's parser says of a value of another type."""
+    if isinstance(value, dict):
+        return "Start of structure or map found where not expected."
+    if isinstance(value, list):
+        return "Start of list found where not expected"
+    if isinstance(value, bool):
+        return f"{'TRUE' if value else 'FALSE'}_VALUE can not be converted to {wanted}"
+    return f"{'STRING' if isinstance(value, str) else 'NUMBER'}_VALUE can not be converted to {wanted}"
+
+
+def _pattern(text: str) -> re.Pattern[str] | None:
+    """A model's pattern, which is Java's, as Python reads it; `None` for what Python does not know."""
+    try:
+        return re.compile(text.replace(r"\p{ASCII}", r"[\x00-\x7f]"), re.ASCII)
+    except re.error:
+        return None
+
+
+def _no_input(_value: Any, _path: str, _problems: Problems) -> Any:
+    return {}
+
+
+def _seconds(instant_ms: int) -> float:
+    return instant_ms / 1000
+
+
+def _base64_text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _without_none(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: element for name, element in value.items() if element is not None}

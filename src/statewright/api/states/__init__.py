@@ -1,0 +1,1 @@
+"""Operations of Step Functions, one module per kind of resource. Importing a module registers what it has."""

@@ -1,0 +1,57 @@
+"""Operations on activities: create, describe, list, delete them, and ask for work of one.
+
+The rules for activities as named things are in `engine.activity_records`, the polls in `engine.activities`.
+"""
+
+from __future__ import annotations
+
+from statewright.api.operations import App, Call, operation
+from statewright.arn import ACTIVITY, parse_arn
+from statewright.engine.machine_records import Activity
+from statewright.payload import Json
+
+
+@operation("states", "GetActivityTask", waits=True)
+async def get_activity_task(app: App, _call: Call, request: Json) -> Json:
+    """Wait for a task of an activity; an answer without a token says that there was none."""
+    arn = request["activityArn"]
+    parse_arn(arn, ACTIVITY)
+    task = await app.engine.activities.poll(arn, request.get("workerName"))
+    if task is None:
+        return {}
+    token, input_text = task
+    return {"taskToken": token, "input": input_text}
+
+
+@operation("states", "CreateActivity")
+async def create_activity(app: App, _call: Call, request: Json) -> Json:
+    """Create an activity, or answer as before for one that is there."""
+    activity = await app.machines.activities.create(
+        request["name"], request.get("tags", ()), request.get("encryptionConfiguration")
+    )
+    return {"activityArn": activity.arn, "creationDate": activity.created_ms}
+
+
+@operation("states", "DescribeActivity")
+async def describe_activity(app: App, _call: Call, request: Json) -> Json:
+    """Show an activity."""
+    activity = await app.machines.activities.get(request["activityArn"])
+    return {**_listed(activity), "encryptionConfiguration": activity.encryption}
+
+
+@operation("states", "ListActivities")
+async def list_activities(app: App, _call: Call, request: Json) -> Json:
+    """List activities, newest first."""
+    found, token = await app.machines.activities.list_activities(request.get("nextToken"), request.get("maxResults"))
+    return {"activities": [_listed(activity) for activity in found], "nextToken": token}
+
+
+@operation("states", "DeleteActivity")
+async def delete_activity(app: App, _call: Call, request: Json) -> Json:
+    """Delete an activity; harmless when there is none."""
+    await app.machines.activities.delete(request["activityArn"])
+    return {}
+
+
+def _listed(activity: Activity) -> dict[str, Json]:
+    return {"activityArn": activity.arn, "name": activity.name, "creationDate": activity.created_ms}

@@ -1,0 +1,132 @@
+"""Operations on state machines: create, update, describe, list, delete.
+
+Owns the shapes of requests and answers. The rules are in `engine.state_machines`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statewright.api.operations import App, Call, operation
+from statewright.arn import EXECUTION, parse_arn
+from statewright.engine.machine_records import Revision
+from statewright.engine.machine_views import MachineChange, NewMachine
+from statewright.payload import Json
+
+
+@operation("states", "CreateStateMachine")
+async def create_state_machine(app: App, _call: Call, request: Json) -> Json:
+    """Create a machine, and a version of it if asked to."""
+    changed = await app.machines.create(
+        NewMachine(
+            name=request["name"],
+            definition=request["definition"],
+            role_arn=request["roleArn"],
+            type=request.get("type", "STANDARD"),
+            logging=request.get("loggingConfiguration"),
+            tracing=request.get("tracingConfiguration"),
+            encryption=request.get("encryptionConfiguration"),
+            tags=tuple(request.get("tags", ())),
+            publish=request.get("publish", False),
+            version_description=request.get("versionDescription"),
+        )
+    )
+    return {
+        "stateMachineArn": changed.machine.arn,
+        "creationDate": changed.machine.created_ms,
+        "stateMachineVersionArn": changed.version_arn,
+    }
+
+
+@operation("states", "UpdateStateMachine")
+async def update_state_machine(app: App, _call: Call, request: Json) -> Json:
+    """Change a machine, and publish the outcome if asked to."""
+    changed = await app.machines.update(
+        request["stateMachineArn"],
+        MachineChange(
+            definition=request.get("definition"),
+            role_arn=request.get("roleArn"),
+            logging=request.get("loggingConfiguration"),
+            tracing=request.get("tracingConfiguration"),
+            encryption=request.get("encryptionConfiguration"),
+            publish=request.get("publish", False),
+            version_description=request.get("versionDescription"),
+        ),
+    )
+    return {
+        "updateDate": changed.at_ms,
+        "revisionId": changed.revision_id,
+        "stateMachineVersionArn": changed.version_arn,
+    }
+
+
+@operation("states", "DescribeStateMachine")
+async def describe_state_machine(app: App, _call: Call, request: Json) -> Json:
+    """Show a machine, a version, or the child machine of a distributed Map."""
+    view = await app.machines.describe(request["stateMachineArn"])
+    version = view.version
+    return {
+        "stateMachineArn": view.arn,
+        "name": view.machine.name,
+        "status": "DELETING" if view.machine.deleting else "ACTIVE",
+        "type": view.machine.type,
+        "creationDate": version.created_ms if version else view.machine.created_ms,
+        "description": version.description if version else None,
+        "label": view.label,
+        **_configuration(view.revision),
+        **_definition(request, view.definition, view.variable_references),
+    }
+
+
+@operation("states", "DescribeStateMachineForExecution")
+async def describe_state_machine_for_execution(app: App, _call: Call, request: Json) -> Json:
+    """Show the definition that an execution runs, whatever has become of its machine since."""
+    parse_arn(request["executionArn"], EXECUTION)
+    execution = await app.engine.describe(request["executionArn"])
+    arn = parse_arn(execution.machine_arn)
+    label = parse_arn(execution.map_run_arn).label if execution.map_run_arn else None
+    view = await app.machines.describe_revision(execution.machine_id, execution.revision_id, label)
+    return {
+        "stateMachineArn": execution.machine_arn,
+        "name": arn.name,
+        "updateDate": view.revision.updated_ms,
+        "mapRunArn": execution.map_run_arn,
+        "label": label,
+        **_configuration(view.revision),
+        **_definition(request, view.definition, view.variable_references),
+    }
+
+
+@operation("states", "ListStateMachines")
+async def list_state_machines(app: App, _call: Call, request: Json) -> Json:
+    """List the machines, newest first."""
+    machines, token = await app.machines.list_machines(request.get("nextToken"), request.get("maxResults"))
+    listed = [
+        {"stateMachineArn": one.arn, "name": one.name, "type": one.type, "creationDate": one.created_ms}
+        for one in machines
+    ]
+    return {"stateMachines": listed, "nextToken": token}
+
+
+@operation("states", "DeleteStateMachine")
+async def delete_state_machine(app: App, _call: Call, request: Json) -> Json:
+    """Delete a machine, or begin to while executions run."""
+    await app.machines.delete(request["stateMachineArn"])
+    return {}
+
+
+def _configuration(revision: Revision) -> dict[str, Json]:
+    return {
+        "roleArn": revision.role_arn,
+        "loggingConfiguration": revision.logging,
+        "tracingConfiguration": revision.tracing,
+        "encryptionConfiguration": revision.encryption,
+        "revisionId": revision.shown_id,
+    }
+
+
+def _definition(request: Json, definition: str, references: Any) -> dict[str, Json]:
+    """The definition and what is derived from it, unless only metadata is wanted."""
+    if request.get("includedData") == "METADATA_ONLY":
+        return {}
+    return {"definition": definition, "variableReferences": references or None}

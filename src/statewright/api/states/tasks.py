@@ -1,0 +1,33 @@
+"""Operations of workers that answer a task by its token."""
+
+from __future__ import annotations
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.states.texts import worded
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+
+@operation("states", "SendTaskSuccess")
+async def send_task_success(app: App, _call: Call, request: Json) -> Json:
+    """Give a task its result."""
+    output = request["output"]
+    try:
+        await app.engine.task_succeeded(request["taskToken"], output)
+    except ApiError as refused:
+        raise worded(refused, output) from None
+    return {}
+
+
+@operation("states", "SendTaskFailure")
+async def send_task_failure(app: App, _call: Call, request: Json) -> Json:
+    """Fail a task."""
+    await app.engine.task_failed(request["taskToken"], request.get("error"), request.get("cause"))
+    return {}
+
+
+@operation("states", "SendTaskHeartbeat")
+async def send_task_heartbeat(app: App, _call: Call, request: Json) -> Json:
+    """Say that a task is being worked on."""
+    await app.engine.task_heartbeat(request["taskToken"])
+    return {}

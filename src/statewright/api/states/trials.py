@@ -1,0 +1,279 @@
+"""TestState: one state, run by itself.
+
+Owns what the request may hold and how the answer is written; the trial itself is `interpreter.state_test`, the
+judgement of mocked results `api.mock_shapes`. A Task without a mock makes its call through the same integrations as an
+execution.
+
+Source: API reference, TestState; texts as observed, where no comment says otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any, Final, Protocol, cast
+
+from statewright.api.operations import App, Call, operation
+from statewright.asl import jackson
+from statewright.asl.compile import compile_definition
+from statewright.asl.program import Program, StateDef, TaskDef
+from statewright.asl.reader import ReadError
+from statewright.clock import Timer
+from statewright.engine.definition_check import check_definition, compiled, findings_of, invalid_definition, tree_of
+from statewright.engine.dispatch import ScheduledCall, TaskResult, call_of, event_of
+from statewright.errors import TIMEOUT, ApiError, Failure
+from statewright.interpreter.events import Event, TaskFailed, TimerFired
+from statewright.interpreter.state import Identity
+from statewright.interpreter.state_test import (
+    STATE_NAME,
+    Mock,
+    PendingTrial,
+    StateTrial,
+    TrialSetup,
+    begin_trial,
+    finish_trial,
+    machine_of,
+    trial_identity,
+)
+from statewright.payload import Json, JsonTextError, Payload, dump_json, parse_json
+
+LONGEST_TRIAL_MS: Final = 5 * 60 * 1000
+"""Source: developer guide, "Using TestState API": a test can run for up to five minutes."""
+
+NUMBERS: Final = frozenset({"maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage", "errorDetails"})
+"""Members of `inspectionData` that are no JSON texts. Source: service model."""
+
+_TARGETS: Final = frozenset({"MISSING_TRANSITION_TARGET", "MISSING_END_STATE"})
+"""What the definition of a single state may lack: the states around it are not there."""
+
+
+class Tracing(Protocol):
+    """Integrations that can show what went over the wire."""
+
+    async def trace(self, task: ScheduledCall, *, reveal_secrets: bool) -> tuple[TaskResult, dict[str, Json]]:
+        """Make a call; the mapping holds `request` and `response` of an HTTP Task, and nothing for any other."""
+
+
+@operation("states", "TestState", waits=True)
+async def test_state(app: App, call: Call, request: dict[str, Any]) -> Json:
+    """Run one state with the given input, mock and context; answer with its output and, if asked, its inside."""
+    del call
+    level = request.get("inspectionLevel", "INFO")
+    mock = _mock_of(request)
+    if mock is None and request.get("context") is not None:
+        raise _invalid("TestState does not support Context when a mock is not specified.")
+    program, name = _program_of(request)
+    setup = _setup_of(request, name, mock)
+    definition = _state_named(program, name)
+    if isinstance(mock, Payload) and definition is not None and isinstance(definition.body, TaskDef):
+        # botocore's models are loaded for a mock only, and off the loop: the large ones take a third of a second.
+        from statewright.api.mock_shapes import check_mock
+
+        mode = request["mock"].get("fieldValidationMode", "STRICT")
+        with app.clock.busy():
+            await asyncio.to_thread(check_mock, definition.body.resource, mock.value, mode)
+    seed = os.urandom(32)
+    account, region = app.config.account, app.config.region
+    identity = trial_identity(seed, request.get("roleArn", ""), account=account, region=region)
+    begun = begin_trial(program, setup, identity=identity, now_ms=app.clock.now_ms(), seed=seed)
+    traced: dict[str, Json] = {}
+    if isinstance(begun, PendingTrial):
+        trial, traced = await _make_call(app, begun, identity, reveal_secrets=bool(request.get("revealSecrets")))
+    else:
+        trial = begun
+    return _answer(trial, level, traced)
+
+
+def _invalid(message: str) -> ApiError:
+    return ApiError("ValidationException", message)
+
+
+# ------------------------------------------------------------------ the request
+
+
+def _mock_of(request: Mapping[str, Any]) -> Mock | None:
+    mock = request.get("mock")
+    if mock is None:
+        return None
+    if ("result" in mock) == ("errorOutput" in mock):
+        raise _invalid("A test mock should have only one of the following fields: [result, errorOutput].")
+    if request.get("revealSecrets"):
+        raise _invalid("TestState does not support RevealSecrets when a mock is specified.")
+    if "errorOutput" in mock:
+        return Failure(mock["errorOutput"].get("error"), mock["errorOutput"].get("cause"))
+    return Payload(_json_of(mock["result"], "Mocked result must be valid JSON"))
+
+
+def _program_of(request: Mapping[str, Any]) -> tuple[Program, str]:
+    """The program to try a state of, and the state's name.
+
+    Raises: ApiError (`InvalidDefinition`).
+    """
+    text = request["definition"]
+    if "stateName" in request:
+        check_definition(text, "STANDARD")
+        return compiled(text), request["stateName"]
+    try:
+        machine = machine_of(tree_of(text))
+    except ReadError:
+        check_definition(text, "STANDARD")
+        raise
+    errors = [
+        finding
+        for finding in findings_of(dump_json(machine), "STANDARD")
+        if finding["severity"] == "ERROR" and finding["code"] not in _TARGETS
+    ]
+    if errors:
+        raise invalid_definition(errors)
+    return compile_definition(machine), STATE_NAME
+
+
+def _state_named(program: Program, name: str) -> StateDef | None:
+    return next((scope.states[name] for scope in program.scopes if name in scope.states), None)
+
+
+def _setup_of(request: Mapping[str, Any], name: str, mock: Mock | None) -> TrialSetup:
+    configuration = request.get("stateConfiguration", {})
+    variables = _json_of(request.get("variables", "{}"), "Variables must be valid JSON")
+    if not isinstance(variables, dict):
+        raise _invalid("Variables must be a JSON object")
+    read = configuration.get("mapItemReaderData")
+    return TrialSetup(
+        state_name=name,
+        input=_input_of(request.get("input", "{}")),
+        mock=mock,
+        variables=variables,
+        context=_context_of(request["context"]) if "context" in request else None,
+        retrier_retry_count=configuration.get("retrierRetryCount", 0),
+        error_caused_by_state=configuration.get("errorCausedByState"),
+        map_iteration_failure_count=configuration.get("mapIterationFailureCount"),
+        map_item_reader_data=Payload(_json_of(read, "MapItemReaderData must be valid JSON")) if read else None,
+    )
+
+
+def _json_of(text: str, refusal: str) -> Json:
+    try:
+        return parse_json(text)
+    except JsonTextError:
+        raise _invalid(refusal) from None
+
+
+def _input_of(text: str) -> Payload:
+    try:
+        return Payload.from_text(text)
+    except JsonTextError as problem:
+        fault = jackson.first_fault(text)
+        reason = fault.reason if fault is not None else problem.message
+        message = f"Invalid State Machine Execution Input: '{reason}'"
+        raise ApiError("InvalidExecutionInput", message) from None
+
+
+# ------------------------------------------------------------------ the context object
+
+_CONTEXT: Final[dict[str, dict[str, str]]] = {
+    "Execution": {
+        "Id": "a string",
+        "Input": "anything",
+        "Name": "a string",
+        "RoleArn": "a string",
+        "StartTime": "a string",
+        "RedriveCount": "a number",
+        "RedriveTime": "a string",
+    },
+    "State": {"EnteredTime": "a string", "Name": "a string", "RetryCount": "a number"},
+    "StateMachine": {"Id": "a string", "Name": "a string"},
+    "Task": {"Token": "a string"},
+}
+"""What a context object may hold. Source: developer guide, "Accessing execution data from the Context object"."""
+
+
+def _context_of(text: str) -> dict[str, Json]:
+    """Read a context object that stands in for the whole one.
+
+    Raises: ApiError. Observed: the words for a foreign field, a wrong type and `Map`; others by analogy.
+    """
+    context = _json_of(text, "Invalid Context object provided: Context must be valid JSON")
+    if not isinstance(context, dict):
+        raise _bad_context("Context must be a JSON object")
+    for name, members in context.items():
+        if name == "Map":
+            raise _bad_context("'Map' field is not supported when mocking a Context object")
+        if name not in _CONTEXT:
+            raise _bad_context(f"Field '{name}' is not allowed")
+        if not isinstance(members, dict):
+            raise _bad_context(f"{name} must be an object")
+        for member, value in members.items():
+            if member not in _CONTEXT[name]:
+                raise _bad_context(f"Field '{member}' is not allowed")
+            if not _has_type(value, _CONTEXT[name][member]):
+                raise _bad_context(f"{name}.{member} must be {_CONTEXT[name][member]}")
+    return cast("dict[str, Json]", context)
+
+
+def _bad_context(reason: str) -> ApiError:
+    return _invalid(f"Invalid Context object provided: {reason}")
+
+
+def _has_type(value: Json, expected: str) -> bool:
+    if expected == "a string":
+        return isinstance(value, str)
+    if expected == "a number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return True
+
+
+# ------------------------------------------------------------------ a Task without a mock
+
+
+async def _make_call(
+    app: App, pending: PendingTrial, identity: Identity, *, reveal_secrets: bool
+) -> tuple[StateTrial, dict[str, Json]]:
+    """Make the task's call, and end the trial with its result or with the timer that comes first."""
+    clock = app.clock
+    now_ms = clock.now_ms()
+    key = f"trial-{identity.name}"
+    scheduled = call_of(pending.task, identity.execution_arn, identity.role_arn, identity.region, key, now_ms)
+    integrations: Tracing = app.extras["integrations"]
+    answer = asyncio.ensure_future(integrations.trace(scheduled, reveal_secrets=reveal_secrets))
+    over: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+    waited_for: list[asyncio.Future[Any]] = [answer, over]
+
+    def end_with(event: Event) -> None:
+        if not over.done():
+            over.set_result(event)
+
+    ends: list[tuple[int, Event]] = [(timer.due_at_ms, TimerFired(timer.timer_id)) for timer in pending.timers]
+    ends.append((now_ms + LONGEST_TRIAL_MS, TaskFailed(pending.task.task_id, TIMEOUT, None)))
+    due_ms, event = min(ends, key=lambda end: end[0])
+    timer: Timer = clock.call_at(due_ms, lambda: end_with(event))
+    try:
+        await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            return finish_trial(pending, over.result(), clock.now_ms()), {}
+        result, traced = answer.result()
+        return finish_trial(pending, event_of(scheduled, result), clock.now_ms()), traced
+    finally:
+        timer.cancel()
+        answer.cancel()
+        over.cancel()
+
+
+# ------------------------------------------------------------------ the answer
+
+
+def _answer(trial: StateTrial, level: str, traced: Mapping[str, Json]) -> dict[str, Json]:
+    answer: dict[str, Json] = {
+        "output": trial.output.text if trial.output is not None else None,
+        "error": trial.error,
+        "cause": trial.cause,
+        "nextState": trial.next_state,
+        "status": trial.status,
+    }
+    answer = {member: value for member, value in answer.items() if value is not None}
+    if level != "INFO":
+        shown = {name: value if name in NUMBERS else dump_json(value) for name, value in trial.inspection.items()}
+        if level == "TRACE":
+            shown.update(traced)
+        answer["inspectionData"] = shown
+    return answer

@@ -1,0 +1,27 @@
+"""ValidateStateMachineDefinition: what is wrong with a definition, without creating a machine."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.engine.definition_check import findings_of
+from statewright.payload import Json
+
+MOST_DIAGNOSTICS: Final = 100
+"""Source: API reference, `maxResults` of ValidateStateMachineDefinition; 0 and the default stand for it."""
+
+
+@operation("states", "ValidateStateMachineDefinition")
+async def validate_state_machine_definition(_app: App, _call: Call, request: Json) -> Json:
+    """List a definition's findings. The result is FAIL if there is an error, even one that the list leaves out."""
+    findings = findings_of(request["definition"], request.get("type", "STANDARD"))
+    failed = any(finding["severity"] == "ERROR" for finding in findings)
+    if request.get("severity", "ERROR") == "ERROR":
+        findings = [finding for finding in findings if finding["severity"] == "ERROR"]
+    shown = findings[: request.get("maxResults") or MOST_DIAGNOSTICS]
+    return {
+        "result": "FAIL" if failed else "OK",
+        "diagnostics": shown,
+        "truncated": len(shown) < len(findings),
+    }

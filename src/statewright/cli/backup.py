@@ -1,0 +1,92 @@
+"""`statewright backup`: a copy of a data folder's store, taken while the server runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, reason_of, stdout
+
+if TYPE_CHECKING:
+    import sqlite3
+
+DATA_FOLDER = ".statewright"
+
+
+@click.command(short_help="Copy the store, while the server runs.")
+@click.argument("target", metavar="TARGET")
+@click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
+@click.option("--force", is_flag=True, help="Replace a TARGET that exists.")
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+def backup(target: str, data: str, force: bool, form: str) -> int:
+    """Copy the store of a data folder into the file TARGET; in a folder, into a file named by the time.
+
+    The copy is what was committed at one instant. It is checked before it counts, and takes TARGET's name only when it
+    is complete. To restore it, copy it into an empty folder as statewright.db, and serve that.
+
+    \b
+    Examples:
+      statewright backup nightly.db
+      statewright backup /var/backups --data /var/lib/statewright -o json
+    """
+    from statewright.errors import StoreError
+    from statewright.stores.sqlite_file import FILE_NAME, connect, copy_database
+
+    file = Path(data) / FILE_NAME
+    if not file.is_file():
+        raise Stop(NOT_FOUND, f"There is no store in {data}.", "name the folder that the server was given: --data DIR")
+    copy = Path(target)
+    if copy.is_dir():
+        copy = copy / f"statewright-{_now_words()}.db"
+    if copy.exists() and not force:
+        raise Stop(USAGE, f"{copy} exists already.", "name another file, or replace it: --force")
+    if copy.exists() and copy.samefile(file):
+        raise Stop(USAGE, f"{copy} is the store itself.")
+    try:
+        source = connect(file)
+        try:
+            copy_database(source, copy, replace=force)
+        finally:
+            source.close()
+        found = _checked(copy)
+    except StoreError as problem:
+        raise Stop(FAILED, f"The backup was not made: {problem}") from None
+    except OSError as problem:
+        raise Stop(FAILED, f"{copy}: {reason_of(problem)}") from None
+    if form == "json":
+        stdout().json({"file": str(copy), **found})
+    else:
+        stdout().line(f"{copy}: {found['sizeBytes']:,} bytes, {found['executions']:,} executions, checked")
+    return OK
+
+
+def _checked(copy: Path) -> dict[str, Any]:
+    """What a copy holds. Raises: StoreError for a damaged one."""
+    from statewright.errors import StoreError
+    from statewright.stores.sqlite_file import connect, explained
+
+    with explained(copy):
+        connection = connect(copy)
+        try:
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if said != "ok":
+                raise StoreError(f"the copy is damaged: {said}")
+            executions = _count(connection)
+            (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+        finally:
+            connection.close()
+    return {"sizeBytes": copy.stat().st_size, "executions": executions, "schemaVersion": version}
+
+
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM execution").fetchone()[0])
+
+
+def _now_words() -> str:
+    from statewright.asl.timestamps import format_timestamp
+    from statewright.clock import RealClock
+
+    now_ms = RealClock().now_ms()
+    return format_timestamp(now_ms // 1000 * 1000).replace("-", "").replace(":", "")

@@ -1,0 +1,285 @@
+"""A server, as the commands see it: one botocore client, its errors in the command line's words, names for ARNs.
+
+Owns where the server is, what calls are signed with, and which exit code an error of the API means. What is asked and
+how answers are shown is the commands' business.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+import click
+
+from statewright.cli.env import DEFAULT_ENDPOINT
+from statewright.cli.output import FAILED, NOT_FOUND, UNREACHABLE, USAGE, Stop
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Answer = dict[str, Any]
+
+FORMS: Final = ("table", "json", "jsonl")
+READ_SECONDS: Final = 400
+"""StartSyncExecution answers after five minutes at the latest."""
+CONNECT_SECONDS: Final = 5
+
+ENDPOINT_VARIABLES: Final = ("STATEWRIGHT_ENDPOINT", "AWS_ENDPOINT_URL_SFN", "AWS_ENDPOINT_URL")
+_MISSING: Final = ("DoesNotExist", "NotFound")
+_MISUSED: Final = ("Invalid", "Validation", "MissingRequired", "UnrecognizedClient", "TypeNotSupported")
+
+
+def endpoint_option(command: Function) -> Function:
+    """`--endpoint URL`, of every command that talks to a server."""
+    return click.option(
+        "--endpoint",
+        metavar="URL",
+        help=f"Where the server is; else STATEWRIGHT_ENDPOINT, AWS_ENDPOINT_URL, {DEFAULT_ENDPOINT}.",
+    )(command)
+
+
+def form_option(command: Function) -> Function:
+    """`-o table|json|jsonl`."""
+    choice = click.Choice(FORMS)
+    return click.option("-o", "--output", "form", type=choice, default="table", help="How to print the result.")(
+        command
+    )
+
+
+def endpoint_of(option: str | None) -> tuple[str, str]:
+    """The server's address, and what has named it."""
+    if option:
+        return option, "--endpoint"
+    for name in ENDPOINT_VARIABLES:
+        if os.environ.get(name):
+            return os.environ[name], name
+    return DEFAULT_ENDPOINT, "default"
+
+
+class Unreachable(Stop):
+    """Nobody answers at the endpoint."""
+
+    def __init__(self, endpoint: str, reason: str = "nobody answers") -> None:
+        super().__init__(UNREACHABLE, f"There is no server at {endpoint}: {reason}.", "start one: statewright serve")
+
+
+class Server:
+    """The server at an endpoint. Every method raises `Stop` for what the server refuses."""
+
+    def __init__(self, endpoint: str | None, *, identity: tuple[str, str, str] | None = None) -> None:
+        """`identity` is key, secret and region, found by itself unless given."""
+        self._identity = identity
+        self.endpoint = endpoint_of(endpoint)[0]
+        self._client: Any = None
+        self._prefix: str | None = None
+
+    def call(self, operation: str, **members: Any) -> Answer:
+        """Call an operation, by its name in boto3 (`describe_execution`); instants come as epoch milliseconds.
+
+        Raises: Unreachable; ApiProblem.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+        from botocore.exceptions import ConnectionError as NoConnection
+
+        if self._client is None:
+            self._client = _make_client(self.endpoint, self._identity or _identity())
+        try:
+            answer: Answer = getattr(self._client, operation)(**members)
+        except ClientError as refused:
+            said = refused.response.get("Error", {})
+            raise ApiProblem(said.get("Code", "Unknown"), said.get("Message", "")) from None
+        except (NoConnection, HTTPClientError) as problem:
+            raise Unreachable(self.endpoint, _connection_words(problem)) from None
+        except BotoCoreError as problem:
+            raise Stop(USAGE, str(problem)) from None
+        answer.pop("ResponseMetadata", None)
+        return answer
+
+    def pages(self, operation: str, member: str, *, most: int | None = None, **members: Any) -> Iterator[Any]:
+        """What an operation lists under `member`, page after page, up to `most` of them."""
+        token: str | None = None
+        given = 0
+        while True:
+            page_size = 1000 if most is None else min(1000, most - given)
+            if page_size <= 0:
+                return
+            following = {"nextToken": token} if token else {}
+            page = self.call(operation, maxResults=page_size, **members, **following)
+            yield from page[member]
+            given += len(page[member])
+            token = page.get("nextToken")
+            if not token:
+                return
+
+    def close(self) -> None:
+        """Let go of connections."""
+        if self._client is not None:
+            self._client.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ names
+
+    def machines(self) -> list[Answer]:
+        """Every machine, by name."""
+        return sorted(self.pages("list_state_machines", "stateMachines"), key=lambda one: str(one["name"]))
+
+    def machine_arn(self, target: str) -> str:
+        """The ARN of `NAME`, `NAME:VERSION` or `NAME:ALIAS`; an ARN is answered as it is.
+
+        Raises: Stop when no machine has the name.
+        """
+        if target.startswith("arn:"):
+            return target
+        name, separator, qualifier = target.partition(":")
+        prefix = self._machine_prefix()
+        if prefix is not None:
+            arn = f"{prefix}{name}"
+            try:
+                self.call("describe_state_machine", stateMachineArn=arn, includedData="METADATA_ONLY")
+                return f"{arn}{separator}{qualifier}"
+            except ApiProblem as problem:
+                if problem.api_code not in ("StateMachineDoesNotExist", "InvalidArn", "ValidationException"):
+                    raise
+        raise self._no_machine(name)
+
+    def execution_arn(self, target: str, machine: str | None = None) -> str:
+        """The ARN of an execution: its ARN, `MACHINE:NAME`, or the NAME alone, looked for in `machine` or everywhere.
+
+        Raises: Stop when there is none, or more than one.
+        """
+        if target.startswith("arn:"):
+            return target
+        of, separator, name = target.rpartition(":")
+        machine = of if separator else machine
+        if machine is not None:
+            return f"{_executions_of(self.machine_arn(machine))}:{name}"
+        found = []
+        for one in self.machines():
+            if one["type"] == "STANDARD":
+                arn = f"{_executions_of(one['stateMachineArn'])}:{name}"
+                try:
+                    self.call("describe_execution", executionArn=arn, includedData="METADATA_ONLY")
+                except ApiProblem as problem:
+                    if problem.code not in (NOT_FOUND, USAGE):
+                        raise
+                else:
+                    found.append(arn)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(":".join(arn.split(":")[6:]) for arn in found)
+            raise Stop(USAGE, f"{len(found)} executions are called '{name}'.", f"name one: {names}")
+        raise Stop(NOT_FOUND, f"There is no execution '{name}'.", "to see them: statewright execution list")
+
+    def _machine_prefix(self) -> str | None:
+        """Account and region are the server's business, so they are read off any machine it has."""
+        if self._prefix is None:
+            first = self.call("list_state_machines", maxResults=1)["stateMachines"]
+            if not first:
+                return None
+            self._prefix = ":".join(first[0]["stateMachineArn"].split(":")[:6]) + ":"
+        return self._prefix
+
+    def _no_machine(self, name: str) -> Stop:
+        from difflib import get_close_matches
+
+        names = [one["name"] for one in self.machines()]
+        close = get_close_matches(name, names, 1)
+        if close:
+            hint = f"did you mean {close[0]}?"
+        elif names:
+            hint = "to see them: statewright machine list"
+        else:
+            hint = "the server has none yet: statewright dev DIR loads the definitions of a folder"
+        return Stop(NOT_FOUND, f"There is no state machine '{name}' on {self.endpoint}.", hint)
+
+
+class ApiProblem(Stop):
+    """An error of the API, in its own words. `api_code` is its name there."""
+
+    def __init__(self, api_code: str, message: str) -> None:
+        if any(part in api_code for part in _MISSING):
+            code = NOT_FOUND
+        elif any(part in api_code for part in _MISUSED):
+            code = USAGE
+        else:
+            code = FAILED
+        hint = None
+        if "Signature" in api_code or "SecurityToken" in api_code or api_code == "AccessDeniedException":
+            code = FAILED
+            hint = "the server asks for credentials: run this beside its statewright.toml, or set AWS_ACCESS_KEY_ID"
+        super().__init__(code, f"{api_code}: {message}" if message else api_code, hint)
+        self.api_code = api_code
+
+
+def short_name(arn: str) -> str:
+    """An ARN's part that people know: `order`, `order:3`, `order:run-1`."""
+    return ":".join(arn.split(":")[6:])
+
+
+def machine_of(arn: str) -> str:
+    """The name of the machine in an ARN of a machine, version, alias or execution."""
+    return arn.split(":")[6].partition("/")[0]
+
+
+def _executions_of(machine_arn: str) -> str:
+    whole = ":".join(machine_arn.split(":")[:7])
+    return whole.replace(":stateMachine:", ":execution:", 1)
+
+
+def _connection_words(problem: Exception) -> str:
+    words = str(problem)
+    if "timeout" in type(problem).__name__.lower():
+        return "it does not answer in time"
+    return "nobody answers" if "Could not connect" in words else words.rstrip(".")
+
+
+def _make_client(endpoint: str, identity: tuple[str, str, str]) -> Any:
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
+    from botocore.session import Session
+
+    # Profiles and settings of the real service do not concern this server.
+    session = Session(session_vars={"profile": (None, [], None, None), "config_file": (None, None, os.devnull, None)})
+    key, secret, region = identity
+    session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_milliseconds)
+    settings = Config(
+        inject_host_prefix=False,
+        proxies={},
+        retries={"total_max_attempts": 1},
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        # The server's answer to what is wrong is better than botocore's.
+        parameter_validation=False,
+    )
+    try:
+        return session.create_client(
+            "stepfunctions",
+            region_name=region,
+            endpoint_url=endpoint,
+            aws_access_key_id=key,
+            aws_secret_access_key=secret,
+            config=settings,
+        )
+    except (BotoCoreError, ValueError) as problem:
+        raise Stop(USAGE, f"The endpoint {endpoint} cannot be used: {problem}") from None
+
+
+def _identity() -> tuple[str, str, str]:
+    """Key, secret and region: of statewright.toml here, of the environment, or dummies."""
+    from statewright.cli.serve import config_of
+
+    config = config_of(None, None)
+    if config.credentials:
+        key, secret = next(iter(config.credentials.items()))
+        return key, secret, config.region
+    key, secret = os.environ.get("AWS_ACCESS_KEY_ID", ""), os.environ.get("AWS_SECRET_ACCESS_KEY", "")
+    return (key, secret, config.region) if key and secret else ("test", "test", config.region)
+
+
+def _milliseconds(value: Any) -> int:
+    return round(float(value) * 1000)

@@ -1,0 +1,378 @@
+"""`statewright doctor`: what this installation is, what it can do, and what stands in its way.
+
+Owns the checks. Each of them looks and says; none changes anything.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import click
+
+from statewright import __version__
+from statewright.cli.client import ENDPOINT_VARIABLES, endpoint_of, endpoint_option
+from statewright.cli.output import FAILED, OK, Stop, Tone, count_words, stdout
+
+if TYPE_CHECKING:
+    from statewright.config import Config
+
+DATA_FOLDER: Final = ".statewright"
+SETTINGS_FILE: Final = "statewright.toml"
+OLDEST_PYTHON: Final = (3, 11)
+HEALTH_SECONDS: Final = 2.0
+LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
+
+Status = Literal["ok", "note", "problem"]
+_MARKS: Final[dict[str, tuple[str, Tone]]] = {"ok": ("✓", "ok"), "note": ("○", "wait"), "problem": ("✗", "fail")}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. A `problem` is in the way; a `note` is only worth knowing."""
+
+    name: str
+    status: Status
+    message: str
+    hint: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@click.command(short_help="Say what this installation can do, and what is wrong.")
+@click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
+@click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} here if there is one.")
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@endpoint_option
+def doctor(data: str, settings: str | None, form: str, endpoint: str | None) -> int:
+    """Look at Python, packages, the data folder, the server, the settings, and what is served here.
+
+    \b
+    Examples:
+      statewright doctor
+      statewright doctor --data /var/lib/statewright -o json
+
+    Exit code: 0 nothing is in the way, 1 something is.
+    """
+    checks = list(examine(Path(data), settings, endpoint))
+    problems = sum(check.status == "problem" for check in checks)
+    printer = stdout()
+    if form == "json":
+        shown = [
+            {"name": one.name, "status": one.status, "message": one.message, "hint": one.hint, **one.facts}
+            for one in checks
+        ]
+        printer.json({"version": __version__, "healthy": not problems, "checks": shown})
+    else:
+        width = max(len(one.name) for one in checks)
+        for one in checks:
+            mark, tone = _MARKS[one.status]
+            printer.folded([(f"{mark} ", tone), (f"{one.name:<{width}}  ", "strong"), one.message], " " * (width + 4))
+            if one.hint:
+                indent = " " * (width + 4)
+                printer.wrapped(one.hint, indent + "      ", "idle", first=f"{indent}hint: ")
+        printer.line()
+        words = f"{count_words(problems, 'problem')} found." if problems else "Nothing is in the way."
+        printer.line((words, "fail" if problems else "ok"))
+    return FAILED if problems else OK
+
+
+def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[Check]:
+    """Every check, in the order in which one goes wrong because of another."""
+    yield check_python()
+    yield check_packages()
+    yield check_sqlite()
+    yield check_data(data)
+    config: Config | None = None
+    try:
+        config = _config(settings)
+    except Stop as problem:
+        yield Check("settings", "problem", problem.message, f"correct {settings or SETTINGS_FILE}")
+    yield check_server(endpoint)
+    if config is not None:
+        yield check_settings(config, settings)
+        yield check_credentials(config)
+    yield check_environment()
+    yield check_operations()
+    if config is not None:
+        yield check_integrations(config)
+    yield check_aws_cli()
+
+
+def _config(settings: str | None) -> Config:
+    from statewright.cli.serve import config_of
+
+    return config_of(settings, None)
+
+
+# ------------------------------------------------------------------ this installation
+
+
+def check_python() -> Check:
+    """The interpreter's version."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    facts = {"version": version, "executable": sys.executable}
+    if sys.version_info < OLDEST_PYTHON:
+        wanted = ".".join(map(str, OLDEST_PYTHON))
+        return Check("python", "problem", f"{version} is too old", f"install Python {wanted} or newer", facts)
+    return Check("python", "ok", f"{version} ({sys.executable})", facts=facts)
+
+
+def check_packages(requires: Callable[[], list[str]] | None = None) -> Check:
+    """What Statewright depends on; markers of other platforms are left out."""
+    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import requires as requires_of
+
+    try:
+        wanted = requires() if requires is not None else requires_of("statewright") or []
+    except PackageNotFoundError:
+        return Check("packages", "note", "Statewright is not installed as a package, so its needs are unknown")
+    found: dict[str, str | None] = {}
+    for requirement in wanted:
+        text, _, marker = requirement.partition(";")
+        if "extra" in marker or ("win32" in marker and sys.platform == "win32"):
+            continue
+        name = text.strip()
+        for stop in "<>=!~[ (":
+            name = name.partition(stop)[0]
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    missing = [name for name, installed in found.items() if installed is None]
+    facts = {"packages": found}
+    if missing:
+        hint = "install Statewright again: python -m pip install --force-reinstall statewright"
+        return Check("packages", "problem", f"missing: {', '.join(missing)}", hint, facts)
+    return Check("packages", "ok", ", ".join(f"{name} {number}" for name, number in found.items()), facts=facts)
+
+
+def check_sqlite() -> Check:
+    """The SQLite that Python was built with."""
+    import sqlite3
+
+    from statewright.stores.sqlite_file import OLDEST_SQLITE
+
+    version = sqlite3.sqlite_version
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        wanted = ".".join(map(str, OLDEST_SQLITE))
+        hint = f"a store on disk needs {wanted}: use a newer Python, or --store memory"
+        return Check("sqlite", "problem", f"{version} is too old", hint, {"version": version})
+    return Check("sqlite", "ok", version, facts={"version": version})
+
+
+def check_aws_cli() -> Check:
+    """Whether `statewright aws` has something to run."""
+    from statewright.cli.env import _aws_cli
+
+    try:
+        return Check("aws cli", "ok", _aws_cli())
+    except Stop:
+        return Check("aws cli", "note", "not installed; only statewright aws needs it", "pip install awscli")
+
+
+# ------------------------------------------------------------------ the data folder
+
+
+def check_data(folder: Path) -> Check:
+    """Whether the data folder can be used, how large its store is, and who has it open."""
+    import shutil
+
+    from statewright.stores.sqlite_file import FILE_NAME
+
+    facts: dict[str, Any] = {"folder": str(folder), "inUseBy": None}
+    if not folder.exists():
+        parent = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+        if not os.access(parent, os.W_OK):
+            return Check("data", "problem", f"{folder} cannot be made: {parent} is not writable", facts=facts)
+        return Check("data", "note", f"{folder} is not there yet; statewright serve makes it", facts=facts)
+    if not folder.is_dir():
+        return Check("data", "problem", f"{folder} is a file", "name a folder: --data DIR", facts)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return Check("data", "problem", f"{folder} is not writable", "change its owner or permissions", facts)
+    facts["freeBytes"] = shutil.disk_usage(folder).free
+    file = folder / FILE_NAME
+    if not file.is_file():
+        return Check("data", "ok", f"{folder} is empty", facts=facts)
+    facts["sizeBytes"] = sum(part.stat().st_size for part in folder.glob(f"{FILE_NAME}*") if part.is_file())
+    facts["inUseBy"] = holder = holder_of(folder)
+    problem = _read_store(file, facts)
+    words = [str(folder), f"{facts['sizeBytes']:,} bytes"]
+    if problem is not None:
+        return Check("data", "problem", f"{folder}: {problem}", facts=facts)
+    words.append(f"{facts['executions']:,} executions")
+    words.append(f"in use by {holder}" if holder is not None else "not in use")
+    if facts["freeBytes"] < LEAST_FREE_BYTES:
+        left = facts["freeBytes"] // (1024 * 1024)
+        return Check("data", "problem", ", ".join(words), f"only {left:,} MiB of the disk are left", facts)
+    return Check("data", "ok", ", ".join(words), facts=facts)
+
+
+def holder_of(folder: Path) -> str | None:
+    """Who has a data folder open: `pid 7 (...)`; None for nobody. Its lock is never waited for, nor kept."""
+    from statewright.stores.sqlite_file import LOCK_NAME
+
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        if sys.platform == "win32":
+            return None
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            said = os.pread(descriptor, 200, 1).decode("utf-8", "replace").strip()
+            # `pid 7 (pid 7)` for a server without a name of its own.
+            process, _, owner = said.rstrip(")").partition(" (")
+            return f"{process} ({owner})" if owner not in ("", process) else process or "another process"
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _read_store(file: Path, facts: dict[str, Any]) -> str | None:
+    """Read a store's version and size into `facts`; what is wrong with it, if anything."""
+    import sqlite3
+
+    from statewright.errors import StoreError
+    from statewright.stores.sqlite_file import APPLICATION_ID, SCHEMA_VERSION, connect
+
+    try:
+        connection = connect(file)
+        try:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            if application != APPLICATION_ID:
+                return f"{file.name} is not a store of Statewright"
+            (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+            facts["schemaVersion"] = version
+            if version > SCHEMA_VERSION:
+                return f"a newer Statewright wrote it (version {version}; this one knows {SCHEMA_VERSION})"
+            (facts["executions"],) = connection.execute("SELECT count(*) FROM execution").fetchone()
+        finally:
+            connection.close()
+    except (sqlite3.Error, StoreError) as problem:
+        return str(problem)
+    return None
+
+
+# ------------------------------------------------------------------ the server and its settings
+
+
+def check_server(option: str | None) -> Check:
+    """Whether a server answers at the endpoint, and whether it is ours."""
+    endpoint, source = endpoint_of(option)
+    facts: dict[str, Any] = {"endpoint": endpoint, "endpointFrom": source, "serverVersion": None}
+    where = endpoint if source == "default" else f"{endpoint} (from {source})"
+    try:
+        found = _health(endpoint)
+    except ConnectionRefusedError:
+        return Check("server", "note", f"nobody listens at {where}", "start it: statewright serve", facts)
+    except (OSError, ValueError) as problem:
+        return Check("server", "problem", f"{where} does not answer as a server of Statewright: {problem}", facts=facts)
+    facts["serverVersion"] = found.get("version")
+    words = f"{where}, version {found.get('version')}, {found['status']}"
+    if found.get("version") != __version__:
+        return Check("server", "note", words, f"these commands are of version {__version__}", facts)
+    return Check("server", "ok", words, facts=facts)
+
+
+def _health(endpoint: str) -> dict[str, Any]:
+    """The answer of `/health`. Raises: OSError; ValueError for one that is not ours."""
+    import http.client
+    import json
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("an endpoint is an address such as http://127.0.0.1:4566")
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname, parts.port, timeout=HEALTH_SECONDS)
+    try:
+        connection.request("GET", "/health")
+        answer = json.loads(connection.getresponse().read(65_536))
+    except http.client.HTTPException as problem:
+        raise ValueError(type(problem).__name__) from None
+    finally:
+        connection.close()
+    if not isinstance(answer, dict) or "status" not in answer or "operations" not in answer:
+        raise ValueError("it answers, but not like one")
+    return answer
+
+
+def check_settings(config: Config, settings: str | None) -> Check:
+    """Which settings are in force."""
+    path = Path(settings or SETTINGS_FILE)
+    facts = {
+        "file": str(path) if path.is_file() else None, "account": config.account, "region": config.region,
+        "limits": config.limits.profile, "connections": sorted(config.connections),
+    }  # fmt: skip
+    words = f"account {config.account}, region {config.region}, limits {config.limits.profile}"
+    return Check("settings", "ok", f"{path}: {words}" if path.is_file() else f"defaults: {words}", facts=facts)
+
+
+def check_credentials(config: Config) -> Check:
+    """Who may call, and from where."""
+    count = len(config.credentials)
+    facts = {"accessKeys": sorted(config.credentials), "hosts": "any" if count else "loopback"}
+    if count:
+        words = f"{count_words(count, 'access key')}: every signature is verified, and any address may be listened on"
+    else:
+        words = "none: any credentials do, and only loopback addresses are listened on"
+    return Check("credentials", "ok", words, facts=facts)
+
+
+def check_environment() -> Check:
+    """Variables that lead AWS tools elsewhere, or to an address that does not exist."""
+    endpoint = next((name for name in ENDPOINT_VARIABLES[1:] if os.environ.get(name)), None)
+    prefix = os.environ.get("AWS_DISABLE_HOST_PREFIX_INJECTION", "").lower() == "true"
+    facts = {
+        "endpointVariable": endpoint, "hostPrefixDisabled": prefix, "profile": os.environ.get("AWS_PROFILE"),
+    }  # fmt: skip
+    if endpoint is None:
+        words = "AWS tools of this shell do not come here"
+        return Check("environment", "note", words, 'to change that: eval "$(statewright env)"', facts)
+    if not prefix:
+        words = f"{endpoint} is set, but StartSyncExecution and TestState would go to a host that does not exist"
+        return Check("environment", "note", words, 'set the rest, too: eval "$(statewright env)"', facts)
+    if facts["profile"]:
+        hint = "unset AWS_PROFILE: its settings may win over the variables"
+        return Check("environment", "note", f"AWS tools come here, with the profile {facts['profile']}", hint, facts)
+    return Check("environment", "ok", f"AWS tools come here ({endpoint})", facts=facts)
+
+
+# ------------------------------------------------------------------ what is served
+
+
+def check_operations() -> Check:
+    """Which operations of the API are served, and which are not."""
+    from botocore.session import Session
+
+    from statewright.api import operations
+
+    operations.load()
+    known = set(Session().get_service_model("stepfunctions").operation_names)
+    served = set(operations.registered("states"))
+    missing = sorted(known - served)
+    facts = {"operations": sorted(served & known), "missingOperations": missing}
+    words = f"{len(served & known)} of {len(known)} operations of Step Functions"
+    if missing:
+        return Check("operations", "note", f"{words}; missing: {', '.join(missing)}", facts=facts)
+    return Check("operations", "ok", words, facts=facts)
+
+
+def check_integrations(config: Config) -> Check:
+    """Which tasks are carried out here, which go to another endpoint, and which cannot be."""
+    endpoints = {name: endpoint.url for name, endpoint in sorted(config.endpoints.items())}
+    facts = {"local": ["activities", "http", "states", "aws-sdk:sfn"], "endpoints": endpoints}
+    here = "here: activities, http, states"
+    if not endpoints:
+        hint = f'tasks of other services fail until {SETTINGS_FILE} says where they are: [endpoints] sqs = "http://..."'
+        return Check("integrations", "note", f"{here}; elsewhere: none", hint, facts)
+    there = ", ".join(f"{name} at {url}" for name, url in endpoints.items())
+    return Check("integrations", "ok", f"{here}; elsewhere: {there}", facts=facts)

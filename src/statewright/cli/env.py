@@ -1,0 +1,116 @@
+"""`statewright env`: the variables that point AWS SDKs, the AWS CLI and Terraform at the server."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+
+import click
+
+from statewright.cli.output import FAILED, OK, Stop, stderr, stdout
+
+DEFAULT_ENDPOINT = "http://127.0.0.1:4566"
+SHELLS = ("sh", "fish", "powershell", "dotenv", "json")
+
+
+def variables(endpoint: str, settings: str | None = None) -> dict[str, str]:
+    """What to set. Credentials are the first that are configured, else dummies.
+
+    SDKs put `sync-` in front of the endpoint's host for StartSyncExecution and TestState, a name that does not
+    resolve. `AWS_DISABLE_HOST_PREFIX_INJECTION` stops that in recent versions of botocore and of the AWS CLI; an
+    older client is told by itself: `Config(inject_host_prefix=False)` in boto3, `disableHostPrefix` in JavaScript.
+    """
+    from statewright.cli.serve import config_of
+
+    config = config_of(settings, None)
+    key, secret = next(iter(config.credentials.items()), ("test", "test"))
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": key,
+        "AWS_SECRET_ACCESS_KEY": secret,
+        "AWS_REGION": config.region,
+        "AWS_DEFAULT_REGION": config.region,
+        "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def default_endpoint() -> str:
+    """Where the server is, unless told otherwise."""
+    return os.environ.get("STATEWRIGHT_ENDPOINT", DEFAULT_ENDPOINT)
+
+
+@click.command(short_help="Print the variables that point AWS tools here.")
+@click.option(
+    "--endpoint",
+    metavar="URL",
+    help=f"Where the server is; {DEFAULT_ENDPOINT} unless STATEWRIGHT_ENDPOINT says otherwise.",
+)
+@click.option("--config", "settings", metavar="FILE", help="Settings with the credentials to use.")
+@click.option("--shell", type=click.Choice(SHELLS), default="sh", show_default=True, help="How to write them.")
+def env(endpoint: str | None, settings: str | None, shell: str) -> int:
+    """Print what to set so that AWS SDKs, the AWS CLI and Terraform talk to the server.
+
+    \b
+    Examples:
+      statewright env --shell dotenv > .env
+      eval "$(statewright env)"
+    """
+    named = variables(endpoint or default_endpoint(), settings)
+    printer = stdout()
+    printer.plain(written(named, shell) + "\n")
+    if printer.is_terminal and shell == "sh":
+        stderr().line(('To set them in this shell: eval "$(statewright env)"', "idle"))
+    return OK
+
+
+def written(named: Mapping[str, str], shell: str) -> str:
+    """The variables in a shell's own syntax."""
+    if shell == "json":
+        import json
+
+        return json.dumps(dict(named), indent=2)
+    lines = {
+        "sh": lambda name, value: f"export {name}={shlex.quote(value)}",
+        "fish": lambda name, value: f"set -gx {name} {shlex.quote(value)}",
+        "powershell": lambda name, value: "$env:{} = '{}'".format(name, value.replace("'", "''")),
+        "dotenv": lambda name, value: f"{name}={value}",
+    }
+    return "\n".join(lines[shell](name, value) for name, value in named.items())
+
+
+@click.command(
+    short_help="Run the AWS CLI against the server.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    add_help_option=False,
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def aws(arguments: tuple[str, ...]) -> int:
+    """Run the AWS CLI with the variables of `statewright env`.
+
+    \b
+    Examples:
+      statewright aws stepfunctions list-state-machines
+      statewright aws stepfunctions start-sync-execution --state-machine-arn ARN
+    """
+    program = _aws_cli()
+    environment = {**os.environ, **variables(default_endpoint())}
+    # A profile of the real service would win over the credentials above.
+    environment.pop("AWS_PROFILE", None)
+    environment.pop("AWS_SESSION_TOKEN", None)
+    import subprocess
+
+    return subprocess.call([program, *arguments], env=environment)
+
+
+def _aws_cli() -> str:
+    import shutil
+    import sys
+    from pathlib import Path
+
+    beside = Path(sys.executable).parent
+    found = shutil.which("aws") or shutil.which("aws", path=str(beside))
+    if found is None:
+        raise Stop(FAILED, "the AWS CLI is not installed", "pip install awscli, or see https://aws.amazon.com/cli/")
+    return found

@@ -1,0 +1,410 @@
+"""`statewright execution ...`, and `statewright run NAME`: executions of a server, listed, shown, followed, changed.
+
+Owns the commands. Following one is `follow.py`'s, calls and names are `client.py`'s, tables `table.py`'s.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from statewright.cli.client import Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.cli.client import Answer
+    from statewright.cli.follow import Following
+
+STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
+HELD_AT_ONCE = 50
+
+machine_option = click.option("--machine", metavar="NAME", help="The state machine whose execution is meant.")
+
+
+@click.group(short_help="List, show, follow and change executions.")
+def execution() -> None:
+    """Work with the executions of a server.
+
+    EXECUTION is an ARN, MACHINE:NAME, or the NAME alone.
+
+    \b
+    Examples:
+      statewright execution list --machine order --status FAILED
+      statewright execution show order:run-7
+      statewright execution tail run-7
+    """
+
+
+@execution.command("list", short_help="List executions, newest first.")
+@click.option("--machine", metavar="NAME", help="Of this machine alone; NAME:VERSION and NAME:ALIAS are known, too.")
+@click.option("--map-run", metavar="ARN", help="The child executions of a Map Run.")
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="In this status alone.")
+@click.option("--limit", type=click.IntRange(1), default=HELD_AT_ONCE, show_default=True, help="How many at most.")
+@form_option
+@endpoint_option
+def list_executions(
+    machine: str | None, map_run: str | None, status: str | None, limit: int, form: str, endpoint: str | None
+) -> int:
+    """List executions, newest first; those of all machines unless one is named.
+
+    \b
+    Examples:
+      statewright execution list
+      statewright execution list --machine order --status FAILED -o jsonl
+    """
+    from statewright.cli.table import print_rows
+    from statewright.clock import RealClock
+
+    if machine is not None and map_run is not None:
+        raise Stop(USAGE, "--machine and --map-run exclude each other")
+    chosen = {"statusFilter": status} if status is not None else {}
+    with Server(endpoint) as server:
+        if map_run is not None:
+            sources = [{"mapRunArn": map_run}]
+        elif machine is not None:
+            sources = [{"stateMachineArn": server.machine_arn(machine)}]
+        else:
+            # Executions of EXPRESS machines are in logs alone.
+            sources = [
+                {"stateMachineArn": one["stateMachineArn"]} for one in server.machines() if one["type"] == "STANDARD"
+            ]
+        found: list[Answer] = []
+        for source in sources:
+            found += server.pages("list_executions", "executions", most=limit, **source, **chosen)
+    found.sort(key=lambda one: one["startDate"], reverse=True)
+    now_ms = RealClock().now_ms()
+    titles = ("NAME", "MACHINE", "STATUS", "STARTED (UTC)", "DURATION")
+    print_rows(stdout(), form, "executions", found[:limit], titles, lambda one: _cells(one, now_ms))
+    if not found and form == "table":
+        stderr().line(("Nothing is listed. To start one: statewright run MACHINE -i '{}'", "idle"))
+    return OK
+
+
+def _cells(one: Answer, now_ms: int) -> list[Span]:
+    from statewright.cli.table import length_words, local_time, status_span
+
+    redrives = one.get("redriveCount", 0)
+    status = status_span(one["status"])
+    return [
+        one["name"],
+        machine_of(one["executionArn"]),
+        status if not redrives else (f"{status[0]} (redrive {redrives})", status[1]),
+        local_time(one["startDate"]),
+        length_words(one["startDate"], one.get("stopDate"), now_ms),
+    ]
+
+
+@execution.command(short_help="Show an execution: what went in, what happened, what came out.")
+@click.argument("target", metavar="EXECUTION")
+@machine_option
+@form_option
+@endpoint_option
+def show(target: str, machine: str | None, form: str, endpoint: str | None) -> int:
+    """Show an execution: what went in, the tree of its states, what came out.
+
+    \b
+    Examples:
+      statewright execution show order:run-7
+      statewright execution show run-7 -o json | jq .states
+    """
+    from statewright.cli.follow import Following, named
+    from statewright.cli.run_report import summary
+
+    with Server(endpoint) as server:
+        following = Following(server, server.execution_arn(target, machine), quiet=True)
+        following.look()
+    outcome = following.outcome()
+    if form == "table":
+        _print_execution(following)
+    else:
+        stdout().json({**named(following.description), **summary(outcome)}, compact=form == "jsonl")
+    return OK
+
+
+def _print_execution(following: Following) -> None:
+    from statewright.cli.follow import definition_of
+    from statewright.cli.live_tree import TreeView
+    from statewright.cli.output import json_text
+    from statewright.cli.table import length_words, local_time, print_facts, status_span
+
+    printer = stdout()
+    shown = following.description
+    now_ms = following.clock.now_ms()
+    state = following.state
+    outcome = following.outcome()
+    length = length_words(shown["startDate"], shown.get("stopDate"), now_ms)
+    words = (length, count_words(outcome.transitions, "transition"), count_words(len(outcome.history), "event"))
+    facts: list[tuple[str, Span | None]] = [
+        ("execution", (short_name(shown["executionArn"]), "strong")),
+        ("arn", shown["executionArn"]),
+        ("version", _last(shown.get("stateMachineVersionArn"))),
+        ("alias", _last(shown.get("stateMachineAliasArn"))),
+        ("map run", shown.get("mapRunArn")),
+        ("status", status_span(shown["status"])),
+        ("started", local_time(shown["startDate"]) + " UTC"),
+        ("took" if shown.get("stopDate") else "runs for", " · ".join(words)),
+        ("redrives", str(shown["redriveCount"]) if shown.get("redriveCount") else None),
+        ("input", json_text(state.input.value, compact=True)),
+        ("output", json_text(state.output.value, compact=True) if state.output is not None else None),
+        ("error", shown.get("error")),
+        ("cause", shown.get("cause")),
+        (
+            "redrive",
+            f"statewright execution redrive {short_name(shown['executionArn'])}" if _redrivable(shown) else None,
+        ),
+    ]
+    print_facts(printer, facts)
+    printer.line()
+    states = definition_of(following.server, following.arn)[1]
+    printer.cropped(TreeView(following.story, states).lines(now_ms))
+
+
+def _redrivable(shown: Answer) -> bool:
+    return shown.get("redriveStatus") == "REDRIVABLE"
+
+
+def _last(arn: str | None) -> str | None:
+    return arn.rpartition(":")[2] if arn else None
+
+
+@execution.command(short_help="Print an execution's history events.")
+@click.argument("target", metavar="EXECUTION")
+@machine_option
+@click.option("--type", "types", multiple=True, metavar="TEXT", help="Only events whose type has this text in it.")
+@click.option("--reverse", is_flag=True, help="The newest first.")
+@click.option("--no-data", is_flag=True, help="Without inputs and outputs.")
+@form_option
+@endpoint_option
+def history(
+    target: str, machine: str | None, types: tuple[str, ...], reverse: bool, no_data: bool, form: str,
+    endpoint: str | None,
+) -> int:  # fmt: skip
+    """Print the history events of an execution; as JSON, in the shape that `run --history` writes.
+
+    \b
+    Examples:
+      statewright execution history run-7 --type Failed
+      statewright execution history run-7 -o json > history.json
+    """
+    from statewright.cli.table import print_table
+
+    with Server(endpoint) as server:
+        arn = server.execution_arn(target, machine)
+        choice = {"reverseOrder": reverse, "includeExecutionData": not no_data}
+        found = list(server.pages("get_execution_history", "events", executionArn=arn, **choice))
+    events = [one for one in found if not types or any(text.lower() in one["type"].lower() for text in types)]
+    printer = stdout()
+    if form == "table":
+        first_ms = min((one["timestamp"] for one in found), default=0)
+        rows = [_event_cells(one, first_ms) for one in events]
+        print_table(printer, ("ID", "AFTER", "TIME", "TYPE", "STATE", "WHAT"), rows)
+        return OK
+    # As `run --history` writes it: epoch seconds.
+    documents = [{**one, "timestamp": one["timestamp"] / 1000} for one in events]
+    if form == "json":
+        printer.json({"events": documents})
+    for document in documents if form == "jsonl" else ():
+        printer.json(document, compact=True)
+    return OK
+
+
+def _event_cells(one: Answer, first_ms: int) -> list[Span]:
+    from statewright.cli.output import Tone, duration_words
+
+    details: Any = next((value for name, value in one.items() if name.endswith("EventDetails")), {})
+    said = details.get("error") or details.get("resource") or details.get("output") or details.get("input") or ""
+    if details.get("error") and details.get("cause"):
+        said = f"{details['error']} ({details['cause']})"
+    bad = any(word in one["type"] for word in ("Failed", "TimedOut", "Aborted"))
+    tone: Tone = "fail" if bad else ""
+    return [
+        str(one["id"]),
+        (str(one.get("previousEventId", 0) or ""), "idle"),
+        (duration_words(one["timestamp"] - first_ms), "idle"),
+        (one["type"], tone),
+        details.get("name") or details.get("state") or "",
+        said,
+    ]
+
+
+@execution.command(short_help="Follow an execution to its end.")
+@click.argument("target", metavar="EXECUTION")
+@machine_option
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but the output, and what went wrong.")
+@form_option
+@endpoint_option
+def tail(target: str, machine: str | None, quiet: bool, form: str, endpoint: str | None) -> int:
+    """Follow an execution to its end, then print its output, as `statewright run` does.
+
+    \b
+    Examples:
+      statewright execution tail run-7
+      statewright execution tail run-7 -o jsonl
+
+    Exit code: 0 it succeeded, 1 it failed, 5 it timed out, 130 interrupted; it goes on then.
+    """
+    with Server(endpoint) as server:
+        return follow(server, server.execution_arn(target, machine), form, quiet=quiet)
+
+
+@execution.command(short_help="Start an execution.")
+@click.argument("target", metavar="MACHINE")
+@click.option("-i", "--input", metavar="JSON|@FILE|-", help="The execution's input; {} without it.")
+@click.option("--name", metavar="NAME", help="The execution's name; the server finds one otherwise.")
+@click.option("-f", "--follow", "follows", is_flag=True, help="Follow it to its end.")
+@form_option
+@endpoint_option
+def start(target: str, input: str | None, name: str | None, follows: bool, form: str, endpoint: str | None) -> int:
+    """Start an execution of a machine, version or alias, and print its ARN.
+
+    \b
+    Examples:
+      statewright execution start order -i '{"order": 7}' --name run-7
+      statewright execution start order:prod -i @event.json --follow
+    """
+    with Server(endpoint) as server:
+        started = start_execution(server, target, input, name)
+        if follows:
+            return follow(server, started["executionArn"], form)
+    _print_dated(started, form, started["executionArn"])
+    return OK
+
+
+@execution.command(short_help="Stop executions.")
+@click.argument("targets", metavar="EXECUTION...", nargs=-1, required=True)
+@machine_option
+@click.option("--error", metavar="NAME", help="The error to stop it with.")
+@click.option("--cause", metavar="TEXT", help="Why.")
+@form_option
+@endpoint_option
+def stop(
+    targets: tuple[str, ...], machine: str | None, error: str | None, cause: str | None, form: str,
+    endpoint: str | None,
+) -> int:  # fmt: skip
+    """Stop executions: they end as ABORTED.
+
+    \b
+    Examples:
+      statewright execution stop run-7 --error Wrong --cause 'wrong input'
+    """
+    given = {name: value for name, value in (("error", error), ("cause", cause)) if value is not None}
+    with Server(endpoint) as server:
+        for arn in [server.execution_arn(target, machine) for target in targets]:
+            answer = server.call("stop_execution", executionArn=arn, **given)
+            _print_dated({"executionArn": arn, **answer}, form, f"stopped {short_name(arn)}")
+    return OK
+
+
+@execution.command(short_help="Continue executions that failed.")
+@click.argument("targets", metavar="EXECUTION...", nargs=-1, required=True)
+@machine_option
+@click.option("-f", "--follow", "follows", is_flag=True, help="Follow it to its end; for one execution.")
+@form_option
+@endpoint_option
+def redrive(targets: tuple[str, ...], machine: str | None, follows: bool, form: str, endpoint: str | None) -> int:
+    """Continue executions that failed, were stopped or timed out, from the states that did not succeed.
+
+    \b
+    Examples:
+      statewright execution redrive run-7 --follow
+    """
+    if follows and len(targets) > 1:
+        raise Stop(USAGE, "--follow follows one execution")
+    with Server(endpoint) as server:
+        for arn in [server.execution_arn(target, machine) for target in targets]:
+            answer = server.call("redrive_execution", executionArn=arn)
+            if follows:
+                return follow(server, arn, form)
+            _print_dated({"executionArn": arn, **answer}, form, f"redriven {short_name(arn)}")
+    return OK
+
+
+def _print_dated(answer: Answer, form: str, words: str) -> None:
+    from statewright.cli.table import dated
+
+    if form == "table":
+        stdout().line(words)
+    else:
+        stdout().json(dated(answer), compact=form == "jsonl")
+
+
+# ------------------------------------------------------------------ starting and following
+
+
+def start_execution(server: Server, target: str, input: str | None, name: str | None) -> Answer:
+    """Start an execution of a machine by its name or ARN. Raises: Stop."""
+    given = {"name": name} if name is not None else {}
+    text = input_text(input)
+    return server.call("start_execution", stateMachineArn=server.machine_arn(target), input=text, **given)
+
+
+def input_text(option: str | None) -> str:
+    """The JSON text of `-i JSON|@FILE|-`. Raises: Stop."""
+    from statewright.cli.run_setup import read_input
+    from statewright.payload import Payload
+
+    return "{}" if option is None else Payload(read_input(option)[0]).text
+
+
+def follow(server: Server, arn: str, form: str, *, quiet: bool = False) -> int:
+    """Follow an execution and print how it ended; returns the exit code."""
+    from statewright.cli.follow import Following, show_outcome
+
+    following = Following(server, arn, quiet=quiet, stream_events=form == "jsonl")
+    if following.notes.is_terminal and not quiet:
+        following.notes.line((short_name(arn), "strong"), (f" · {server.endpoint}", "idle"))
+        following.notes.line()
+    return show_outcome(following, following.to_the_end(), form, quiet=quiet)
+
+
+def run_machine(target: str, input: str | None, form: str, *, quiet: bool, endpoint: str | None = None) -> int:
+    """`statewright run NAME`: one execution of a machine of the server, followed to its end; returns the exit code."""
+    with Server(endpoint) as server:
+        try:
+            arn = server.machine_arn(target)
+        except Stop as problem:
+            problem.hint = _file_hint(target) or problem.hint
+            raise
+        found = server.call("describe_state_machine", stateMachineArn=_unqualified(arn), includedData="METADATA_ONLY")
+        if found["type"] == "EXPRESS":
+            return _run_express(server, arn, input, form, quiet=quiet)
+        started = start_execution(server, arn, input, None)
+        return follow(server, started["executionArn"], form, quiet=quiet)
+
+
+def _file_hint(target: str) -> str | None:
+    from statewright.cli.run_setup import files_like
+
+    near = files_like(Path(target))
+    return f"to run the file: statewright run {near[0]}" if near else None
+
+
+def _unqualified(arn: str) -> str:
+    return ":".join(arn.split(":")[:7])
+
+
+def _run_express(server: Server, arn: str, input: str | None, form: str, *, quiet: bool) -> int:
+    """EXPRESS executions keep no history: they are run and answered in one call."""
+    from statewright.cli.output import FAILED, TIMED_OUT, duration_words
+    from statewright.cli.table import dated, status_span
+    from statewright.payload import parse_json
+
+    done = server.call("start_sync_execution", stateMachineArn=arn, input=input_text(input))
+    status = done["status"]
+    notes = stderr()
+    if not quiet or status != "SUCCEEDED":
+        took = duration_words(done["stopDate"] - done["startDate"])
+        notes.line(status_span(status), (f" · {short_name(done['executionArn'])} · {took}", "idle"))
+        for name in ("error", "cause"):
+            if done.get(name):
+                notes.wrapped(done[name], " " * 9, first=f"  {name:<5}  ")
+        notes.flush()
+    payloads = {name: parse_json(done[name]) for name in ("input", "output") if name in done}
+    document = {**dated(done), **payloads}
+    if form != "table":
+        stdout().json(document, compact=form == "jsonl")
+    elif "output" in document:
+        stdout().json(document["output"])
+    return OK if status == "SUCCEEDED" else TIMED_OUT if status == "TIMED_OUT" else FAILED

@@ -1,0 +1,121 @@
+"""`statewright serve`: the server in the foreground, until it is told to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from statewright.cli.output import FAILED, OK, Stop, stdout
+
+if TYPE_CHECKING:
+    from statewright.config import Config
+
+SETTINGS_FILE = "statewright.toml"
+
+
+def _store_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if value not in ("sqlite", "memory") and not value.startswith(("postgresql://", "postgres://")):
+        raise click.BadParameter(f"{value!r} is none of sqlite, memory, postgresql://...")
+    return value
+
+
+@click.command(short_help="Serve the API, durably.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=4566, show_default=True, help="0 picks a free one.")
+@click.option("--data", metavar="DIR", default=".statewright", show_default=True, help="Folder for what must last.")
+@click.option(
+    "--store",
+    callback=_store_name,
+    metavar="STORE",
+    default="sqlite",
+    show_default=True,
+    help="Where to keep executions: sqlite, postgresql://USER:PASSWORD@HOST/DATABASE, or memory, which forgets them.",
+)
+@click.option(
+    "--limits",
+    type=click.Choice(["aws", "open"]),
+    help="The service's quotas (aws), or none of those that only protect the service (open).",
+)
+@click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} here if there is one.")
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="A page of yours that may call, as scheme://host[:port]; pages on loopback always may.",
+)
+@click.option(
+    "--log",
+    "log_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to log, on the standard error stream.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="debug shows every call and every execution's changes.",
+)
+def serve(
+    host: str,
+    port: int,
+    data: str,
+    store: str,
+    limits: str | None,
+    settings: str | None,
+    origins: tuple[str, ...],
+    log_format: str,
+    log_level: str,
+) -> int:
+    """Serve the API of Step Functions on this machine.
+
+    Everything acknowledged is on disk: a killed server goes on where it was.
+
+    \b
+    Examples:
+      statewright serve
+      statewright serve --port 0 --store memory
+      statewright serve --data /var/lib/statewright --log json
+      statewright serve --store postgresql://statewright@db.example/statewright
+    """
+    from statewright.cli import logs
+    from statewright.errors import StoreError
+    from statewright.server import CannotServe, ServerOptions
+    from statewright.server import serve as run_server
+
+    logs.configure(log_format, log_level)
+    printer = stdout()
+
+    def announce(line: str) -> None:
+        printer.line(line)
+        printer.flush()
+
+    options = ServerOptions(host, port, Path(data), store, config_of(settings, limits), frozenset(origins))
+    try:
+        run_server(options, announce)
+    except CannotServe as problem:
+        raise Stop(FAILED, str(problem)) from None
+    except StoreError as problem:
+        where = f"the store in {data} cannot be opened: " if store == "sqlite" else ""
+        raise Stop(FAILED, f"{where}{problem}") from None
+    return OK
+
+
+def config_of(settings: str | None, limits: str | None) -> Config:
+    """The settings file's configuration, if there is one, with the limits that the command line chose."""
+    from dataclasses import replace
+
+    from statewright.config import Config, ConfigError, read_config
+    from statewright.limits import PROFILES
+
+    path = Path(settings or SETTINGS_FILE)
+    try:
+        config = read_config(path) if settings is not None or path.is_file() else Config()
+    except ConfigError as problem:
+        raise Stop(FAILED, str(problem)) from None
+    return config if limits is None else replace(config, limits=PROFILES[limits])

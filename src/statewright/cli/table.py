@@ -1,0 +1,100 @@
+"""What a server has answered, as a table for people or JSON for programs.
+
+Owns columns and instants. In JSON, names are those of the API and instants are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from statewright.cli.output import Line, Printer, Span, Tone, duration_words
+from statewright.graph.lettering import cell_width, fit_cells, printable
+
+STATUS_TONES: Final[dict[str, Tone]] = {
+    "SUCCEEDED": "ok", "ACTIVE": "ok", "RUNNING": "run", "FAILED": "fail", "TIMED_OUT": "fail", "ABORTED": "idle",
+    "PENDING_REDRIVE": "wait", "DELETING": "wait",
+}  # fmt: skip
+
+WIDEST_CELL: Final = 60
+
+
+def print_table(printer: Printer, titles: Sequence[str], rows: Sequence[Sequence[Span]]) -> None:
+    """Print rows below their titles, columns aligned; lines are cut to the width of a terminal."""
+    whole: list[list[Span]] = [[(title, "idle") for title in titles], *([*row] for row in rows)]
+    cells = [[_fitted(span) for span in row] for row in whole]
+    widths = [max(cell_width(_said(row[column])) for row in cells) for column in range(len(titles))]
+    lines: list[Line] = []
+    for row in cells:
+        line: list[Span] = []
+        for span, width in zip(row, widths, strict=True):
+            line += [span, " " * (width - cell_width(_said(span)) + 2)]
+        lines.append(line[:-1])
+    printer.cropped(lines)
+
+
+def print_facts(printer: Printer, facts: Sequence[tuple[str, Span | None]]) -> None:
+    """Print names and values, one to a line; those without a value are left out."""
+    shown = [(name, value) for name, value in facts if value is not None and _said(value) != ""]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        printer.line((f"{name:<{width}}  ", "idle"), value)
+
+
+def print_rows(
+    printer: Printer, form: str, member: str, rows: Sequence[dict[str, Any]], titles: Sequence[str], cells: Any
+) -> None:
+    """Print a list: as a table of `cells(row)`, as `{member: [...]}`, or row by row."""
+    if form == "table":
+        print_table(printer, titles, [cells(row) for row in rows])
+    elif form == "json":
+        printer.json({member: [dated(row) for row in rows]})
+    else:
+        for row in rows:
+            printer.json(dated(row), compact=True)
+
+
+def dated(value: Any) -> Any:
+    """An answer of the API with its instants written out: members whose names end in `Date`."""
+    if isinstance(value, dict):
+        return {
+            name: instant(item) if name.endswith("Date") and isinstance(item, int) else dated(item)
+            for name, item in value.items()
+        }
+    return [dated(item) for item in value] if isinstance(value, list) else value
+
+
+def instant(at_ms: int) -> str:
+    """An instant as JSON shows it."""
+    from statewright.asl.timestamps import format_timestamp
+
+    return format_timestamp(at_ms)
+
+
+def local_time(at_ms: int | None) -> str:
+    """An instant for people: the second, in UTC."""
+    return "" if at_ms is None else instant(at_ms // 1000 * 1000).replace("T", " ").replace("Z", "")
+
+
+def status_span(status: str) -> Span:
+    """A status in its colour."""
+    return status, STATUS_TONES.get(status, "")
+
+
+def length_words(started_ms: int, stopped_ms: int | None, now_ms: int) -> str:
+    """How long an execution took, or has been running."""
+    ended_ms = stopped_ms if stopped_ms is not None else now_ms
+    took_ms = max(ended_ms - started_ms, 0)
+    # Beyond some seconds, and while it goes on, milliseconds say nothing.
+    if stopped_ms is None or took_ms >= 10_000:
+        took_ms -= took_ms % 1000
+    return duration_words(took_ms)
+
+
+def _fitted(span: Span) -> Span:
+    text, tone = (span, "") if isinstance(span, str) else span
+    return fit_cells(printable(text), WIDEST_CELL), tone  # type: ignore[return-value]
+
+
+def _said(span: Span) -> str:
+    return span if isinstance(span, str) else span[0]

@@ -1,0 +1,264 @@
+"""`statewright.toml`: who the server says it is, where other services are, and which limits hold.
+
+Owns reading and checking the file; a mistake is reported with file, line and key. What the settings do is up to those
+who use them. Every part of the server shares the one `Config`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+from statewright.limits import AWS, PROFILES, Limits
+
+DEFAULT_ACCOUNT: Final = "000000000000"
+DEFAULT_REGION: Final = "us-east-1"
+DEFAULT_PORT: Final = 4566
+FILE_NAME: Final = "statewright.toml"
+
+AUTHORISATIONS: Final = ("none", "basic", "api-key", "oauth")
+"""Kinds of `auth` that a connection may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a service that is not ours answers, and what calls to it are signed with."""
+
+    url: str
+    access_key: str = "test"
+    secret_key: str = field(default="test", repr=False)
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What a connection adds to the requests of `http:invoke` that name it; the kinds are `AUTHORISATIONS`.
+
+    `user` and `password` serve `basic`, `header` and `value` serve `api-key`; `headers`, `query` and `body` are added
+    whatever the kind, and win over what the state gives.
+    """
+
+    name: str
+    auth: str = "none"
+    user: str = ""
+    password: str = field(default="", repr=False)
+    header: str = ""
+    value: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What every part of the server agrees on.
+
+    `credentials` maps access key ids to secret keys. While it is empty, unsigned and dummy-signed calls are accepted,
+    on loopback only; otherwise every signature is verified. `endpoints` are by the service's name as resource ARNs
+    have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name.
+    """
+
+    account: str = DEFAULT_ACCOUNT
+    region: str = DEFAULT_REGION
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    connections: Mapping[str, Connection] = field(default_factory=dict)
+    limits: Limits = AWS
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used. The text names the file, the line and the key, and says what is expected."""
+
+
+def read_config(path: Path) -> Config:
+    """Read a settings file.
+
+    Raises: ConfigError for a file that cannot be read or holds a mistake.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"{path}: cannot be read: {problem}") from None
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, name: str = FILE_NAME) -> Config:
+    """Read the text of a settings file; `name` is what errors call it.
+
+    Raises: ConfigError.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        words = str(problem)
+        place = re.search(r" \(at line (\d+), column (\d+)\)$", words)
+        where = f":{place[1]}:{place[2]}" if place else ""
+        raise ConfigError(f"{name}{where}: {words[: place.start()] if place else words}") from None
+    reader = _Reader(text, name)
+    config = Config()
+    for key, value in document.items():
+        if key not in _SETTINGS:
+            reader.refuse((key,), f"is not a setting{_meant(key, _SETTINGS)}")
+        config = _SETTINGS[key](reader, config, value)
+    return config
+
+
+class _Reader:
+    """Checks values, and knows on which line a key stands."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._text = text
+        self._name = name
+
+    def refuse(self, keys: tuple[str, ...], reason: str) -> NoReturn:
+        line = self._line_of(keys)
+        where = f"{self._name}:{line}" if line else self._name
+        raise ConfigError(f"{where}: {'.'.join(keys)} {reason}")
+
+    def text(self, keys: tuple[str, ...], value: object, expected: str = "a text in quotes") -> str:
+        if not isinstance(value, str):
+            self.refuse(keys, f"must be {expected}")
+        return value
+
+    def table(self, keys: tuple[str, ...], value: object, known: tuple[str, ...] | None = None) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self.refuse(keys, "must be a table")
+        for key in value if known is not None else ():
+            if known is not None and key not in known:
+                self.refuse((*keys, key), f"is not a setting{_meant(key, known)}")
+        return value
+
+    def texts(self, keys: tuple[str, ...], value: object) -> dict[str, str]:
+        return {key: self.text((*keys, key), item) for key, item in self.table(keys, value).items()}
+
+    def url(self, keys: tuple[str, ...], value: object) -> str:
+        text = self.text(keys, value, 'an address such as "http://127.0.0.1:8000"')
+        try:
+            parts = urlsplit(text)
+            sound = (
+                parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+            )
+        except ValueError:
+            sound = False
+        if not sound:
+            self.refuse(keys, f'must be an address such as "http://127.0.0.1:8000", not {text!r}')
+        return text.rstrip("/")
+
+    def _line_of(self, keys: tuple[str, ...]) -> int | None:
+        """The line that sets a key: below its table's header, or inside an inline table's line."""
+        best = None
+        table: tuple[str, ...] = ()
+        for number, line in enumerate(self._text.splitlines(), 1):
+            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+            if header is not None:
+                table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
+                here = table
+            else:
+                named = re.match(r"\s*([^=#]+?)\s*=", line)
+                if named is None:
+                    continue
+                here = (*table, *(part.strip().strip("\"'") for part in named[1].split(".")))
+            if here == keys[: len(here)] and (best is None or len(here) > best[0]):
+                best = (len(here), number)
+        return best[1] if best else None
+
+
+def _meant(key: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(key, list(known), 1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; there are: {', '.join(sorted(known))}"
+
+
+def _account(reader: _Reader, config: Config, value: object) -> Config:
+    text = reader.text(("account",), value, "twelve digits in quotes")
+    if not re.fullmatch(r"[0-9]{12}", text):
+        reader.refuse(("account",), f"must be twelve digits in quotes, not {text!r}")
+    return replace(config, account=text)
+
+
+def _region(reader: _Reader, config: Config, value: object) -> Config:
+    text = reader.text(("region",), value)
+    if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-[0-9]+", text):
+        reader.refuse(("region",), f'must be a region such as "us-east-1", not {text!r}')
+    return replace(config, region=text)
+
+
+def _credentials(reader: _Reader, config: Config, value: object) -> Config:
+    keys = reader.texts(("credentials",), value)
+    for key, secret in keys.items():
+        if not secret:
+            reader.refuse(("credentials", key), "must not be empty: it is the secret key of this access key id")
+    return replace(config, credentials=keys)
+
+
+def _endpoints(reader: _Reader, config: Config, value: object) -> Config:
+    found = {}
+    for service, given in reader.table(("endpoints",), value).items():
+        keys = ("endpoints", service)
+        if isinstance(given, dict):
+            given = reader.table(keys, given, ("url", "access_key", "secret_key", "region"))
+            if "url" not in given:
+                reader.refuse(keys, "has no url")
+            rest = {name: reader.text((*keys, name), item) for name, item in given.items() if name != "url"}
+            found[service] = Endpoint(reader.url((*keys, "url"), given["url"]), **rest)
+        else:
+            found[service] = Endpoint(reader.url(keys, given))
+    return replace(config, endpoints=found)
+
+
+def _connections(reader: _Reader, config: Config, value: object) -> Config:
+    found = {}
+    known = tuple(item.name for item in fields(Connection) if item.name != "name")
+    for name, given in reader.table(("connections",), value).items():
+        keys = ("connections", name)
+        settings: dict[str, Any] = {}
+        for key, item in reader.table(keys, given, known).items():
+            if key in ("headers", "query"):
+                settings[key] = reader.texts((*keys, key), item)
+            elif key == "body":
+                settings[key] = reader.table((*keys, key), item)
+            else:
+                settings[key] = reader.text((*keys, key), item)
+        connection = Connection(name, **settings)
+        if connection.auth not in AUTHORISATIONS:
+            reader.refuse((*keys, "auth"), f"must be one of {', '.join(AUTHORISATIONS)}")
+        if connection.auth == "api-key" and not connection.header:
+            reader.refuse(keys, 'has auth = "api-key" and so needs header and value')
+        found[name] = connection
+    return replace(config, connections=found)
+
+
+def _limits(reader: _Reader, config: Config, value: object) -> Config:
+    settings = {"profile": value} if isinstance(value, str) else value
+    known = tuple(item.name for item in fields(Limits))
+    table = reader.table(("limits",), settings, known)
+    profile = table.get("profile", "aws")
+    if profile not in PROFILES:
+        reader.refuse(("limits", "profile"), f"must be one of {', '.join(sorted(PROFILES))}")
+    limits = PROFILES[profile]
+    for name, number in table.items():
+        if name == "profile":
+            continue
+        if number == "none":
+            number = None
+        elif isinstance(number, bool) or not isinstance(number, int) or number <= 0:
+            reader.refuse(("limits", name), 'must be a whole number above 0, or "none"')
+        limits = replace(limits, **{name: number})
+    return replace(config, limits=limits)
+
+
+_SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
+    "account": _account,
+    "region": _region,
+    "credentials": _credentials,
+    "endpoints": _endpoints,
+    "connections": _connections,
+    "limits": _limits,
+}

@@ -1,0 +1,256 @@
+"""Effects: what leaves the process once its commit is durable, and how its result comes back.
+
+An outbox row names an effect until the execution has taken its result, so a new owner dispatches it again under the
+same idempotency key. `Integrations` is all the engine knows of functions, queues and services.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol
+
+from statewright.asl.resources import Resource, parse_resource
+from statewright.interpreter import events
+from statewright.interpreter.commands import ScheduleTask
+from statewright.payload import Payload, dump_row, embedded, parse_json
+from statewright.query.scope import Json
+
+logger = logging.getLogger(__name__)
+
+FailedHow = Literal["failed", "schedule failed", "start failed", "submit failed", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledCall:
+    """A call that a Task makes. `idempotency_key` is the same at every repeat of one attempt.
+
+    `token` is set where the answer may come by token. `deadline_ms` is the instant of the task's timeout, `None`
+    without one. `submitted` is the answer to a `.sync` request that was already accepted before a restart: such a
+    call must be followed up, not sent again.
+    """
+
+    execution_arn: str
+    state: str
+    resource: Resource
+    parameters: Json
+    token: str | None
+    attempt: int
+    idempotency_key: str
+    role_arn: str
+    deadline_ms: int | None = None
+    heartbeat_ms: int = 0
+    iterations: tuple[int, ...] = ()
+    task_id: int = 0
+    region: str = "us-east-1"
+    trace_header: str | None = None
+    submitted: Payload | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The task's result."""
+
+    output: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The task failed. `how` chooses the history event; "refused" ends the execution with `States.Runtime`."""
+
+    error: str | None
+    cause: str | None
+    how: FailedHow = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A `.sync` or `.waitForTaskToken` request was accepted; the end comes later, by token."""
+
+    output: Json
+
+
+TaskResult = Succeeded | Failed | Submitted
+
+
+class Integrations(Protocol):
+    """Whoever carries out tasks."""
+
+    async def call(self, task: ScheduledCall) -> TaskResult:
+        """Make the call and answer with its result. Raises nothing; may be told the same call again."""
+
+    async def cancel(self, task: ScheduledCall) -> None:
+        """Nobody waits for the call any more: stop it, best effort. Raises nothing."""
+
+
+Tell = Callable[[ScheduledCall, events.Event], None]
+"""How a result goes back to the execution it belongs to."""
+
+
+Key = tuple[str, int]
+"""ARN of the execution and id of the task."""
+
+
+class Dispatcher:
+    """The calls under way, and the jobs that were submitted."""
+
+    def __init__(self, integrations: Integrations, on_bug: Callable[[ScheduledCall, BaseException], None]) -> None:
+        self._integrations = integrations
+        self._on_bug = on_bug
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._open: dict[Key, ScheduledCall] = {}
+        self._cancelling: set[asyncio.Task[None]] = set()
+
+    def dispatch(self, call: ScheduledCall, tell: Tell) -> None:
+        """Make a call; one that is under way is left alone."""
+        key = (call.execution_arn, call.task_id)
+        if key in self._tasks:
+            return
+        self._open[key] = call
+        self._tasks[key] = asyncio.create_task(self._run(call, tell))
+
+    async def _run(self, call: ScheduledCall, tell: Tell) -> None:
+        key = (call.execution_arn, call.task_id)
+        try:
+            result = await self._integrations.call(call)
+            event = event_of(call, result)
+        except asyncio.CancelledError:
+            self._open.pop(key, None)
+            raise
+        except Exception as problem:
+            self._open.pop(key, None)
+            self._on_bug(call, problem)
+            return
+        finally:
+            self._tasks.pop(key, None)
+        # A job goes on after its request was accepted, and may still have to be stopped.
+        if not (isinstance(result, Submitted) and call.resource.pattern == "sync"):
+            self._open.pop(key, None)
+        tell(call, event)
+
+    def forget(self, execution_arn: str, task_id: int) -> None:
+        """The execution has the task's end, whoever it came from."""
+        self._open.pop((execution_arn, task_id), None)
+
+    def cancel(self, execution_arn: str, task_id: int) -> None:
+        """Stop a call that is under way, or a job that was submitted."""
+        key = (execution_arn, task_id)
+        call = self._open.pop(key, None)
+        task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
+        if call is not None:
+            stopping = asyncio.create_task(self._cancel(call))
+            self._cancelling.add(stopping)
+            stopping.add_done_callback(self._cancelling.discard)
+
+    async def _cancel(self, call: ScheduledCall) -> None:
+        try:
+            await self._integrations.cancel(call)
+        except Exception:
+            logger.exception("cancelling a task of %s failed", call.execution_arn)
+
+    def kill(self) -> None:
+        """Drop every call, as a process that dies would."""
+        for task in (*self._tasks.values(), *self._cancelling):
+            task.cancel()
+        self._tasks.clear()
+        self._open.clear()
+
+    @property
+    def under_way(self) -> int:
+        """How many calls are in flight."""
+        return len(self._tasks)
+
+
+_ENDS: Final[dict[FailedHow, Callable[[int, str | None, str | None], events.TaskEnd]]] = {
+    "failed": events.TaskFailed,
+    "schedule failed": events.TaskScheduleFailed,
+    "start failed": events.TaskStartFailed,
+    "submit failed": events.TaskSubmitFailed,
+}
+
+
+def event_of(call: ScheduledCall, result: TaskResult) -> events.Event:
+    """What a result is to the interpreter."""
+    if isinstance(result, Succeeded):
+        return events.TaskSucceeded(call.task_id, payload_of(result.output))
+    if isinstance(result, Submitted):
+        return events.TaskSubmitted(call.task_id, payload_of(result.output))
+    if result.how == "refused":
+        return events.TaskRefused(call.task_id, result.cause or "")
+    return _ENDS[result.how](call.task_id, result.error, result.cause)
+
+
+def payload_of(value: Json) -> Payload:
+    """A value as a payload; a payload stays as it is."""
+    return value if isinstance(value, Payload) else Payload(value)
+
+
+# ------------------------------------------------------------------ outbox rows
+
+
+def call_of(
+    command: ScheduleTask,
+    arn: str,
+    role_arn: str,
+    region: str,
+    key: int | str,
+    now_ms: int,
+    trace_header: str | None = None,
+) -> ScheduledCall:
+    """The call that a command asks for."""
+    return ScheduledCall(
+        execution_arn=arn,
+        state=command.state,
+        resource=command.resource,
+        parameters=command.parameters.value,
+        token=command.token,
+        attempt=command.attempt,
+        idempotency_key=str(key),
+        role_arn=command.role_arn or role_arn,
+        deadline_ms=now_ms + command.timeout_ms if command.timeout_ms else None,
+        heartbeat_ms=command.heartbeat_ms,
+        iterations=command.iterations,
+        task_id=command.task_id,
+        region=region,
+        trace_header=trace_header,
+    )
+
+
+def encode_call(call: ScheduledCall, parameters: Payload) -> bytes:
+    """An outbox row's body."""
+    return dump_row(
+        [
+            1,
+            call.execution_arn,
+            call.state,
+            call.resource.arn,
+            embedded(parameters.text),
+            call.token,
+            call.attempt,
+            call.idempotency_key,
+            call.role_arn,
+            call.deadline_ms,
+            call.heartbeat_ms,
+            list(call.iterations),
+            call.task_id,
+            call.region,
+            call.trace_header,
+            embedded(call.submitted.text) if call.submitted is not None else None,
+            call.submitted is not None,
+        ]
+    )
+
+
+def decode_call(body: bytes) -> ScheduledCall:
+    """Read an outbox row's body back."""
+    fields: list[Any] = parse_json(body)
+    resource, iterations = parse_resource(fields[3]), tuple(fields[11])
+    submitted = Payload(fields[15]) if fields[16] else None
+    return ScheduledCall(
+        fields[1], fields[2], resource, fields[4], fields[5], fields[6], fields[7], fields[8], fields[9], fields[10],
+        iterations, fields[12], fields[13], fields[14], submitted,
+    )  # fmt: skip

@@ -1,0 +1,451 @@
+"""The engine's facade: start, describe, list, stop, redrive, answer tasks. Everything is delegated.
+
+The runner advances executions and writes them; this module finds who is meant, and sees to what a commit asks for once
+it is durable. EXPRESS executions run in memory (`express.py`, `express_runs.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import uuid
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from statewright.arn import EXPRESS, MACHINE, MAP_RUN, execution_arn, parse_arn
+from statewright.clock import Clock
+from statewright.engine import live as kinds
+from statewright.engine.activities import Activities, ActivityTask
+from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
+from statewright.engine.express import EXPRESS as EXPRESS_ROW
+from statewright.engine.express_runs import ExpressRuns
+from statewright.engine.listing import history_page, list_page
+from statewright.engine.live import Batch, LiveExecution
+from statewright.engine.map_runs import MapRunData, MapRuns
+from statewright.engine.metrics import metrics_of
+from statewright.engine.names import ExecutionNames
+from statewright.engine.redrives import Redrive
+from statewright.engine.retention import Retention
+from statewright.engine.runner import AlreadyThere, Input, Runner
+from statewright.engine.state_machines import Machines, Target
+from statewright.engine.timers import DueSoon
+from statewright.engine.tokens import no_such_task, read_output, read_task_token, still_open
+from statewright.engine.views import ExecutionView, Head, Started, StatusChange, SyncOutcome, Tail, view_of
+from statewright.errors import ApiError
+from statewright.interpreter import events
+from statewright.interpreter.advance import new_execution
+from statewright.interpreter.state import TASK
+from statewright.limits import AWS, Limits
+from statewright.limits import EXPRESS as EXPRESS_LIMITS
+from statewright.payload import Json, JsonTextError, Payload
+from statewright.stores.ids import IdSource
+from statewright.stores.protocol import Row, Store
+
+logger = logging.getLogger(__name__)
+
+SHARD: Final = 0
+"""The only shard of an embedded store."""
+DAY_MS: Final = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What an engine may be told. `limits` are those of STANDARD executions.
+
+    `hot_executions`: how many idle executions stay in memory. `make_seed`: where an execution's chance comes from.
+    `retention_ms`: how long closed executions are kept; `None` for ever. Source: service quotas, 90 days.
+    """
+
+    limits: Limits = AWS
+    hot_executions: int = 512
+    make_seed: Callable[[], bytes] = lambda: os.urandom(32)
+    retention_ms: int | None = 90 * DAY_MS
+
+
+class Engine:
+    """All executions of one store. The store must be open before `start`, and is closed by whoever opened it."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        machines: Machines,
+        integrations: Integrations,
+        *,
+        settings: EngineSettings | None = None,
+        publish: Callable[[StatusChange], None] | None = None,
+        data: MapRunData | None = None,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.machines = machines
+        self.settings = settings or EngineSettings()
+        self.region = machines.config.region
+        self.names = ExecutionNames(store)
+        self.dispatcher = Dispatcher(integrations, self._call_failed)
+        self.timers = DueSoon(store.executions, clock, SHARD, self._fire)
+        self.retention = Retention(store.executions, clock, self.settings.retention_ms)
+        self.activities = Activities(clock, machines.activities.get, self._take_activity_task)
+        self.runner = Runner(
+            store.executions,
+            clock,
+            machines,
+            self.limits_of,
+            self.region,
+            self.settings.hot_executions,
+            self._after_commit,
+            publish,
+        )
+        self.runner.is_deleting = machines.deleting.__contains__
+        self.express = ExpressRuns(self)
+        self.map_runs = MapRuns(self, data)
+        self._side: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Take up what the store has: timers, effects under way, inputs that wait."""
+        above = await self.store.newest_id(SHARD)
+        self.runner.ids = IdSource(self.clock.now_ms, above)
+        outbox, inbox = await self.store.executions.pending(SHARD)
+        for row in inbox:
+            if row.kind == EXPRESS_ROW:
+                self.express.recover(row.execution, row.id)
+            elif row.kind == kinds.CONTINUE:
+                self.runner.tell(row.execution, Input(events.BurstContinued(), inbox_row=row.id))
+            elif not self.map_runs.recover_inbox(row):
+                logger.error("inbox row %s of execution %s is of unknown kind %r", row.id, row.execution, row.kind)
+        for sent in outbox:
+            if sent.kind == kinds.TASK:
+                self._dispatch(sent.execution, decode_call(sent.body))
+            elif sent.kind == kinds.ACTIVITY:
+                self._offer(sent.execution, decode_call(sent.body))
+            elif not self.map_runs.recover_outbox(sent):
+                logger.error("outbox row %s of execution %s is of unknown kind %r", sent.id, sent.execution, sent.kind)
+        await self.timers.recover()
+        self.retention.look()
+
+    async def stop(self) -> None:
+        """Take nothing new, write what is under way, let go of every call."""
+        self.timers.stop()
+        self.retention.stop()
+        self.activities.release()
+        await self.runner.drain()
+        await self.map_runs.drain()
+        self.express.stop()
+        self.dispatcher.kill()
+        for task in self._side:
+            task.cancel()
+
+    def kill(self) -> None:
+        """Let go of everything at once, as a process that dies would; for tests."""
+        self.timers.stop()
+        self.retention.stop()
+        self.runner.kill()
+        self.map_runs.kill()
+        self.express.stop()
+        self.dispatcher.kill()
+        for task in self._side:
+            task.cancel()
+
+    def limits_of(self, execution_type: str) -> Limits:
+        """The limits of an execution."""
+        limits = self.settings.limits
+        if execution_type != "EXPRESS":
+            return limits
+        longest = EXPRESS_LIMITS.execution_ms if limits.execution_ms is not None else None
+        return replace(limits, history_events=None, execution_ms=longest, redrivable_period_ms=0)
+
+    # ------------------------------------------------------------------ executions
+
+    async def start_execution(
+        self, target: Target, name: str | None, input_text: str, trace_header: str | None = None
+    ) -> Started:
+        """Begin an execution; returns once it cannot be lost.
+
+        Raises: ApiError (`InvalidExecutionInput`, `ExecutionAlreadyExists`).
+        """
+        payload = read_input(input_text)
+        chosen = name if name is not None else str(uuid.uuid4())
+        await self.names.note_machine(target.machine_arn, target.machine_id)
+        if target.type == "EXPRESS":
+            return await self.express.start(target, chosen, input_text, payload, trace_header)
+        arn = execution_arn(target.machine_arn, chosen)
+        head = head_of(target, arn, input_text, trace_header)
+        live = self.new_live(target.machine_id, chosen, head, payload, target.program)
+        try:
+            await self.runner.begin(live)
+        except AlreadyThere as taken:
+            return self._same_start(taken.row, head)
+        self.names.remember(arn, live.id)
+        # The row says when the first step was made, which may be a millisecond after it was put in line.
+        return Started(arn, live.row.started_ms)
+
+    def new_live(
+        self, machine: int, name: str, head: Head, payload: Payload, program: Any, seed: bytes | None = None
+    ) -> LiveExecution:
+        """A STANDARD execution that no store has seen yet."""
+        state = new_execution(head.identity(name, self.region), payload, seed or self.settings.make_seed())
+        row = Row(
+            self.runner.ids.next(), SHARD, machine, name, "RUNNING", self.clock.now_ms(), None, head.encode(), b""
+        )
+        return LiveExecution(row, head, Tail(), state, program, self.limits_of(head.type))
+
+    def _same_start(self, row: Row, wanted: Head) -> Started:
+        """The same start again, while the execution runs, is answered as the first was."""
+        if row.status == "RUNNING" and Head.decode(row.head).input == wanted.input:
+            return Started(wanted.execution_arn, row.started_ms)
+        raise ApiError("ExecutionAlreadyExists", f"Execution Already Exists: '{wanted.execution_arn}'")
+
+    async def start_sync_execution(
+        self, target: Target, name: str | None, input_text: str, trace_header: str | None = None
+    ) -> SyncOutcome:
+        """Run an EXPRESS execution to its end, in memory.
+
+        Raises: ApiError (`InvalidExecutionInput`, `StateMachineTypeNotSupported`).
+        """
+        if target.type != "EXPRESS":
+            raise type_not_supported()
+        payload = read_input(input_text)
+        return await self.express.run(target, name or str(uuid.uuid4()), input_text, payload, trace_header)
+
+    async def describe(self, execution_arn: str) -> ExecutionView:
+        """Show an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
+        return self.view(await self.names.row_of(execution_arn))
+
+    def view(self, row: Row) -> ExecutionView:
+        """What a row shows."""
+        standard = self.limits_of("STANDARD")
+        return view_of(row, self.clock.now_ms(), standard, deleting=row.machine in self.machines.deleting)
+
+    async def list_executions(
+        self,
+        arn: str,
+        *,
+        status: str | None = None,
+        redrive_filter: str | None = None,
+        token: str | None = None,
+        limit: int = 100,
+    ) -> tuple[list[ExecutionView], str | None]:
+        """Executions of a machine, version, alias or Map Run, newest first, and the token of the next page.
+
+        Raises: ApiError (`InvalidToken`, `StateMachineDoesNotExist`, `StateMachineTypeNotSupported`,
+            `ResourceNotFound`).
+        """
+        parsed = parse_arn(arn, MACHINE, MAP_RUN)
+        if parsed.kind == MAP_RUN:
+            parent = await self.map_runs.id_of(arn)
+            qualifier = None
+        else:
+            machine = await self.machines.existing(parsed.machine, shown=arn)
+            if machine.type == "EXPRESS":
+                raise type_not_supported()
+            parent = machine.id
+            qualifier = arn if parsed.rest is not None else None
+        return await list_page(self, parent, arn, qualifier, status, redrive_filter, token, limit)
+
+    async def history(
+        self,
+        execution_arn: str,
+        *,
+        token: str | None = None,
+        limit: int = 100,
+        reverse: bool = False,
+        with_data: bool = True,
+    ) -> tuple[list[dict[str, Json]], str | None]:
+        """History events as the API shows them, and the token of the next page.
+
+        Raises: ApiError (`InvalidArn`, `InvalidToken`, `ExecutionDoesNotExist`).
+        """
+        row = await self.names.row_of(execution_arn)
+        return await history_page(self, row.id, execution_arn, token, limit, reverse, with_data)
+
+    async def stop_execution(self, execution_arn: str, error: str | None = None, cause: str | None = None) -> int:
+        """Abort an execution; returns when it stopped. One that is closed answers with its own end.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
+        """
+        row = await self.names.row_of(execution_arn)
+        stopped_ms: int = await self.runner.ask(
+            row.id, events.ExecutionStopped(error, cause), accept=_runs, result=_stopped_ms
+        )
+        return stopped_ms
+
+    async def redrive_execution(self, execution_arn: str, client_token: str | None = None) -> int:
+        """Go on from where an execution failed; returns when. The same client token again is answered as before.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`, `ExecutionNotRedrivable`).
+        """
+        row = await self.names.row_of(execution_arn)
+        redrive = Redrive(self, client_token)
+        redriven_ms: int = await self.runner.ask(
+            row.id,
+            events.ExecutionRedriven(),
+            accept=redrive.accept,
+            result=redrive.result,
+            client_token=client_token,
+        )
+        return redriven_ms
+
+    # ------------------------------------------------------------------ tasks by token
+
+    async def task_succeeded(self, token: str, output_text: str) -> None:
+        """A worker's result. Raises: ApiError (`InvalidOutput`, `InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
+        # Observed: a text that is no token is refused before an output that is no JSON.
+        read_task_token(token)
+        output = read_output(output_text)
+        await self._by_token(token, lambda task_id: events.TaskSucceeded(task_id, output))
+
+    async def task_failed(self, token: str, error: str | None = None, cause: str | None = None) -> None:
+        """A worker's failure. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
+        await self._by_token(token, lambda task_id: events.TaskFailed(task_id, error, cause))
+
+    async def task_heartbeat(self, token: str) -> None:
+        """A worker is alive. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
+        await self._by_token(token, events.HeartbeatReceived)
+
+    async def _by_token(self, token: str, make: Callable[[int], events.Event]) -> None:
+        arn, task_id = read_task_token(token)
+        try:
+            execution = await self.names.id_of(arn)
+        except ApiError:
+            raise no_such_task() from None
+        await self.runner.ask(execution, make(task_id), accept=still_open(token, task_id))
+
+    # ------------------------------------------------------------------ what a commit asks for
+
+    def _after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """The commit is durable: arm its timers and let its effects go."""
+        execution = live.id
+        for timer in batch.disarmed:
+            self.timers.disarm(execution, timer)
+        for timer, due_ms in batch.armed:
+            self.timers.arm(execution, timer, due_ms)
+        arn = live.head.execution_arn
+        for task_id in batch.finished:
+            self.dispatcher.forget(arn, task_id)
+        for task_id in batch.cancelled:
+            self.activities.withdraw(execution, task_id)
+            self.dispatcher.cancel(arn, task_id)
+        for kind, call, parameters in batch.calls:
+            if kind == kinds.TASK:
+                self._dispatch(execution, call)
+            else:
+                self._offer(execution, call, parameters)
+        self.map_runs.after_commit(live, batch)
+        self.retention.look()
+
+    def _fire(self, execution: int, timer: int) -> None:
+        self.runner.tell(execution, Input(events.TimerFired(timer)))
+
+    def _dispatch(self, execution: int, call: ScheduledCall) -> None:
+        def answered(made: ScheduledCall, event: events.Event) -> None:
+            self.runner.tell(execution, Input(event, call=made))
+
+        self.dispatcher.dispatch(call, answered)
+
+    def _call_failed(self, call: ScheduledCall, problem: BaseException) -> None:
+        """An integration raised, which none may: a bug of ours, so nothing is decided and the call stays open."""
+        logger.error("a task of %s broke its integration", call.execution_arn, exc_info=problem)
+        self.aside(self._quarantine_for(call, problem))
+
+    async def _quarantine_for(self, call: ScheduledCall, problem: BaseException) -> None:
+        if parse_arn(call.execution_arn).kind == EXPRESS:
+            self.express.broke(call.execution_arn, problem)
+            return
+        execution = await self.runner.patiently(lambda: self.names.id_of(call.execution_arn))
+        await self.runner.quarantine(execution, problem)
+
+    # ------------------------------------------------------------------ activities
+
+    def _offer(self, execution: int, call: ScheduledCall, parameters: Payload | None = None) -> None:
+        text = (parameters or Payload(call.parameters)).text
+        self.aside(self._offer_if_there(execution, call, text))
+
+    async def _offer_if_there(self, execution: int, call: ScheduledCall, text: str) -> None:
+        arn = call.resource.arn
+        try:
+            await self.runner.patiently(lambda: self.machines.activities.get(arn))
+        except ApiError:
+            refused = events.TaskRefused(call.task_id, f"The activity {arn} does not exist.")
+            self.runner.tell(execution, Input(refused))
+            return
+        assert call.token is not None
+        self.activities.offer(arn, ActivityTask(execution, call.task_id, call.token, text))
+
+    async def _take_activity_task(self, task: ActivityTask, worker_name: str | None) -> bool:
+        def waits(live: LiveExecution) -> bool:
+            frame = live.state.frame_of(task.task_id) if live.state is not None else None
+            if frame is None or frame.phase != TASK or frame.task is None or not live.is_running:
+                return False
+            return frame.task.id == task.task_id and not frame.task.started
+
+        taken = False
+
+        def accept(live: LiveExecution) -> bool:
+            nonlocal taken
+            taken = waits(live)
+            return taken
+
+        event = events.TaskStarted(task.task_id, worker_name)
+        result: bool = await self.runner.ask(task.execution, event, accept=accept, result=lambda _live: taken)
+        return result
+
+    # ------------------------------------------------------------------ the rest
+
+    def aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something that nobody waits for; what it raises is logged."""
+        task = asyncio.create_task(work)
+        self._side.add(task)
+        task.add_done_callback(self._side_done)
+        return task
+
+    def _side_done(self, task: asyncio.Task[None]) -> None:
+        self._side.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            logger.error("work on the side failed", exc_info=problem)
+
+    async def metrics(self) -> dict[str, Json]:
+        """Counters for /metrics: executions by status, transitions, commits, timers, what is held in memory."""
+        return await metrics_of(self)
+
+
+def head_of(target: Target, arn: str, input_text: str, trace_header: str | None) -> Head:
+    """The head of an execution of a machine."""
+    return Head(
+        arn,
+        target.machine_arn,
+        target.machine_name,
+        target.machine_id,
+        target.revision_id,
+        target.type,
+        target.role_arn,
+        target.version_arn,
+        target.alias_arn,
+        trace_header,
+        input_text,
+    )
+
+
+def read_input(text: str) -> Payload:
+    """An execution's input. Raises: ApiError (`InvalidExecutionInput`)."""
+    try:
+        return Payload.from_text(text)
+    except JsonTextError:
+        message = "Invalid State Machine Execution Input: 'Invalid execution input.'"
+        raise ApiError("InvalidExecutionInput", message) from None
+
+
+def type_not_supported() -> ApiError:
+    """The service's answer to an operation on a machine of the other type (observed)."""
+    return ApiError("StateMachineTypeNotSupported", "This operation is not supported by this type of state machine")
+
+
+def _runs(live: LiveExecution) -> bool:
+    return live.is_running
+
+
+def _stopped_ms(live: LiveExecution) -> int:
+    return live.state.stopped_ms or 0 if live.state is not None else live.row.stopped_ms or 0

@@ -1,0 +1,75 @@
+"""The orders that a parent gives about a Map Run, as outbox bodies: start one, or redrive one.
+
+The Map state's definition is not written down: it is found again in the program, by scope and name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from statewright.asl.program import MapDef, Program
+from statewright.interpreter.commands import RedriveMapRun, StartMapRun
+from statewright.payload import Payload, dump_row, embedded, parse_json
+
+_PAYLOADS: Final = ("input", "items", "context", "variables")
+_PLAIN: Final = tuple(
+    one.name for one in fields(StartMapRun) if one.name not in (*_PAYLOADS, "definition", "seed", "iterations")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What an outbox body says: a redrive has no `start`."""
+
+    task_id: int
+    map_run_arn: str
+    redrive_count: int
+    start: dict[str, Any] | None
+
+
+def encode_order(command: StartMapRun | RedriveMapRun) -> bytes:
+    """An outbox row's body."""
+    if isinstance(command, RedriveMapRun):
+        return dump_row([1, command.task_id, command.map_run_arn, command.redrive_count])
+    payloads = [getattr(command, name) for name in _PAYLOADS]
+    return dump_row(
+        [
+            1,
+            command.task_id,
+            command.map_run_arn,
+            0,
+            [embedded(Payload(getattr(command, name)).text) for name in _PLAIN],
+            [None if payload is None else [embedded(payload.text)] for payload in payloads],
+            command.seed.hex(),
+            list(command.iterations),
+        ]
+    )
+
+
+def decode_order(body: bytes) -> Order:
+    """Read an outbox row's body back."""
+    row = parse_json(body)
+    if len(row) == 4:
+        return Order(row[1], row[2], row[3], None)
+    given: dict[str, Any] = dict(zip(_PLAIN, row[4], strict=True))
+    for name, stored in zip(_PAYLOADS, row[5], strict=True):
+        given[name] = None if stored is None else Payload(stored[0])
+    given["seed"] = bytes.fromhex(row[6])
+    given["iterations"] = tuple(row[7])
+    return Order(row[1], row[2], 0, given)
+
+
+def command_of(order: Order, program: Program) -> StartMapRun:
+    """The command again, with its definition out of the parent's program.
+
+    Raises: KeyError when the program has no such state.
+    """
+    assert order.start is not None
+    name = order.start["state"]
+    for scope in program.scopes:
+        definition = scope.states.get(name)
+        body = definition.body if definition is not None else None
+        if isinstance(body, MapDef) and body.scope == order.start["scope"]:
+            return StartMapRun(definition=body, **order.start)
+    raise KeyError(name)

@@ -1,0 +1,43 @@
+"""What the engine counts, in one place for whoever exports it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.engine.engine import Engine
+
+
+async def metrics_of(engine: Engine) -> dict[str, Json]:
+    """Counters since the engine started, and the present state; durations in microseconds or milliseconds."""
+    runner, timers = engine.runner, engine.timers
+    counters = runner.counters
+    by_status = await engine.store.executions.count_by_status(None)
+    return {
+        "executions_by_status": by_status,
+        "executions_open": by_status["RUNNING"],
+        "executions_started": counters.started,
+        "executions_closed": dict(counters.closed),
+        "transitions": counters.transitions,
+        "history_events": counters.history_events,
+        "commits": counters.commits,
+        "commits_retried": counters.retried_commits,
+        "commits_stale": counters.stale_commits,
+        "inputs": counters.inputs,
+        "inputs_per_commit": counters.inputs / counters.commits if counters.commits else 0.0,
+        "commit_us_mean": counters.commit_us_total / counters.commits if counters.commits else 0.0,
+        "commit_us_most": counters.commit_us_most,
+        "turn_us_mean": counters.turn_us_total / counters.turns if counters.turns else 0.0,
+        "turn_us_most": counters.turn_us_most,
+        "timers_in_memory": len(timers),
+        "timers_fired": timers.fired,
+        "timers_late_ms_mean": timers.late_ms_total / timers.fired if timers.fired else 0.0,
+        "timers_late_ms_most": timers.late_ms_most,
+        "calls_under_way": engine.dispatcher.under_way,
+        "executions_in_memory": runner.in_memory,
+        "executions_busy": runner.busy,
+        "executions_quarantined": len(runner.quarantined),
+        "executions_forgotten": engine.retention.forgotten,
+    }

@@ -1,0 +1,120 @@
+"""From the ARN of an execution to its row.
+
+The store names an execution by its machine's id; an ARN has the machine's name. Which ids a name has had stands in the
+catalogue, written before a machine's first execution, so that executions outlive their machine.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+import orjson
+
+from statewright.arn import EXECUTION, EXPRESS, StatesArn, parse_arn
+from statewright.errors import ApiError
+from statewright.stores.protocol import Record, Row, Store
+
+MACHINE_IDS: Final = "executionsOf"
+"""Kind of the catalogue's entries: a machine's ARN and the ids it has had, newest last."""
+_CACHED: Final = 4_096
+
+
+class ExecutionNames:
+    """Finds executions by ARN."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._noted: set[int] = set()
+        self._ids: OrderedDict[str, int] = OrderedDict()
+
+    async def note_machine(self, machine_arn: str, machine_id: int) -> None:
+        """Have the catalogue know that this machine has executions."""
+        if machine_id in self._noted:
+            return
+        while True:
+            record = await self._store.catalog.get(MACHINE_IDS, machine_arn)
+            ids: list[int] = orjson.loads(record.body) if record is not None else []
+            version = record.version if record is not None else 0
+            if machine_id in ids or await self._store.catalog.write(
+                [Record(MACHINE_IDS, machine_arn, "", 0, version + 1, orjson.dumps([*ids, machine_id]))]
+            ):
+                self._noted.add(machine_id)
+                return
+
+    def remember(self, execution_arn: str, execution: int) -> None:
+        """An execution that was used just now."""
+        ids = self._ids
+        ids[execution_arn] = execution
+        if len(ids) > _CACHED:
+            ids.popitem(last=False)
+
+    async def id_of(self, execution_arn: str) -> int:
+        """The id of a STANDARD execution or a Map Run's child.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
+        """
+        known = self._ids.get(execution_arn)
+        if known is not None:
+            return known
+        return (await self.row_of(execution_arn)).id
+
+    async def row_of(self, execution_arn: str) -> Row:
+        """The row of an execution. Raises: see `id_of`."""
+        arn = parse_arn(execution_arn, EXECUTION)
+        known = self._ids.get(execution_arn)
+        row = await self._store.executions.row(known) if known is not None else None
+        if row is None:
+            row = await self._find(arn)
+        if row is None:
+            raise does_not_exist(execution_arn)
+        self.remember(execution_arn, row.id)
+        return row
+
+    async def _find(self, arn: StatesArn) -> Row | None:
+        if arn.label is not None:
+            return await self._find_child(arn)
+        return await self._by_name(arn.machine, arn.rest or "")
+
+    async def express_row(self, arn: StatesArn) -> Row | None:
+        """The row of an asynchronous EXPRESS execution, while it is kept."""
+        assert arn.kind == EXPRESS
+        return await self._by_name(arn.machine, f"{arn.rest}:{arn.run}")
+
+    async def _by_name(self, machine_arn: str, name: str) -> Row | None:
+        record = await self._store.catalog.get(MACHINE_IDS, machine_arn)
+        ids: list[int] = orjson.loads(record.body) if record is not None else []
+        for machine_id in reversed(ids):
+            row = await self._store.executions.find(machine_id, name)
+            if row is not None:
+                return row
+        return None
+
+    async def _find_child(self, arn: StatesArn) -> Row | None:
+        """Child executions are named below their run; a label may have had several."""
+        after: tuple[int, str] | None = None
+        while True:
+            runs = await self._store.catalog.list_entries(
+                MAP_RUN_IDS, labelled(arn), after=after, limit=100, newest_first=True
+            )
+            for run in runs:
+                row = await self._store.executions.find(run.sort, arn.rest or "")
+                if row is not None:
+                    return row
+            if len(runs) < 100:
+                return None
+            after = (runs[-1].sort, runs[-1].key)
+
+
+MAP_RUN_IDS: Final = "mapRun"
+"""Kind of the catalogue's entries for Map Runs: key is the ARN, parent the labelled machine, sort the run's id."""
+
+
+def labelled(arn: StatesArn) -> str:
+    """The labelled machine of an ARN, region and account included."""
+    return f"{arn.machine}/{arn.label}"
+
+
+def does_not_exist(execution_arn: str) -> ApiError:
+    """The service's answer to an ARN without execution (observed)."""
+    return ApiError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{execution_arn}'")

@@ -1,0 +1,57 @@
+"""Retention: closed executions go after a while, some hundred at a time.
+
+It has no timer of its own: it looks when the engine starts, and when commits happen and the last look was long ago.
+An idle engine has nothing to gain from deleting, and in virtual time a timer would make the clock jump.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from statewright.clock import Clock
+from statewright.errors import StoreError
+from statewright.stores.protocol import ExecutionStore
+
+logger = logging.getLogger(__name__)
+
+STEP: Final = 500
+EVERY_MS: Final = 3_600_000
+
+
+class Retention:
+    """Deletes what closed longer ago than `kept_ms`; `None` keeps everything."""
+
+    def __init__(self, store: ExecutionStore, clock: Clock, kept_ms: int | None) -> None:
+        self._store = store
+        self._clock = clock
+        self._kept_ms = kept_ms
+        self._looked_ms = 0
+        self._task: asyncio.Task[None] | None = None
+        self.forgotten = 0
+
+    def look(self) -> None:
+        """Delete what has expired, unless the last look is recent or one is under way."""
+        now_ms = self._clock.now_ms()
+        if self._kept_ms is None or now_ms - self._looked_ms < EVERY_MS:
+            return
+        if self._task is None or self._task.done():
+            self._looked_ms = now_ms
+            self._task = asyncio.create_task(self._forget(now_ms - self._kept_ms))
+
+    async def _forget(self, before_ms: int) -> None:
+        try:
+            while True:
+                gone = await self._store.forget(before_ms, STEP)
+                self.forgotten += gone
+                if gone < STEP:
+                    return
+                await asyncio.sleep(0)
+        except StoreError as problem:
+            logger.warning("expired executions could not be deleted: %s", problem)
+
+    def stop(self) -> None:
+        """Delete no more."""
+        if self._task is not None:
+            self._task.cancel()

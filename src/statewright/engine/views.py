@@ -1,0 +1,254 @@
+"""What the engine keeps about an execution beside its frames, and what it shows of it.
+
+The head is written at the start and never again; the tail changes with the status. Both are JSON rows, versioned by
+their first member. Nothing here waits or stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statewright.interpreter.codec import CodecError
+from statewright.interpreter.state import ExecutionState, Identity
+from statewright.limits import Limits
+from statewright.payload import dump_row, parse_json
+from statewright.stores.protocol import Row
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What an execution is from its start on. `input` is the text as it was given.
+
+    `scope` is 0, or the scope of the program that a child execution of a Map Run enters. `map_run` is the id of that
+    run, 0 for none, and `index` the child's place in it.
+    """
+
+    execution_arn: str
+    machine_arn: str
+    machine_name: str
+    machine_id: int
+    revision_id: str
+    type: str
+    role_arn: str
+    version_arn: str | None
+    alias_arn: str | None
+    trace_header: str | None
+    input: str
+    map_run_arn: str | None = None
+    map_run: int = 0
+    scope: int = 0
+    index: int = 0
+    item_count: int | None = None
+
+    def encode(self) -> bytes:
+        """The row's `head`."""
+        return dump_row([VERSION, *[getattr(self, name) for name in Head.__slots__]])
+
+    @staticmethod
+    def decode(body: bytes) -> Head:
+        """Read a row's `head`. Raises: CodecError."""
+        fields = _fields(body)
+        return Head(*fields)
+
+    def identity(self, name: str, region: str) -> Identity:
+        """Who the execution is to the interpreter."""
+        express: Any = self.type
+        return Identity(
+            self.execution_arn,
+            name,
+            self.machine_arn,
+            self.machine_name,
+            self.role_arn,
+            region,
+            express,
+            self.version_arn,
+            self.alias_arn,
+            self.map_run_arn,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What changes when an execution opens and closes. `output` is a JSON text.
+
+    `last_event` is the id of its last history event when it closed. `redrive_tokens` are (client token, answered
+    instant) pairs, newest last. `quarantine` says which bug of ours holds the execution back.
+    """
+
+    output: str | None = None
+    error: str | None = None
+    cause: str | None = None
+    redrive_count: int = 0
+    redriven_ms: int | None = None
+    last_event: int = 0
+    redrive_tokens: tuple[tuple[str, int], ...] = ()
+    quarantine: str | None = None
+
+    def encode(self) -> bytes:
+        """The row's `tail`."""
+        return dump_row([VERSION, *[getattr(self, name) for name in Tail.__slots__]])
+
+    @staticmethod
+    def decode(body: bytes) -> Tail:
+        """Read a row's `tail`. Raises: CodecError."""
+        fields = _fields(body)
+        fields[6] = tuple((token, at_ms) for token, at_ms in fields[6])
+        return Tail(*fields)
+
+    @staticmethod
+    def of(state: ExecutionState, tokens: tuple[tuple[str, int], ...] = ()) -> Tail:
+        """The tail that fits a state."""
+        return Tail(
+            output=state.output.text if state.output is not None else None,
+            error=state.error,
+            cause=state.cause,
+            redrive_count=state.redrive_count,
+            redriven_ms=state.redriven_ms,
+            last_event=state.last_event_id,
+            redrive_tokens=tokens,
+        )
+
+
+def _fields(body: bytes) -> list[Any]:
+    fields = parse_json(body)
+    if not isinstance(fields, list) or not fields or fields[0] != VERSION:
+        raise CodecError(f"an execution's row is of another version than {VERSION}")
+    return fields[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionView:
+    """Everything that DescribeExecution shows. Instants are epoch milliseconds, `input` and `output` JSON texts."""
+
+    id: int
+    execution_arn: str
+    machine_arn: str
+    machine_id: int
+    name: str
+    type: str
+    status: str
+    started_ms: int
+    stopped_ms: int | None
+    input: str
+    output: str | None
+    error: str | None
+    cause: str | None
+    revision_id: str
+    role_arn: str
+    version_arn: str | None
+    alias_arn: str | None
+    trace_header: str | None
+    map_run_arn: str | None
+    item_count: int | None
+    redrive_count: int
+    redriven_ms: int | None
+    redrive_status: str
+    redrive_reason: str | None
+    quarantine: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The answer to a start."""
+
+    arn: str
+    start_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOutcome:
+    """What came of a StartSyncExecution; `status` is SUCCEEDED, FAILED or TIMED_OUT."""
+
+    execution_arn: str
+    machine_arn: str
+    name: str
+    started_ms: int
+    stopped_ms: int
+    status: str
+    input: str
+    output: str | None
+    error: str | None
+    cause: str | None
+    trace_header: str | None
+    billed_ms: int
+    billed_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChange:
+    """An execution has opened, closed or been redriven; published after the commit."""
+
+    view: ExecutionView
+
+
+def view_of(row: Row, now_ms: int, limits: Limits, *, deleting: bool = False) -> ExecutionView:
+    """What a row shows."""
+    return view_from(row, Head.decode(row.head), Tail.decode(row.tail), now_ms, limits, deleting=deleting)
+
+
+def view_from(
+    row: Row, head: Head, tail: Tail, now_ms: int, limits: Limits, *, deleting: bool = False
+) -> ExecutionView:
+    """What a row shows whose head and tail are known."""
+    status, reason = redrive_status(row, head, tail, now_ms, limits, deleting=deleting)
+    name = row.name.partition(":")[0] if head.type == "EXPRESS" and not head.map_run else row.name
+    return ExecutionView(
+        row.id,
+        head.execution_arn,
+        head.machine_arn,
+        head.machine_id,
+        name,
+        head.type,
+        row.status,
+        row.started_ms,
+        row.stopped_ms,
+        head.input,
+        tail.output,
+        tail.error,
+        tail.cause,
+        head.revision_id,
+        head.role_arn,
+        head.version_arn,
+        head.alias_arn,
+        head.trace_header,
+        head.map_run_arn,
+        head.item_count,
+        tail.redrive_count,
+        tail.redriven_ms,
+        status,
+        reason,
+        tail.quarantine,
+    )
+
+
+def redrive_status(
+    row: Row, head: Head, tail: Tail, now_ms: int, limits: Limits, *, deleting: bool = False
+) -> tuple[str, str | None]:
+    """`redriveStatus` and `redriveStatusReason`. Source: API reference, DescribeExecution."""
+    reason = redrive_refusal(row, head, tail, now_ms, limits, deleting=deleting)
+    if reason is not None:
+        return "NOT_REDRIVABLE", reason
+    return ("REDRIVABLE_BY_MAP_RUN", None) if head.map_run else ("REDRIVABLE", None)
+
+
+def redrive_refusal(
+    row: Row, head: Head, tail: Tail, now_ms: int, limits: Limits, *, deleting: bool = False
+) -> str | None:
+    """Why an execution cannot be redriven, in the service's words; `None` if it can."""
+    if row.status in ("RUNNING", "SUCCEEDED"):
+        return f"Execution is {row.status} and cannot be redriven"
+    if deleting:
+        return "State machine is in DELETING status"
+    if head.type == "EXPRESS" and not head.map_run:
+        return "Execution is of type EXPRESS and cannot be redriven"
+    if limits.history_events is not None and tail.last_event >= limits.history_events - 1:
+        return "Execution history event limit exceeded"
+    if limits.execution_ms is not None and now_ms - row.started_ms >= limits.execution_ms:
+        return "Execution has exceeded the max execution time"
+    closed_ms = row.stopped_ms if row.stopped_ms is not None else row.started_ms
+    if limits.redrivable_period_ms and now_ms - closed_ms > limits.redrivable_period_ms:
+        return "Execution redrivable period exceeded"
+    return None

@@ -1,0 +1,258 @@
+"""`http:invoke` and `apigateway:invoke`: sends a request and makes a result or a failure of what comes back.
+
+The request is made by `http_requests`. Redirects are not followed: what is not 2xx fails the task.
+
+Source: developer guide, "Call HTTPS APIs in Step Functions workflows", for errors and limits; causes are ours.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.message import Message
+from typing import Final
+from urllib.parse import urlsplit
+
+from statewright.config import Config, Connection
+from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
+from statewright.errors import RUNTIME, ExecutionFailure
+from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.http_requests import (
+    Request,
+    build_request,
+    gateway_request,
+    read_parameters,
+    without_secrets,
+)
+from statewright.integrations.patterns import (
+    NOT_CONFIGURED,
+    answered,
+    bad_parameters,
+    no_endpoint_text,
+    refused_how,
+    too_large,
+)
+from statewright.payload import Json, JsonTextError, parse_json
+
+LONGEST_SECONDS: Final = 60.0
+"""Source: developer guide: an HTTP Task ends after 60 seconds, whatever its TimeoutSeconds."""
+OPEN_BODY_BYTES: Final = 64 * 1024 * 1024
+"""What is read at most when the payload limit is lifted. Ours."""
+
+SOCKET: Final = "States.Http.Socket"
+_BINARY: Final = ("image/", "video/", "audio/", "application/octet-stream", "binary/")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back; `body` is cut one byte after the limit."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, list[str]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and what came of it; `shown` is the request without secrets."""
+
+    request: Request
+    shown: Request
+    response: Response
+
+
+class HttpTasks:
+    """Carries out HTTP Tasks, with the connections of the configuration, and calls of `apigateway:invoke`."""
+
+    def __init__(self, config: Config, blocking: BlockingCalls) -> None:
+        self._config = config
+        self._blocking = blocking
+        self._body_bytes = config.limits.payload_bytes or OPEN_BODY_BYTES
+
+    async def call(self, task: ScheduledCall) -> TaskResult:
+        """Make the call of an HTTP Task."""
+        return (await self.exchange(task))[0]
+
+    async def exchange(self, task: ScheduledCall) -> tuple[TaskResult, Exchange | None]:
+        """Make the call; the exchange is there if there was an answer."""
+        try:
+            parameters = read_parameters(task.parameters)
+            connection = self._connection(parameters.connection)
+            if isinstance(connection, Failed):
+                return connection, None
+            request = build_request(parameters, connection, task.region)
+            shown = without_secrets(parameters, task.region)
+        except ExecutionFailure as failure:
+            return bad_parameters(task, failure.cause), None
+        try:
+            response = await self._blocking.run(send, request, self._body_bytes)
+        except (OSError, http.client.HTTPException) as problem:
+            return Failed(SOCKET, f"{type(problem).__name__}: {problem}"), None
+        except ValueError as problem:
+            # What http.client refuses to put into a head.
+            return bad_parameters(task, str(problem)), None
+        return result_of(task, response, self._body_bytes), Exchange(request, shown, response)
+
+    async def call_gateway(self, task: ScheduledCall) -> TaskResult:
+        """Make a call of `apigateway:invoke`; the configured endpoint stands in for the one that it names."""
+        endpoints = self._config.endpoints
+        endpoint = endpoints.get("apigateway") or endpoints.get("default")
+        if endpoint is None:
+            return Failed(NOT_CONFIGURED, no_endpoint_text("apigateway"))
+        try:
+            request = gateway_request(task.parameters, endpoint.url, task.region)
+        except ExecutionFailure as failure:
+            return bad_parameters(task, failure.cause)
+        try:
+            response = await self._blocking.run(send, request, self._body_bytes)
+        except (OSError, http.client.HTTPException) as problem:
+            return Failed("ApiGateway.SdkClientException", f"{type(problem).__name__}: {problem}", refused_how(task))
+        except ValueError as problem:
+            return bad_parameters(task, str(problem))
+        result = result_of(task, response, self._body_bytes)
+        if isinstance(result, Failed) and not 200 <= response.status <= 299:
+            return Failed(f"ApiGateway.{response.status}", response.body.decode(errors="replace"), refused_how(task))
+        return answered(task, result.output) if isinstance(result, Succeeded) else result
+
+    def _connection(self, arn: str | None) -> Connection | Failed | None:
+        """A connection by its ARN (`...:connection/<name>/<id>`) or name."""
+        if arn is None:
+            return None
+        name = arn.rpartition(":connection/")[2].partition("/")[0]
+        connection = self._config.connections.get(name)
+        if connection is None:
+            cause = (
+                f"There is no connection {name}. Connections come from statewright.toml: "
+                f'[connections.{name}] auth = "basic", user = "...", password = "..."'
+            )
+            return Failed("Events.ConnectionResource.ResourceNotFound", cause)
+        if connection.auth == "oauth":
+            cause = f"The connection {name} authorises by OAuth, which this version of Statewright does not have yet."
+            return Failed("Events.ConnectionResource.InvalidConnectionState", cause)
+        return connection
+
+
+def send(request: Request, body_bytes: int, seconds: float = LONGEST_SECONDS) -> Response:
+    """Send a request and read the answer up to one byte over `body_bytes`, all within `seconds`.
+
+    Raises: OSError (refused, unknown host, TLS, timeout) and http.client.HTTPException. Blocks.
+    """
+    deadline = time.monotonic() + seconds
+    parts = urlsplit(request.url)
+    assert parts.hostname is not None
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=context)
+    else:
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
+    try:
+        target = parts.path + (f"?{parts.query}" if parts.query else "")
+        connection.request(request.method, target, request.body, dict(request.headers))
+        _hurry(connection, deadline)
+        answer = connection.getresponse()
+        body = _read(connection, answer, body_bytes, deadline)
+        return Response(answer.status, answer.reason, _headers(answer.headers), body)
+    finally:
+        connection.close()
+
+
+def _hurry(connection: http.client.HTTPConnection, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    if connection.sock is not None:
+        connection.sock.settimeout(left)
+
+
+def _read(
+    connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, limit: int, deadline: float
+) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size <= limit:
+        _hurry(connection, deadline)
+        part = answer.read1(min(65_536, limit + 1 - size))
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def _headers(message: Message) -> dict[str, list[str]]:
+    """Values by header name; names that differ in case only are one, and are written as they came first."""
+    found: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for name, value in message.items():
+        found.setdefault(names.setdefault(name.lower(), name), []).append(value)
+    return found
+
+
+def result_of(task: ScheduledCall, response: Response, body_bytes: int) -> TaskResult:
+    """What an answer is to the task."""
+    if len(response.body) > body_bytes:
+        return too_large(task)
+    content_type = next((values[0] for name, values in response.headers.items() if name.lower() == "content-type"), "")
+    if response.body and content_type.lower().startswith(_BINARY):
+        return Failed(RUNTIME, f"The response has the content type {content_type}, which is not supported", "refused")
+    try:
+        text = response.body.decode(_charset(content_type))
+    except (UnicodeDecodeError, LookupError) as problem:
+        return Failed(RUNTIME, f"The response body cannot be read as text: {problem}", "refused")
+    if not 200 <= response.status <= 299:
+        return Failed(f"States.Http.StatusCode.{response.status}", text)
+    result = {
+        "Headers": dict(response.headers),
+        "ResponseBody": _value(text),
+        "StatusCode": response.status,
+        "StatusText": response.reason,
+    }
+    return Succeeded(result)
+
+
+def _charset(content_type: str) -> str:
+    message = Message()
+    message["Content-Type"] = content_type
+    charset = message.get_content_charset()
+    return charset or "utf-8"
+
+
+def _value(text: str) -> Json:
+    try:
+        return parse_json(text)
+    except JsonTextError:
+        return text
+
+
+def traced(exchange: Exchange, *, reveal_secrets: bool) -> dict[str, Json]:
+    """`request` and `response` as TestState shows them. Source: service model; how headers are written is ours."""
+    request = exchange.request if reveal_secrets else exchange.shown
+    response = exchange.response
+    protocol = urlsplit(request.url).scheme
+    shown: dict[str, Json] = {
+        "request": {
+            "protocol": protocol,
+            "method": request.method,
+            "url": request.url,
+            "headers": _listed([(name, value) for name, value in request.headers.items()]),
+        },
+        "response": {
+            "protocol": protocol,
+            "statusCode": str(response.status),
+            "statusMessage": response.reason,
+            "headers": _listed([(name, value) for name, values in response.headers.items() for value in values]),
+            "body": response.body.decode(errors="replace"),
+        },
+    }
+    if request.body is not None:
+        shown["request"]["body"] = request.body.decode(errors="replace")
+    return shown
+
+
+def _listed(headers: list[tuple[str, str]]) -> str:
+    return "[" + ", ".join(f"{name}: {value}" for name, value in headers) + "]"

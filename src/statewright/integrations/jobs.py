@@ -1,0 +1,202 @@
+"""Jobs that `.sync` waits for: how each is asked about, when it has ended, what its result is, and how it is stopped.
+
+A table of services; requests and answers are in the optimised integrations' names.
+
+Source: developer guide, the page of each integration, for what is waited for; service models for statuses. For ECS the
+result is observed; for the others it is the description of the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded
+from statewright.integrations.aws_sdk import Clients, Refusal, send
+from statewright.integrations.members import from_api, to_api
+from statewright.integrations.patterns import job_failed, not_here_yet
+from statewright.integrations.service_names import optimised_api
+from statewright.payload import Json
+
+Named = Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
+"""Makes a request from what the task submitted and the parameters it gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How a job is followed. `result` and `status` are paths into the answer, steps joined by dots."""
+
+    ask: str
+    named: Named
+    result: str
+    status: str
+    good: frozenset[str]
+    bad: frozenset[str]
+    stop: str | None = None
+    stopped: Named | None = None
+    check: Callable[[Mapping[str, Json]], bool] | None = None
+    """Whether a job that has ended well really has."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _containers_succeeded(task: Mapping[str, Json]) -> bool:
+    return all(container.get("ExitCode") == 0 for container in task.get("Containers", ()))
+
+
+def _sagemaker(kind: str) -> Job:
+    name = f"{kind}JobName"
+    named: Named = lambda _, given: {name: given[name]}  # noqa: E731
+    ask, status = f"describe{kind}Job", f"{kind}JobStatus"
+    return Job(ask, named, "", status, _words("Completed"), _words("Failed Stopped"), f"stop{kind}Job", named)
+
+
+_JOBS: Final[Mapping[tuple[str, str], Job]] = {
+    ("ecs", "runTask"): Job(
+        "describeTasks",
+        lambda done, given: {"Cluster": given.get("Cluster"), "Tasks": [done["Tasks"][0]["TaskArn"]]},
+        "Tasks.0",
+        "LastStatus",
+        _words("STOPPED"),
+        _words("DELETED"),
+        "stopTask",
+        lambda done, given: {"Cluster": given.get("Cluster"), "Task": done["Tasks"][0]["TaskArn"]},
+        _containers_succeeded,
+    ),
+    ("batch", "submitJob"): Job(
+        "describeJobs",
+        lambda done, _: {"Jobs": [done["JobId"]]},
+        "Jobs.0",
+        "Status",
+        _words("SUCCEEDED"),
+        _words("FAILED"),
+        "terminateJob",
+        lambda done, _: {"JobId": done["JobId"], "Reason": "The state that waited for the job was left."},
+    ),
+    ("glue", "startJobRun"): Job(
+        "getJobRun",
+        lambda done, given: {"JobName": given["JobName"], "RunId": done["JobRunId"]},
+        "JobRun",
+        "JobRunState",
+        _words("SUCCEEDED"),
+        _words("FAILED TIMEOUT STOPPED ERROR EXPIRED"),
+        "batchStopJobRun",
+        lambda done, given: {"JobName": given["JobName"], "JobRunIds": [done["JobRunId"]]},
+    ),
+    ("athena", "startQueryExecution"): Job(
+        "getQueryExecution",
+        lambda done, _: {"QueryExecutionId": done["QueryExecutionId"]},
+        "",
+        "QueryExecution.Status.State",
+        _words("SUCCEEDED"),
+        _words("FAILED CANCELLED"),
+        "stopQueryExecution",
+        lambda done, _: {"QueryExecutionId": done["QueryExecutionId"]},
+    ),
+    ("codebuild", "startBuild"): Job(
+        "batchGetBuilds",
+        lambda done, _: {"Ids": [done["Build"]["Id"]]},
+        "Builds.0",
+        "BuildStatus",
+        _words("SUCCEEDED"),
+        _words("FAILED FAULT TIMED_OUT STOPPED"),
+        "stopBuild",
+        lambda done, _: {"Id": done["Build"]["Id"]},
+    ),
+    ("databrew", "startJobRun"): Job(
+        "describeJobRun",
+        lambda done, given: {"Name": given["Name"], "RunId": done["RunId"]},
+        "",
+        "State",
+        _words("SUCCEEDED"),
+        _words("FAILED TIMEOUT STOPPED"),
+        "stopJobRun",
+        lambda done, given: {"Name": given["Name"], "RunId": done["RunId"]},
+    ),
+    ("emr-containers", "startJobRun"): Job(
+        "describeJobRun",
+        lambda done, given: {"Id": done["Id"], "VirtualClusterId": given["VirtualClusterId"]},
+        "JobRun",
+        "State",
+        _words("COMPLETED"),
+        _words("FAILED CANCELLED"),
+        "cancelJobRun",
+        lambda done, given: {"Id": done["Id"], "VirtualClusterId": given["VirtualClusterId"]},
+    ),
+    ("emr-serverless", "startJobRun"): Job(
+        "getJobRun",
+        lambda done, _: {"ApplicationId": done["ApplicationId"], "JobRunId": done["JobRunId"]},
+        "JobRun",
+        "State",
+        _words("SUCCESS"),
+        _words("FAILED CANCELLED"),
+        "cancelJobRun",
+        lambda done, _: {"ApplicationId": done["ApplicationId"], "JobRunId": done["JobRunId"]},
+    ),
+    ("mediaconvert", "createJob"): Job(
+        "getJob",
+        lambda done, _: {"Id": done["Job"]["Id"]},
+        "Job",
+        "Status",
+        _words("COMPLETE"),
+        _words("ERROR CANCELED"),
+        "cancelJob",
+        lambda done, _: {"Id": done["Job"]["Id"]},
+    ),
+    ("sagemaker", "createProcessingJob"): _sagemaker("Processing"),
+    ("sagemaker", "createTrainingJob"): _sagemaker("Training"),
+    ("sagemaker", "createTransformJob"): _sagemaker("Transform"),
+}
+
+
+def refusal_of(task: ScheduledCall) -> Failed | None:
+    """Why a `.sync` task cannot be followed, before anything is started; `None` if it can."""
+    return None if _job_of(task) is not None else not_here_yet(task)
+
+
+def look(clients: Clients, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+    """Ask how a job stands; `None` while it runs. Blocks."""
+    job = _job_of(task)
+    assert job is not None
+    try:
+        answer = _ask(clients, task, job.ask, job.named(submitted, task.parameters))
+        described = _at(answer, job.result)
+        status = _at(described, job.status)
+    except Refusal as refusal:
+        return None if refusal.may_pass else Failed(refusal.error, refusal.cause)
+    except (KeyError, IndexError, TypeError) as problem:
+        return Failed("States.TaskFailed", f"{task.resource.short_name} answered without {problem}")
+    if status in job.good and (job.check is None or job.check(described)):
+        return Succeeded(described)
+    return job_failed(described) if status in job.good | job.bad else None
+
+
+def stop(clients: Clients, task: ScheduledCall, submitted: Json) -> None:
+    """Stop a job, best effort. Blocks."""
+    job = _job_of(task)
+    if job is None or job.stop is None or job.stopped is None:
+        return
+    try:
+        _ask(clients, task, job.stop, job.stopped(submitted, task.parameters))
+    except (Refusal, KeyError, IndexError, TypeError):
+        # It has ended by itself, or cannot be reached.
+        return
+
+
+def _job_of(task: ScheduledCall) -> Job | None:
+    return _JOBS.get((task.resource.resource_type, task.resource.action.partition(".")[0]))
+
+
+def _ask(clients: Clients, task: ScheduledCall, action: str, request: Mapping[str, Json]) -> dict[str, Json]:
+    api = optimised_api(task.resource.resource_type, action)
+    converted = to_api(api.operation.input_shape, request, api.dialect)
+    return from_api(api.operation.output_shape, send(clients, api, converted), api.dialect)
+
+
+def _at(value: Any, path: str) -> Any:
+    for step in path.split(".") if path else ():
+        value = value[int(step)] if step.isdigit() else value[step]
+    return value

@@ -1,0 +1,130 @@
+"""Who carries out which task: the `Integrations` of the engine.
+
+A Resource leads to a handler by its service: Step Functions itself, HTTP Tasks, and everything else at a configured
+endpoint. What is neither ours nor configured fails the task with a text that says how to configure it. Handlers are
+loaded with their first task.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.engine.dispatch import Failed, ScheduledCall, TaskResult
+from statewright.engine.views import StatusChange
+from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
+from statewright.integrations.states_execution import Invoke, StatesExecution
+from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.integrations.aws_services import AwsServices
+    from statewright.integrations.http import HttpTasks
+
+log = logging.getLogger("statewright.integrations")
+
+_OURS: Final = frozenset({"states", "aws-sdk:sfn"})
+_NOT_HERE_YET: Final = frozenset({"statewright", "bedrockagentcore"})
+_FAULT: Final = "Statewright.InternalError"
+
+
+class Registry:
+    """Carries out tasks. Made before the engine, which needs it; `attach` gives it what the engine offers."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._config = config
+        self._blocking = BlockingCalls(clock)
+        self._clock = clock
+        self._answers: Answers | None = None
+        self._invoke: Invoke | None = None
+        self._states = StatesExecution(clock, self._invoker, self._answerer)
+        self._http: HttpTasks | None = None
+        self._services: AwsServices | None = None
+
+    def attach(self, answers: Answers, invoke: Invoke) -> None:
+        """Where tasks are answered by token, and how operations of the API are run inside this process."""
+        self._answers = answers
+        self._invoke = invoke
+
+    async def call(self, task: ScheduledCall) -> TaskResult:
+        """Make a task's call. Raises nothing."""
+        try:
+            return await self._call(task)
+        except Exception as problem:
+            log.exception("a task of %s failed by a mistake of ours", task.execution_arn)
+            return Failed(_FAULT, f"{task.resource.arn} failed by a mistake in Statewright: {problem!r}")
+
+    async def cancel(self, task: ScheduledCall) -> None:
+        """Stop what a task waits for, best effort. Raises nothing."""
+        try:
+            if task.resource.resource_type in _OURS:
+                await self._states.cancel(task)
+            elif self._services is not None:
+                await self._services.cancel(task)
+        except Exception:
+            log.exception("stopping what a task of %s waits for failed", task.execution_arn)
+
+    async def trace(self, task: ScheduledCall, *, reveal_secrets: bool) -> tuple[TaskResult, dict[str, Json]]:
+        """Make a task's call, and show `request` and `response` if it was an HTTP Task. Raises nothing."""
+        if task.resource.resource_type != "http":
+            return await self.call(task), {}
+        from statewright.integrations.http import traced
+
+        try:
+            result, exchange = await self._http_tasks().exchange(task)
+        except Exception as problem:
+            log.exception("an HTTP Task of %s failed by a mistake of ours", task.execution_arn)
+            return Failed(_FAULT, f"http:invoke failed by a mistake in Statewright: {problem!r}"), {}
+        return result, traced(exchange, reveal_secrets=reveal_secrets) if exchange is not None else {}
+
+    def status_changed(self, change: StatusChange) -> None:
+        """An execution changed its status: whoever waits for its end looks at it."""
+        if change.view.stopped_ms is not None:
+            self._states.execution_ended(change.view.execution_arn)
+
+    async def close(self) -> None:
+        """Let go of everything; jobs go on, and are followed again after the next start."""
+        await self._states.close()
+        if self._services is not None:
+            await self._services.close()
+        self._blocking.close()
+
+    # -------------------------------------------------------------- handlers
+
+    async def _call(self, task: ScheduledCall) -> TaskResult:
+        service = task.resource.resource_type
+        if service in _OURS:
+            return await self._states.call(task)
+        if service == "http":
+            return await self._http_tasks().call(task)
+        if service == "apigateway":
+            return await self._http_tasks().call_gateway(task)
+        if service in _NOT_HERE_YET:
+            return not_here_yet(task)
+        if not self._config.endpoints:
+            return Failed(NOT_CONFIGURED, no_endpoint_text(service.removeprefix("aws-sdk:")))
+        return await self._aws_services().call(task)
+
+    def _http_tasks(self) -> HttpTasks:
+        if self._http is None:
+            from statewright.integrations.http import HttpTasks
+
+            self._http = HttpTasks(self._config, self._blocking)
+        return self._http
+
+    def _aws_services(self) -> AwsServices:
+        if self._services is None:
+            from statewright.integrations.aws_services import AwsServices
+
+            self._services = AwsServices(self._config, self._clock, self._blocking, self._answerer)
+        return self._services
+
+    def _invoker(self) -> Invoke:
+        assert self._invoke is not None, "attach() comes before the first task"
+        return self._invoke
+
+    def _answerer(self) -> Answers:
+        assert self._answers is not None, "attach() comes before the first task"
+        return self._answers

@@ -1,0 +1,272 @@
+"""`states:startExecution` in every pattern, and `aws-sdk:sfn:*`: Step Functions called by Step Functions, in process.
+
+Calls run through the same operations as those of the API, so what they refuse and how they say it is the same. Owns
+the casing of parameters and results, the members that the optimised integration adds, and error names in both dialects.
+
+Source: observed for results, causes and error names of StartExecution and SendTask*; the rest follows from them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from email.utils import formatdate
+from typing import Any, Final
+
+from statewright.asl.timestamps import format_timestamp
+from statewright.clock import Clock
+from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
+from statewright.errors import ApiError, StoreError
+from statewright.integrations.patterns import (
+    Answers,
+    Follower,
+    answered,
+    bad_parameters,
+    job_failed,
+    named_uuid,
+    refused_how,
+)
+from statewright.payload import Json, JsonTextError, dump_json, parse_json
+
+Invoke = Callable[[str, dict[str, Json]], Awaitable[Json]]
+"""Runs an operation of the API: name and request in, answer out, instants in epoch milliseconds. Raises: ApiError."""
+
+_PARAMETERS: Final = {
+    "StateMachineArn": "stateMachineArn",
+    "Input": "input",
+    "Name": "name",
+    "TraceHeader": "traceHeader",
+}
+_TEXTS: Final = frozenset({"input", "output", "definition", "context", "variables", "cause", "error", "name"})
+"""Members that are texts; any other JSON value given for one is written as JSON (observed for `Input`)."""
+_UNMODELLED: Final = frozenset(
+    {"SerializationException", "InternalServerError", "ServiceUnavailable", "AccessDeniedException"}
+)
+"""Error codes that the service model does not have, which SDKs report as their general exception."""
+_LONGEST_NAP_MS: Final = 3_600_000
+"""Children in this process are announced; looking is for what an announcement missed."""
+
+
+class StatesExecution:
+    """Carries out calls to Step Functions itself."""
+
+    def __init__(self, clock: Clock, invoke: Callable[[], Invoke], answers: Callable[[], Answers]) -> None:
+        self._clock = clock
+        self._invoke = invoke
+        self._follower = Follower(clock, answers)
+        self._starting: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
+        """Children of `.sync` tasks that are being started, by idempotency key."""
+
+    async def call(self, task: ScheduledCall) -> TaskResult:
+        """Make a call of `states` or `aws-sdk:sfn`."""
+        dialect = sdk_failure if task.resource.resource_type.startswith("aws-sdk:") else optimised_failure
+        request_id = named_uuid(task.execution_arn, task.idempotency_key, "request")
+        try:
+            if dialect is sdk_failure:
+                return await self._call_sdk(task)
+            return await self._start(task, request_id)
+        except ApiError as error:
+            if error.code == "UnknownOperationException":
+                return bad_parameters(task, error.message)
+            name, cause = dialect(error.code, error.message, request_id)
+            return Failed(name, cause, refused_how(task))
+        except StoreError as problem:
+            name, cause = dialect("ServiceUnavailable", f"The store does not answer: {problem}", request_id)
+            return Failed(name, cause, refused_how(task))
+
+    async def cancel(self, task: ScheduledCall) -> None:
+        """Stop a child execution that a `.sync` task waits for."""
+        starting = self._starting.pop(task.idempotency_key, None)
+        if starting is None:
+            await self._follower.cancel(task)
+            return
+        # Its start is on the way to the store and cannot be called back.
+        await asyncio.wait([starting])
+        if not starting.cancelled() and starting.exception() is None:
+            await self._stop(starting.result()["executionArn"])
+
+    def execution_ended(self, arn: str) -> None:
+        """An execution was seen to end; whoever waits for it looks now."""
+        self._follower.hint(arn)
+
+    async def close(self) -> None:
+        """Stop waiting for children; the engine asks again after the next start."""
+        await self._follower.close()
+
+    # -------------------------------------------------------------- aws-sdk:sfn
+
+    async def _call_sdk(self, task: ScheduledCall) -> TaskResult:
+        action = task.resource.action.partition(".")[0]
+        request = _lowered(task.parameters)
+        if not isinstance(request, dict):
+            return bad_parameters(task, "the parameters must be an object")
+        answer = await self._invoke()(action[:1].upper() + action[1:], _with_texts(request))
+        return answered(task, _raised(answer, format_timestamp))
+
+    # -------------------------------------------------------------- states:startExecution
+
+    async def _start(self, task: ScheduledCall, request_id: str) -> TaskResult:
+        if task.submitted is not None:
+            self._follow(task, task.submitted.value["ExecutionArn"])
+            return Submitted(task.submitted)
+        parameters = task.parameters
+        if not isinstance(parameters, dict) or "StateMachineArn" not in parameters:
+            return bad_parameters(task, 'The field "StateMachineArn" is required but was missing')
+        foreign = [name for name in parameters if name not in _PARAMETERS]
+        if foreign:
+            reasons = [f'The field "{name}" is not supported by Step Functions' for name in foreign]
+            return bad_parameters(task, *reasons)
+        request = {_PARAMETERS[name]: value for name, value in parameters.items() if value is not None}
+        # Without a name, a repeat of the call must find the execution that the first one started.
+        derived = "name" not in request
+        if derived:
+            request["name"] = named_uuid(task.execution_arn, task.idempotency_key)
+        if task.resource.pattern == "sync":
+            answer = await self._started_for_good(task, _with_texts(request), derived=derived)
+        else:
+            answer = await self._started(_with_texts(request), derived=derived)
+        started = {"ExecutionArn": answer["executionArn"], "StartDate": answer["startDate"]}
+        if task.resource.pattern == "sync":
+            if ":express:" in started["ExecutionArn"]:
+                cause = "An EXPRESS execution cannot be waited for with '.sync': call aws-sdk:sfn:startSyncExecution."
+                return Failed("States.TaskFailed", cause, "submit failed")
+            self._follow(task, started["ExecutionArn"])
+        return answered(task, with_sdk_members(started, request_id, self._clock.now_ms()))
+
+    async def _started_for_good(
+        self, task: ScheduledCall, request: dict[str, Json], *, derived: bool
+    ) -> Mapping[str, Any]:
+        """Start a child even if the task is cancelled meanwhile, so that `cancel` knows what to stop."""
+        key = task.idempotency_key
+        starting = self._starting[key] = asyncio.ensure_future(self._started(request, derived=derived))
+        # Whoever cancelled the task may never ask what became of the start.
+        starting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            answer = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # The entry stays for `cancel`, which comes next.
+            raise
+        except BaseException:
+            del self._starting[key]
+            raise
+        del self._starting[key]
+        return answer
+
+    async def _started(self, request: dict[str, Json], *, derived: bool) -> Mapping[str, Any]:
+        invoke = self._invoke()
+        try:
+            answer: Mapping[str, Any] = await invoke("StartExecution", request)
+        except ApiError as error:
+            if not derived or error.code != "ExecutionAlreadyExists":
+                raise
+            # Only an earlier sending of this very call can have taken the name, and that execution has ended.
+            arn = error.message.removeprefix("Execution Already Exists: '").removesuffix("'")
+            answer = await invoke("DescribeExecution", {"executionArn": arn})
+        return answer
+
+    def _follow(self, task: ScheduledCall, arn: str) -> None:
+        parsed = task.resource.arn.endswith(":2")
+
+        async def look() -> Succeeded | Failed | None:
+            try:
+                answer = await self._invoke()("DescribeExecution", {"executionArn": arn})
+            except ApiError as error:
+                name, cause = optimised_failure(error.code, error.message, named_uuid(arn, "look"))
+                return Failed(name, cause)
+            if answer["status"] in ("RUNNING", "PENDING_REDRIVE"):
+                return None
+            described = description(answer, parsed=parsed)
+            return Succeeded(described) if answer["status"] == "SUCCEEDED" else job_failed(described)
+
+        self._follower.follow(task, look, lambda: self._stop(arn), name=arn, longest_ms=_LONGEST_NAP_MS)
+
+    async def _stop(self, arn: str) -> None:
+        try:
+            await self._invoke()("StopExecution", {"executionArn": arn})
+        except (ApiError, StoreError):
+            # It has ended by itself, or is beyond our reach; either way nobody waits for it.
+            return
+
+
+def description(answer: Mapping[str, Any], *, parsed: bool) -> dict[str, Json]:
+    """What `.sync` makes of DescribeExecution; `.sync:2` reads input and output."""
+    shown: dict[str, Json] = _raised(answer, int)
+    if parsed:
+        for member in ("Input", "Output"):
+            if isinstance(shown.get(member), str):
+                try:
+                    shown[member] = parse_json(shown[member])
+                except JsonTextError:
+                    continue
+    return dict(sorted(shown.items()))
+
+
+def with_sdk_members(answer: Mapping[str, Json], request_id: str, now_ms: int) -> dict[str, Json]:
+    """An optimised integration's result: the answer with what the SDK says about the call."""
+    headers = {
+        "connection": "keep-alive",
+        "Content-Length": str(len(dump_json(dict(answer)))),
+        "Content-Type": "application/x-amz-json-1.0",
+        "Date": formatdate(now_ms / 1000, usegmt=True),
+        "x-amzn-RequestId": request_id,
+    }
+    metadata = {
+        "AllHttpHeaders": {name: [value] for name, value in headers.items()},
+        "HttpHeaders": headers,
+        "HttpStatusCode": 200,
+    }
+    members = {**answer, "SdkHttpMetadata": metadata, "SdkResponseMetadata": {"RequestId": request_id}}
+    return dict(sorted(members.items()))
+
+
+# ------------------------------------------------------------------ names and values
+
+
+def optimised_failure(code: str, message: str, request_id: str) -> tuple[str, str]:
+    """Error name and cause of a refusal, as version 1 of the SDK words them."""
+    name = "AWSStepFunctionsException" if code in _UNMODELLED else _exception(code)
+    cause = (
+        f"{message} (Service: AWSStepFunctions; Status Code: 400; Error Code: {code}; "
+        f"Request ID: {request_id}; Proxy: null)"
+    )
+    return f"StepFunctions.{name}", cause
+
+
+def sdk_failure(code: str, message: str, request_id: str) -> tuple[str, str]:
+    """Error name and cause of a refusal, as version 2 of the SDK words them."""
+    name = "SfnException" if code in _UNMODELLED else _exception(code)
+    return f"Sfn.{name}", f"{message} (Service: Sfn, Status Code: 400, Request ID: {request_id}) (SDK Attempt Count: 1)"
+
+
+def _exception(code: str) -> str:
+    return code if code.endswith("Exception") else code + "Exception"
+
+
+def _with_texts(request: dict[str, Json]) -> dict[str, Json]:
+    return {
+        member: dump_json(value) if member in _TEXTS and not isinstance(value, str) else value
+        for member, value in request.items()
+    }
+
+
+def _lowered(value: Json) -> Json:
+    """Members of the API's requests start in lower case."""
+    if isinstance(value, dict):
+        members = ((key[:1].lower() + key[1:], item) for key, item in value.items() if item is not None)
+        return {member: item if member in _TEXTS else _lowered(item) for member, item in members}
+    if isinstance(value, list):
+        return [_lowered(item) for item in value]
+    return value
+
+
+def _raised(value: Json, instant: Callable[[int], Json], member: str = "") -> Json:
+    """Members of results start in upper case; what the API leaves out is left out."""
+    if isinstance(value, Mapping):
+        return {
+            key[:1].upper() + key[1:]: _raised(item, instant, key) for key, item in value.items() if item is not None
+        }
+    if isinstance(value, list):
+        return [_raised(item, instant) for item in value]
+    if isinstance(value, int) and (member.endswith("Date") or member == "timestamp"):
+        return instant(value)
+    return value

@@ -1,0 +1,1 @@
+"""Project folders: which definitions they hold, and what changes in them."""

@@ -1,0 +1,70 @@
+"""A folder of definitions: which machines it makes, and each of them as text for the API.
+
+Owns names. Reading and judging a definition is `simulator.load`'s; where it is loaded into is the caller's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from statewright.asl.validate import MachineType
+from statewright.errors import Diagnostic
+from statewright.payload import Payload
+from statewright.simulator.load import DEFINITION_ENDINGS, files_below, load_program
+
+LONGEST_NAME: Final = 80
+"""Source: API reference, CreateStateMachine, `name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition that can run. `text` is JSON, whatever the file is written in."""
+
+    path: Path
+    text: str
+    warnings: list[Diagnostic]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The definitions below a folder. `clashes` are files whose name another one has already taken."""
+
+    machines: dict[str, Path]
+    clashes: dict[Path, Path]
+
+
+def find_machines(folder: Path) -> Folder:
+    """Every `*.asl.json`, `*.asl.yaml` and `*.asl.yml` below a folder, by the name of its machine."""
+    machines: dict[str, Path] = {}
+    clashes = {}
+    for path in files_below(folder, DEFINITION_ENDINGS):
+        first = machines.setdefault(machine_name(path), path)
+        if first is not path:
+            clashes[path] = first
+    return Folder(machines, clashes)
+
+
+def machine_name(path: Path) -> str:
+    """The name of a file's machine: what stands before the ending, without what the service does not allow."""
+    name = path.name
+    for ending in DEFINITION_ENDINGS:
+        name = name.removesuffix(ending)
+    kept = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in name)
+    return kept[:LONGEST_NAME] or "StateMachine"
+
+
+def read_definition(path: Path, machine_type: MachineType = "STANDARD") -> Definition:
+    """Read, judge and compile a definition.
+
+    Raises:
+        DefinitionError: every ERROR that was found.
+        OSError: there is no such file, or it may not be read.
+    """
+    loaded = load_program(path, machine_type=machine_type)
+    if path.name.endswith(".json"):
+        text = path.read_text("utf-8-sig")
+    else:
+        text = Payload(loaded.document.value).text
+    return Definition(path, text, loaded.diagnostics)

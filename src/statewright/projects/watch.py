@@ -1,0 +1,59 @@
+"""Files that change: looked at again and again, by the clock, without help from the system.
+
+Owns when a change is told: once a file has been left alone for one look, so that a half-written one is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from statewright.clock import Clock
+
+INTERVAL_MS: Final = 250
+
+Stamp = tuple[int, int, int]
+
+
+class Watch:
+    """What a set of files looked like when it was last told about."""
+
+    def __init__(self, find: Callable[[], Iterable[Path]]) -> None:
+        """`find` names the files of the moment; those there now are known, and no change."""
+        self._find = find
+        self._told = self._stamps()
+        self._seen = dict(self._told)
+
+    def changes(self) -> list[Path]:
+        """Files that came, changed or went since the last change that was told, and have come to rest, in order."""
+        before, self._seen = self._seen, self._stamps()
+        changed = []
+        for path in sorted(self._told.keys() | self._seen.keys()):
+            now = self._seen.get(path)
+            if now != self._told.get(path) and now == before.get(path):
+                changed.append(path)
+                if now is None:
+                    del self._told[path]
+                else:
+                    self._told[path] = now
+        return changed
+
+    def _stamps(self) -> dict[Path, Stamp]:
+        stamps = {}
+        for path in self._find():
+            try:
+                found = path.stat()
+            except OSError:
+                continue
+            stamps[path] = (found.st_mtime_ns, found.st_size, found.st_ino)
+        return stamps
+
+
+async def watch_files(watch: Watch, clock: Clock, on_change: Callable[[list[Path]], None]) -> None:
+    """Tell of changes until cancelled."""
+    while True:
+        await clock.sleep_until(clock.now_ms() + INTERVAL_MS)
+        changed = watch.changes()
+        if changed:
+            on_change(changed)

@@ -1,0 +1,213 @@
+"""The server: the one place that wires concrete stores, clocks, engines and the API together, and runs them.
+
+Owns start, ready line, drain and end of a server process. Commands (`cli/serve.py`) turn options into `ServerOptions`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from socket import socket
+from typing import Final
+
+from statewright.api import inner_calls, operations
+from statewright.api.app import Api
+from statewright.api.guard import BODY_BYTES
+from statewright.api.listening import CannotListen, bind, listener
+from statewright.api.metrics import Sample
+from statewright.clock import RealClock
+from statewright.config import DEFAULT_PORT, Config
+from statewright.engine.engine import Engine, EngineSettings
+from statewright.engine.state_machines import Machines
+from statewright.engine.views import StatusChange
+from statewright.integrations.registry import Registry
+from statewright.stores.memory import MemoryStore
+from statewright.stores.opening import open_store
+from statewright.stores.protocol import STATUSES, Store
+
+SWITCH_INTERVAL_SECONDS: Final = 0.0001
+"""A busy event loop would otherwise starve the store's writer thread."""
+OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
+"""Longest request where the limits on payloads are lifted."""
+DATA_FOLDER: Final = ".statewright"
+STORES: Final = ("sqlite", "memory")
+
+log = logging.getLogger("statewright.server")
+lifecycle = logging.getLogger("statewright.executions")
+
+
+class CannotServe(Exception):
+    """The server cannot start; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to serve. `data` is the folder for what must last; used with the store `sqlite` only.
+
+    `store` is one of `STORES`, or the address of a PostgreSQL database.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    data: Path = Path(DATA_FOLDER)
+    store: str = "sqlite"
+    config: Config = field(default_factory=Config)
+    own_origins: frozenset[str] = frozenset()
+
+
+def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `on_ready` is given the line that says where.
+
+    Raises: CannotServe.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(options, on_ready))
+
+
+async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:
+    listening = _listen(options)
+    store = _open_store(options)
+    try:
+        await store.open(f"pid {os.getpid()}")
+    except Exception:
+        listening.close()
+        raise
+    clock = RealClock()
+    integrations = Registry(options.config, clock)
+    machines = Machines(store, clock, options.config, limits=options.config.limits)
+    settings = EngineSettings(limits=options.config.limits)
+
+    def publish(change: StatusChange) -> None:
+        _log_status(change)
+        integrations.status_changed(change)
+
+    engine = Engine(store, clock, machines, integrations, settings=settings, publish=publish)
+    engine.runner.on_ownership_lost = _end_process
+    operations.load()
+    app = operations.App(engine, machines, clock, options.config, {"integrations": integrations})
+    integrations.attach(engine, inner_calls.invoker(app))
+    body_bytes = BODY_BYTES if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
+    api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine))
+    await machines.recover()
+    await engine.start()
+    host, port = listening.getsockname()[:2]
+    shown_host = f"[{host}]" if ":" in host else host
+    where = _where(options)
+    line = f"Statewright is ready on http://{shown_host}:{port} (data: {where}, pid {os.getpid()})"
+    # What was built until now stays for good: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    try:
+        await listener(api, lambda: on_ready(line)).serve(sockets=[listening])
+    finally:
+        await engine.stop()
+        await integrations.close()
+        await store.close()
+        log.info("stopped")
+
+
+def _listen(options: ServerOptions) -> socket:
+    """The server's socket. Beyond loopback it needs credentials, whatever name the address was given by."""
+    try:
+        listening = bind(options.host, options.port)
+    except CannotListen as problem:
+        raise CannotServe(str(problem)) from None
+    if not ip_address(listening.getsockname()[0]).is_loopback and not options.config.credentials:
+        listening.close()
+        raise CannotServe(
+            f"refusing to listen on {options.host} without credentials: anybody who reaches the port could run "
+            "workflows. Put [credentials] with access keys and secrets into statewright.toml, or listen on 127.0.0.1"
+        )
+    return listening
+
+
+def _where(options: ServerOptions) -> str:
+    if options.store == "memory":
+        return "in memory"
+    if "://" in options.store:
+        # Without user and password.
+        from statewright.stores.postgres_connection import place_of
+
+        return place_of(options.store)
+    return str(options.data)
+
+
+def _open_store(options: ServerOptions) -> Store:
+    if options.store == "memory":
+        return MemoryStore()
+    if "://" in options.store:
+        return open_store(options.store)
+    from statewright.stores.sqlite import SqliteStore
+
+    return SqliteStore(options.data)
+
+
+def _end_process() -> None:
+    """Another process owns the data now: what this one still holds in memory is worthless."""
+    log.error("another process has taken over the data: stopping")
+    signal.raise_signal(signal.SIGTERM)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+def _log_status(change: StatusChange) -> None:
+    """One line for each change of an execution's status; never a payload."""
+    if lifecycle.isEnabledFor(logging.DEBUG):
+        view = change.view
+        lifecycle.debug(
+            "%s", view.status, extra={"execution_arn": view.execution_arn, "status": view.status, "error": view.error}
+        )
+
+
+async def _samples(engine: Engine) -> Iterable[Sample]:
+    found = await engine.metrics()
+    by_status = found.pop("executions_by_status")
+    closed = found.pop("executions_closed")
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return [
+        *(
+            Sample(
+                "statewright_executions",
+                "gauge",
+                "Executions in each status.",
+                by_status.get(status, 0),
+                {"status": status},
+            )
+            for status in STATUSES
+        ),
+        *(
+            Sample("statewright_executions_closed_total", "counter", "Executions closed.", count, {"status": status})
+            for status, count in closed.items()
+        ),
+        *(
+            Sample(f"statewright_{name}", "gauge", f"The engine's {name.replace('_', ' ')}, since the start.", value)
+            for name, value in found.items()
+        ),
+        Sample("process_cpu_seconds_total", "counter", "CPU time.", used.ru_utime + used.ru_stime),
+        Sample("process_resident_memory_bytes", "gauge", "Resident memory.", _resident_bytes()),
+    ]
+
+
+def _resident_bytes() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,48 @@
+"""From what a user writes to a store: `memory:`, a data folder, or the address of a database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from statewright.clock import Clock
+from statewright.errors import StoreError
+from statewright.stores.memory import MemoryStore
+from statewright.stores.protocol import Store
+from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite_file import Durability
+
+
+def open_store(location: str, *, durability: Durability = "full", clock: Clock | None = None) -> Store:
+    """The store at a location, not opened yet: `await store.open(owner)` does that.
+
+    `memory:` keeps nothing; a path is a data folder, made when missing. `clock` stands still while the store works,
+    which virtual time needs.
+
+    Raises: StoreError for a location that this version cannot use.
+    """
+    if location == "memory:":
+        return MemoryStore()
+    scheme, separator, _ = location.partition("://")
+    if separator and scheme in ("postgres", "postgresql"):
+        return _postgres(location, clock)
+    if separator:
+        raise StoreError(
+            f"{scheme}:// is no store that Statewright knows; name a data folder, postgresql:// or memory:"
+        )
+    if not location:
+        raise StoreError("a data folder needs a name")
+    folder = Path(location)
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file; a store needs a data folder")
+    return SqliteStore(folder, durability=durability, clock=clock)
+
+
+def _postgres(address: str, clock: Clock | None) -> Store:
+    # Imported here: whoever keeps everything in a folder needs no driver.
+    try:
+        from statewright.stores.postgres import PostgresStore
+    except ImportError as problem:
+        raise StoreError(
+            f"a store in PostgreSQL needs a driver ({problem}): pip install 'statewright[postgres]'"
+        ) from problem
+    return PostgresStore(address, clock=clock)

@@ -1,0 +1,169 @@
+"""Connections to PostgreSQL: how they are made, what their errors mean, and the versions of the schema."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors as failures
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from statewright.errors import StoreError, Unavailable
+from statewright.stores.postgres_arrays import register
+from statewright.stores.statements import read_sql
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+OLDEST_SERVER: Final = 150_000
+SCHEMA_VERSION: Final = 1
+"""The newest version of the schema that this program knows: one `sql/postgres_NNNN.sql` for each."""
+
+CONNECT_SECONDS: Final = 5
+WRITE_TIMEOUT_MS: Final = 2_500
+"""Shorter than the lease: a statement that takes longer is given up before somebody else takes over."""
+READ_TIMEOUT_MS: Final = 10_000
+_NETWORK_TIMEOUT_MS: Final = 2_500
+_PREPARED: Final = 500
+
+_SETTINGS: Final = (
+    # A node that freezes inside a transaction must not keep others from taking over.
+    "idle_in_transaction_session_timeout=1000",
+    # Every statement looks rows up by an index, and is planned once, maybe while its tables were still empty.
+    "plan_cache_mode=force_generic_plan",
+    "enable_seqscan=off",
+    "enable_hashjoin=off",
+    "enable_mergejoin=off",
+    "random_page_cost=0.1",
+    "cpu_tuple_cost=1",
+    "jit=off",
+    "client_min_messages=warning",
+)
+
+_DOWN: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
+"""SQLSTATEs, by their beginnings, of a database that cannot answer now: connection, replica, conflict, resources,
+locks, intervention, system. Source: PostgreSQL's appendix of error codes."""
+
+_AGAIN: Final = ("40001", "40P01")
+"""Serialization failure and deadlock."""
+
+
+def place_of(address: str) -> str:
+    """An address as messages show it: host and database, never a password.
+
+    Raises: StoreError for an address that PostgreSQL's library cannot read.
+    """
+    try:
+        parts = conninfo_to_dict(address)
+    except psycopg.Error as problem:
+        raise StoreError(f"this address of a PostgreSQL database cannot be read: {_sentence(problem)}") from None
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{host}{port}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def connect(address: str, timeout_ms: int) -> Connection:
+    """A connection as the store uses it: each statement a transaction of its own unless told otherwise.
+
+    Raises: psycopg.Error.
+    """
+    given = str(conninfo_to_dict(address).get("options") or "")
+    settings = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"statement_timeout={timeout_ms}"))
+    info = make_conninfo(
+        address,
+        options=f"{given} {settings}".strip(),
+        application_name="statewright",
+        connect_timeout=CONNECT_SECONDS,
+        tcp_user_timeout=_NETWORK_TIMEOUT_MS,
+        keepalives_idle=2,
+        keepalives_interval=1,
+        keepalives_count=2,
+        client_encoding="UTF8",
+    )
+    connection: Connection = psycopg.connect(info, autocommit=True, cursor_factory=psycopg.RawCursor)
+    connection.prepared_max = _PREPARED
+    register(connection)
+    return connection
+
+
+def run(connection: Connection, text: str, given: tuple[Any, ...] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Run a prepared statement; its rows come as binary."""
+    # The text is ours: a file of `sql/`, with nothing of a caller's in it.
+    return connection.execute(text.encode(), given, prepare=True, binary=True)
+
+
+def explain(error: Exception, place: str) -> StoreError:
+    """A store's error for one of psycopg's: `Unavailable` when the database or the way to it is to blame."""
+    if isinstance(error, StoreError):
+        return error
+    code = getattr(error, "sqlstate", None)
+    if code is not None:
+        is_down = code.startswith(_DOWN)
+    else:
+        is_down = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    if is_down:
+        return Unavailable(f"the store {place} does not answer: {_sentence(error)}")
+    return StoreError(f"the store {place} refused a row: {_sentence(error)}")
+
+
+def is_worth_another_try(error: Exception) -> bool:
+    """Whether the database gave a transaction up for the sake of another one."""
+    return getattr(error, "sqlstate", None) in _AGAIN
+
+
+@contextlib.contextmanager
+def explained(place: str) -> Iterator[None]:
+    """Turn psycopg's errors into the store's."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise explain(error, place) from error
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def migrate(address: str, place: str, newest: int = SCHEMA_VERSION) -> None:
+    """Bring the database to the newest version. Several nodes may try at once: one does it, the others wait.
+
+    Raises: StoreError for a database that is not ours or was written by a newer program; Unavailable.
+    """
+    with explained(place), connect(address, 0) as connection:
+        if connection.info.server_version < OLDEST_SERVER:
+            found = connection.info.server_version // 10_000
+            raise StoreError(f"the store {place} is PostgreSQL {found}; Statewright needs 15 or newer")
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise StoreError(f"the database {place} is encoded as {encoding}; Statewright needs UTF8")
+        with contextlib.suppress(failures.UniqueViolation, failures.DuplicateTable):
+            connection.execute("CREATE TABLE IF NOT EXISTS statewright_schema (version bigint PRIMARY KEY)")
+        version = _version_of(connection)
+        while version < newest:
+            # Whoever inserts the row first migrates; the others wait here for the end of that transaction.
+            with contextlib.suppress(failures.UniqueViolation):
+                _migrate_to(connection, version + 1, place)
+            version = _version_of(connection)
+        if version > newest:
+            raise StoreError(
+                f"the store {place} has version {version}; this program knows versions up to {newest}: "
+                "run the newer Statewright that wrote it"
+            )
+
+
+def _version_of(connection: Connection) -> int:
+    found = connection.execute("SELECT coalesce(max(version), 0) FROM statewright_schema").fetchone()
+    return int(found[0]) if found is not None else 0
+
+
+def _migrate_to(connection: Connection, number: int, place: str) -> None:
+    with connection.transaction():
+        connection.execute("INSERT INTO statewright_schema (version) VALUES ($1)", (number,))
+        try:
+            connection.execute(read_sql(f"postgres_{number:04}").encode())
+        except failures.DuplicateTable as problem:
+            raise StoreError(
+                f"the database {place} has tables of somebody else's ({_sentence(problem)}); "
+                "give Statewright a database or a schema of its own"
+            ) from None

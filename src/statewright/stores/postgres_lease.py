@@ -1,0 +1,114 @@
+"""The lease on a PostgreSQL store: one process owns it at a time, and proves it once a second.
+
+The lease is a row: owner, epoch, and until when by the database's own time. A thread renews it on the real monotonic
+clock, whatever the engine's clock says and however busy the event loop is. What protects the data is not this thread
+but the fence: every group of commits looks for its owner and epoch in the row first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import threading
+import time
+from typing import Final
+
+import psycopg
+
+from statewright.errors import OwnershipLost, Unavailable
+from statewright.stores.postgres_connection import WRITE_TIMEOUT_MS, Connection, connect, explained, run
+from statewright.stores.statements import statements
+
+LEASE_MS: Final = 3_000
+RENEW_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 0.2
+TRUST_SECONDS: Final = LEASE_MS * 2 / 3 / 1_000
+"""Whoever could not renew for so long writes nothing more until it can."""
+
+_SQL: Final = statements("postgres_lease")
+
+
+class Lease:
+    """A lease, taken when made. `owner` and `epoch` are what the fence asks for."""
+
+    def __init__(self, address: str, place: str, owner: str) -> None:
+        """Take the store, waiting for the lease of an owner that died to run out: at most about three seconds.
+
+        Raises: Unavailable, naming the process that has it. Blocks: not for the event loop.
+        """
+        self._address = address
+        self._place = place
+        self.owner = f"{owner} on {socket.gethostname()} ({secrets.token_hex(4)})"
+        self._stopping = threading.Event()
+        self._is_lost = False
+        with explained(place):
+            self._connection: Connection | None = connect(address, WRITE_TIMEOUT_MS)
+            try:
+                self.epoch = self._take(self._connection)
+            except BaseException:
+                self._connection.close()
+                raise
+        self._renewed = time.monotonic()
+        self._thread = threading.Thread(target=self._keep, name="statewright-lease", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raises: OwnershipLost once somebody else has the store; Unavailable while nobody can say."""
+        if self._is_lost:
+            raise OwnershipLost(f"the store {self._place} was taken over by another process")
+        if time.monotonic() - self._renewed > TRUST_SECONDS:
+            raise Unavailable(f"the store {self._place} does not answer: the lease could not be renewed")
+
+    def lose(self) -> None:
+        """The fence has found another owner."""
+        self._is_lost = True
+
+    def release(self) -> None:
+        """Stop renewing and let others take the store at once. Blocks for a moment."""
+        self._stopping.set()
+        self._thread.join()
+        with (
+            contextlib.suppress(psycopg.Error),
+            self._connection or connect(self._address, WRITE_TIMEOUT_MS) as connection,
+        ):
+            run(connection, _SQL["release"], (self.owner, self.epoch))
+
+    def _take(self, connection: Connection) -> int:
+        run(connection, _SQL["prepare"])
+        seen: int | None = None
+        while True:
+            with connection.transaction():
+                found = run(connection, _SQL["look"]).fetchone()
+                if found is None:
+                    raise Unavailable(f"the store {self._place} has lost the row of its lease")
+                holder, _, until_ms, now_ms = found
+                if holder is None or until_ms <= now_ms:
+                    taken = run(connection, _SQL["take"], (self.owner, LEASE_MS)).fetchone()
+                    if taken is not None:
+                        return int(taken[0])
+            if seen is not None and until_ms != seen:
+                raise Unavailable(f"the store {self._place} is in use by {holder}")
+            seen = until_ms
+            # An owner that lives renews within a second.
+            self._stopping.wait(min((until_ms - now_ms) / 1_000 + 0.01, RETRY_SECONDS))
+
+    def _keep(self) -> None:
+        pause = RENEW_SECONDS
+        while not self._stopping.wait(pause):
+            begun = time.monotonic()
+            try:
+                if self._connection is None:
+                    self._connection = connect(self._address, WRITE_TIMEOUT_MS)
+                given = (self.owner, self.epoch, LEASE_MS)
+                if run(self._connection, _SQL["renew"], given).fetchone() is None:
+                    self._is_lost = True
+                    return
+                # Counted from before the call: the answer may have been long under way.
+                self._renewed = begun
+                pause = RENEW_SECONDS
+            except psycopg.Error:
+                if self._connection is not None:
+                    self._connection.close()
+                self._connection = None
+                pause = RETRY_SECONDS

@@ -1,0 +1,287 @@
+"""The threads that write a PostgreSQL store: each has a connection, and writes whatever is queued for it as one group.
+
+A thread with its connection is a lane. The larger a group, the less each of its commits costs, so a lane is filled
+before the next one is used. A commit goes where its execution has another one under way, so that they stay in order;
+names decide, and so starts of one name stay in order too. A job that the database refuses is set apart: the group runs
+again one by one, so that nobody suffers for a neighbour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+import psycopg
+
+from statewright.clock import BusyToken, Clock
+from statewright.errors import OwnershipLost, Unavailable
+from statewright.stores.plan import waves
+from statewright.stores.postgres_arrays import bigints, byteas, texts
+from statewright.stores.postgres_connection import (
+    WRITE_TIMEOUT_MS,
+    Connection,
+    connect,
+    explain,
+    is_worth_another_try,
+    run,
+)
+from statewright.stores.postgres_group import group_statement
+from statewright.stores.postgres_lease import Lease
+from statewright.stores.protocol import STATUSES, Commit, Committed, Existing, InboxRow, Outcome, Row, Stale
+from statewright.stores.statements import statements
+
+LANES: Final = 4
+MOST_JOBS: Final = 512
+"""Jobs in one transaction: more gain nothing and make the first one wait."""
+FULL_LANE: Final = 128
+"""Open jobs from which on the next lane is used."""
+TRIES: Final = 3
+
+_SQL: Final = statements("postgres_executions")
+
+Work = Callable[[Connection], Any]
+Task = Commit | InboxRow | Work
+
+
+@dataclass(slots=True)
+class _Job:
+    task: Task
+    future: asyncio.Future[Any]
+    lane: _Lane
+
+
+class Writers:
+    """Takes jobs from the event loop, and answers them there once they are durable."""
+
+    def __init__(self, address: str, place: str, lease: Lease, clock: Clock | None) -> None:
+        """Start the threads; they connect with their first job. Time of `clock` stands still while a job is open."""
+        self._place = place
+        self._lease = lease
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._open_jobs = 0
+        self._busy: BusyToken | None = None
+        self._is_closing = False
+        self._under_way: dict[str, tuple[_Lane, int]] = {}
+        self._lanes = [_Lane(number, address, place, lease, self._loop, self._resolve) for number in range(LANES)]
+
+    def submit(self, task: Task) -> asyncio.Future[Any]:
+        """Queue a write. Raises: Unavailable after `close`, or while the lease is in doubt; OwnershipLost."""
+        if self._is_closing:
+            raise Unavailable(f"the store {self._place} is closed")
+        self._lease.check()
+        future: asyncio.Future[Any] = self._loop.create_future()
+        if self._clock is not None and self._busy is None:
+            self._busy = self._clock.busy()
+        self._open_jobs += 1
+        lane = self._lane_for(task.row.name) if isinstance(task, Commit) else self._lanes[0]
+        lane.open_jobs += 1
+        lane.queue.put(_Job(task, future, lane))
+        return future
+
+    def _lane_for(self, name: str) -> _Lane:
+        found, many = self._under_way.get(name, (None, 0))
+        if found is None:
+            found = next((lane for lane in self._lanes if lane.open_jobs < FULL_LANE), None)
+        if found is None:
+            found = min(self._lanes, key=_open_jobs)
+        self._under_way[name] = found, many + 1
+        return found
+
+    async def close(self) -> None:
+        """Write what is queued, close the connections and end the threads."""
+        self._is_closing = True
+        busy = self._clock.busy() if self._clock is not None else BusyToken()
+        with busy:
+            for lane in self._lanes:
+                lane.queue.put(None)
+            for lane in self._lanes:
+                await asyncio.shield(lane.ended)
+                lane.thread.join()
+
+    def _resolve(self, jobs: list[_Job], answers: list[Any]) -> None:
+        self._open_jobs -= len(jobs)
+        for job, answer in zip(jobs, answers, strict=True):
+            job.lane.open_jobs -= 1
+            if isinstance(job.task, Commit):
+                self._leave(job.task.row.name)
+            if job.future.done():
+                continue
+            if isinstance(answer, Exception):
+                job.future.set_exception(answer)
+            else:
+                job.future.set_result(answer)
+        if self._open_jobs == 0 and self._busy is not None:
+            # Through the loop: whoever was just answered runs first and may have more to write at this instant.
+            self._loop.call_soon(self._let_time_go_on)
+
+    def _leave(self, name: str) -> None:
+        lane, many = self._under_way[name]
+        if many == 1:
+            del self._under_way[name]
+        else:
+            self._under_way[name] = lane, many - 1
+
+    def _let_time_go_on(self) -> None:
+        if self._open_jobs == 0 and self._busy is not None:
+            busy, self._busy = self._busy, None
+            busy.release()
+
+
+class _Lane:
+    """One thread with one connection."""
+
+    def __init__(
+        self,
+        number: int,
+        address: str,
+        place: str,
+        lease: Lease,
+        loop: asyncio.AbstractEventLoop,
+        resolve: Callable[[list[_Job], list[Any]], None],
+    ) -> None:
+        self.queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self.ended = loop.create_future()
+        self.open_jobs = 0
+        """Those without an answer; counted on the event loop."""
+        self._number = number
+        self._address = address
+        self._place = place
+        self._lease = lease
+        self._loop = loop
+        self._answer = resolve
+        self._connection: Connection | None = None
+        self._groups = 0
+        self.thread = threading.Thread(target=self._run, name=f"statewright-writer-{number}", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        is_closing = False
+        while not is_closing:
+            first = self.queue.get()
+            jobs: list[_Job] = []
+            while first is not None:
+                jobs.append(first)
+                if len(jobs) == MOST_JOBS:
+                    break
+                try:
+                    first = self.queue.get_nowait()
+                except Empty:
+                    break
+            is_closing = first is None
+            if jobs:
+                self._call_loop(self._answer, jobs, self._write([job.task for job in jobs]))
+        self._drop_connection()
+        self._call_loop(self.ended.set_result, None)
+
+    def _call_loop(self, function: Callable[..., object], *arguments: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            # The loop is closed: nobody waits any more, and what was written stays written.
+            return
+
+    def _write(self, tasks: Sequence[Task]) -> list[Any]:
+        answers: list[Any] = [None] * len(tasks)
+        commits = [(place, task) for place, task in enumerate(tasks) if isinstance(task, Commit)]
+        for wave in waves([commit for _, commit in commits]):
+            outcomes = self._guard(self._write_commits, [commit for _, commit in wave])
+            for (place, _), outcome in zip(wave, outcomes, strict=True):
+                answers[commits[place][0]] = outcome
+        inputs = [(place, task) for place, task in enumerate(tasks) if isinstance(task, InboxRow)]
+        if inputs:
+            for (place, _), answer in zip(inputs, self._guard(_write_inputs, [row for _, row in inputs]), strict=True):
+                answers[place] = answer
+        for place, task in enumerate(tasks):
+            if not isinstance(task, Commit | InboxRow):
+                (answers[place],) = self._guard(lambda on, works: [works[0](on)], [task])
+        return answers
+
+    def _guard(
+        self, write: Callable[[Connection, list[Any]], list[Any]], tasks: list[Any], tries: int = 1
+    ) -> list[Any]:
+        """Write tasks of a kind together; where that fails, say it to each, or find out who is to blame."""
+        try:
+            self._lease.check()
+            return write(self._connected(), tasks)
+        except Exception as error:
+            if is_worth_another_try(error) and tries < TRIES:
+                return self._guard(write, tasks, tries + 1)
+            answer = explain(error, self._place) if isinstance(error, psycopg.Error) else error
+            if isinstance(answer, OwnershipLost | Unavailable):
+                if isinstance(answer, Unavailable):
+                    self._drop_connection()
+                return [type(answer)(*answer.args) for _ in tasks]
+            if len(tasks) > 1:
+                return [self._guard(write, [task])[0] for task in tasks]
+            return [answer]
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.broken:
+            self._connection = connect(self._address, WRITE_TIMEOUT_MS)
+            self._groups = 0
+        return self._connection
+
+    def _drop_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _write_commits(self, connection: Connection, commits: list[Commit]) -> list[Outcome]:
+        self._groups += 1
+        if self._groups >= 16 and self._groups & (self._groups - 1) == 0:
+            # Tables have grown by a known factor since the plans were made, and may deserve others.
+            connection.execute("DISCARD PLANS", prepare=False)
+        text, given = group_statement(commits, self._lease.owner, self._lease.epoch, self._number)
+        found = run(connection, text, given).fetchone()
+        if found is None or not found[0]:
+            self._lease.lose()
+            raise OwnershipLost(f"the store {self._place} was taken over by another process")
+        passed = set(found[1])
+        if len(passed) == len(commits):
+            return [Committed(commit.expected + 1) for commit in commits]
+        refused = [commit for commit in commits if commit.expected == 0 and commit.row.id not in passed]
+        holders = self._holders(connection, refused)
+        return [
+            Committed(commit.expected + 1) if commit.row.id in passed else holders.get(commit.row.id, Stale())
+            for commit in commits
+        ]
+
+    def _holders(self, connection: Connection, refused: list[Commit]) -> dict[int, Outcome]:
+        """What starts that did not pass are told."""
+        if not refused:
+            return {}
+        given = bigints([commit.row.machine for commit in refused]), texts([commit.row.name for commit in refused])
+        rows = [row_of(columns) for columns in run(connection, _SQL["rows_by_names"], given)]
+        by_name = {(row.machine, row.name): row for row in rows}
+        found: dict[int, Outcome] = {}
+        for commit in refused:
+            holder = by_name.get((commit.row.machine, commit.row.name))
+            if holder is not None:
+                found[commit.row.id] = Existing(holder)
+        return found
+
+
+def _open_jobs(lane: _Lane) -> int:
+    return lane.open_jobs
+
+
+def _write_inputs(connection: Connection, rows: list[InboxRow]) -> list[None]:
+    given = (
+        bigints([row.id for row in rows]),
+        bigints([row.execution for row in rows]),
+        texts([row.kind for row in rows]),
+        byteas([row.body for row in rows]),
+    )
+    run(connection, _SQL["put_inbox"], given)
+    return [None] * len(rows)
+
+
+def row_of(columns: Sequence[Any]) -> Row:
+    """A row as `sql/postgres_executions.sql` selects it."""
+    number, shard, machine, name, status, started_ms, stopped_ms, head, tail = columns[:9]
+    return Row(number, shard, machine, name, STATUSES[status], started_ms, stopped_ms, head, tail)

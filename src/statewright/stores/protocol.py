@@ -1,0 +1,257 @@
+"""What the engine asks of a store. Every store passes `tests/contract`; changes start there.
+
+A `Commit` is everything that one step of one aggregate changes: one transaction, all or nothing, gated by the
+aggregate's version. Stores group commits as they like; each commit gets an answer of its own. Nothing here knows what
+the bodies mean: they are bytes of `interpreter.codec` and its kin.
+
+Instants are integer epoch milliseconds. Ids are 63-bit integers (`stores.ids`) whose top ten bits are the shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
+"""Statuses of executions and Map Runs; a store keeps the index."""
+
+CLOSED: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+"""The statuses that retention may delete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The indexed part of an execution. A transition changes no indexed column but at its ends.
+
+    `machine` is the id of the state machine, or of the Map Run that a child execution belongs to; (machine, name) is
+    unique. `head` is written at the start and never again; `tail` is small and changes with the status.
+    """
+
+    id: int
+    shard: int
+    machine: int
+    name: str
+    status: str
+    started_ms: int
+    stopped_ms: int | None
+    head: bytes
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """The history events of one commit: `count` events from id `first`, as one encoded body."""
+
+    first: int
+    count: int
+    at_ms: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TimerRow:
+    """A timer of an execution."""
+
+    execution: int
+    timer: int
+    due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """An effect that is committed and still to be dispatched, or under way. The id is its idempotency key."""
+
+    id: int
+    execution: int
+    kind: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """An input that waits for its execution's owner: a stop, a task's answer, `continue`."""
+
+    id: int
+    execution: int
+    kind: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One step of one execution. `expected` is the version that the step was computed from; 0 starts it.
+
+    `state` is the encoded execution without frames; `None` once it succeeded, which also deletes every frame and
+    large value. `frames` are upserted by frame id, `dropped` deleted. `texts` are large values by hash, inserted
+    where they are not there yet. Of the row, a step after the start writes status, stopped_ms and tail. What one
+    commit both adds and deletes is gone. Timers are deleted by (due, timer) pairs.
+    """
+
+    row: Row
+    expected: int
+    state: bytes | None
+    frames: dict[int, bytes] = field(default_factory=dict)
+    dropped: Sequence[int] = ()
+    texts: dict[bytes, bytes] = field(default_factory=dict)
+    history: HistoryPage | None = None
+    timers: Sequence[TimerRow] = ()
+    timers_done: Sequence[TimerRow] = ()
+    outbox: Sequence[OutboxRow] = ()
+    outbox_done: Sequence[int] = ()
+    inbox: Sequence[InboxRow] = ()
+    inbox_done: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit that went through."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A start whose (machine, name) is taken: the row that has it."""
+
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A commit whose version somebody else has passed: the copy in memory is worthless."""
+
+
+Outcome = Committed | Existing | Stale
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An execution read back in full: what `Decoder` needs."""
+
+    row: Row
+    version: int
+    state: bytes | None
+    frames: dict[int, bytes]
+    texts: dict[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list, and where the next one starts (`None`: the end)."""
+
+    rows: list[Row]
+    next: bytes | None
+
+
+class ExecutionStore(Protocol):
+    """Executions with their frames, history, timers, outbox and inbox.
+
+    Raises (all methods): Unavailable when the database does not answer; OwnershipLost when the shard's lease moved.
+    """
+
+    async def commit(self, commit: Commit) -> Outcome:
+        """Write one step; returns once it is durable. Commits of one execution are written in the order given."""
+
+    async def load(self, execution: int) -> Stored | None:
+        """An execution in full, or `None`."""
+
+    async def row(self, execution: int) -> Row | None:
+        """The row alone."""
+
+    async def find(self, machine: int, name: str) -> Row | None:
+        """The execution of that name."""
+
+    async def list_rows(self, machine: int, *, status: str | None, after: bytes | None, limit: int) -> Page:
+        """Executions of a machine or Map Run, newest first (by start, then id).
+
+        Raises: ValueError when `after` is no cursor of such a list.
+        """
+
+    async def count_by_status(self, machine: int | None) -> dict[str, int]:
+        """How many executions stand in each status; kept as counters, never counted by a scan.
+
+        Every status is named; `None` counts the whole store.
+        """
+
+    async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
+        """Pages from the one that holds event `first` on, in id order or reversed. `first=0` and reverse: the end."""
+
+    async def due(self, shard: int, until_ms: int, limit: int) -> list[TimerRow]:
+        """Timers due up to an instant, earliest first."""
+
+    async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
+        """Everything in the outbox and inbox of a shard, by id: what a new owner takes up."""
+
+    async def put_inbox(self, row: InboxRow) -> None:
+        """Leave an input for the owner of an execution."""
+
+    async def forget(self, before_ms: int, limit: int) -> int:
+        """Delete up to `limit` executions that closed before an instant, with all they have; returns how many.
+
+        Only `CLOSED` ones, those that closed first. A commit that closes an execution names its timers and effects as
+        done; of those it left behind, rows made or due after that instant stay until `discard`.
+        """
+
+    async def discard(self, timers: Sequence[TimerRow], outbox: Sequence[int], inbox: Sequence[int]) -> None:
+        """Delete timers, effects and inputs whose execution is closed or gone, so that nobody meets them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A catalogue entry: a state machine, revision, version, alias, activity, Map Run or tag set.
+
+    `kind` and `key` (an ARN or a composed key) name it; `parent` groups entries for lists; `sort` orders them there.
+    """
+
+    kind: str
+    key: str
+    parent: str
+    sort: int
+    version: int
+    body: bytes
+
+
+class CatalogStore(Protocol):
+    """Small named things that the API manages. Each write is one transaction over several records."""
+
+    async def get(self, kind: str, key: str) -> Record | None:
+        """One entry."""
+
+    async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
+        """Insert or replace (where `version` is one more than the stored one; 1 inserts), and delete.
+
+        All or nothing; False when any version does not fit, and then nothing is written.
+        """
+
+    async def list_entries(
+        self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
+    ) -> list[Record]:
+        """Entries below a parent by (sort, key), after the given one."""
+
+    async def next_number(self, name: str) -> int:
+        """1, 2, 3 ...: a durable counter that never gives a number twice."""
+
+
+class Store(Protocol):
+    """A whole store. `executions` and `catalog` are the aggregates; more follow with their packages."""
+
+    @property
+    def executions(self) -> ExecutionStore:
+        """The executions."""
+
+    @property
+    def catalog(self) -> CatalogStore:
+        """The catalogue."""
+
+    async def open(self, owner: str) -> int:
+        """Take the store for this process; returns the lease's epoch. Raises: Unavailable, naming who has it."""
+
+    async def close(self) -> None:
+        """Write what is queued and let go."""
+
+    async def newest_id(self, shard: int) -> int:
+        """The greatest id in a shard's executions, outbox and inbox, or 0: where an `IdSource` goes on from."""
+
+    async def backup(self, target: str) -> None:
+        """Copy the whole store to a new file while it runs. Raises: StoreError where the store cannot."""

@@ -1,0 +1,265 @@
+"""The data folder: its lock, its one SQLite file, connections to it, its version, and what SQLite's errors mean."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import sys
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from statewright.errors import StoreError, Unavailable
+from statewright.stores.statements import read_sql
+
+Durability = Literal["full", "process"]
+"""`full` survives a power cut; with `process` one may cost the last commits, never consistency."""
+
+FILE_NAME: Final = "statewright.db"
+LOCK_NAME: Final = "lock"
+SCHEMA_VERSION: Final = 1
+"""The newest version of the file that this program knows: one `sql/schema_NNNN.sql` for each."""
+
+APPLICATION_ID: Final = 0x53777274
+"""Marks the file as ours in SQLite's header."""
+
+OLDEST_SQLITE: Final = (3, 37, 0)
+"""STRICT tables. Source: SQLite release notes."""
+
+WRITER_CACHE_KIB: Final = 64 * 1024
+READER_CACHE_KIB: Final = 8 * 1024
+CHECKPOINT_PAGES: Final = 8_000
+WAL_KEPT_BYTES: Final = 64 * 1024 * 1024
+
+_WORDS: Final = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space, nothing acknowledged is lost",
+    sqlite3.SQLITE_IOERR: "reading or writing failed (a full or failing disk?)",
+    sqlite3.SQLITE_READONLY: "it cannot be written; check the permissions of the folder and its files",
+    sqlite3.SQLITE_PERM: "it may not be accessed; check the permissions of the folder and its files",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check the permissions of the folder and its files",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; stop the server and restore a backup",
+    sqlite3.SQLITE_NOTADB: "the file is damaged or no database; stop the server and restore a backup",
+    sqlite3.SQLITE_BUSY: "another program holds it locked",
+    sqlite3.SQLITE_LOCKED: "another program holds it locked",
+    sqlite3.SQLITE_NOMEM: "there is not enough memory",
+}
+
+
+def explain(error: Exception, file: Path) -> StoreError:
+    """A store's error for one of SQLite's: `Unavailable` when the file or the disk is to blame."""
+    if isinstance(error, StoreError):
+        return error
+    code = getattr(error, "sqlite_errorcode", None)
+    words = _WORDS.get(code & 0xFF) if isinstance(code, int) else None
+    if words is not None:
+        return Unavailable(f"the store {file} does not answer: {words} ({error})")
+    return StoreError(f"the store {file} refused a row: {error}")
+
+
+@contextlib.contextmanager
+def explained(file: Path) -> Iterator[None]:
+    """Turn SQLite's errors into the store's."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error, file) from error
+
+
+class FolderLock:
+    """Keeps a data folder to one process. The system lets go of it when the process ends, however it ends."""
+
+    def __init__(self, folder: Path, owner: str) -> None:
+        """Take the folder, making it where it is missing.
+
+        Raises: Unavailable, naming the process that has it, or saying why the folder cannot be used.
+        """
+        self._descriptor: int | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise Unavailable(f"data folder {folder} cannot be used: {error.strerror}") from error
+        try:
+            _lock(descriptor)
+        except OSError:
+            raise Unavailable(f"data folder {folder} is in use by {_holder(descriptor)}") from None
+        self._descriptor = descriptor
+        _HELD.add(self)
+        try:
+            # The first byte is what Windows locks; nobody else can read it meanwhile.
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f" {owner_line(owner)}\n".encode())
+        except OSError as error:
+            self.release()
+            raise Unavailable(f"data folder {folder} cannot be written: {error.strerror}") from error
+
+    def release(self) -> None:
+        """Let go; harmless when repeated."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def owner_line(owner: str) -> str:
+    """A process by number and name; `owner` may be the number already."""
+    number = f"pid {os.getpid()}"
+    return number if owner in ("", number) else f"{number} ({owner})"
+
+
+_HELD: Final[weakref.WeakSet[FolderLock]] = weakref.WeakSet()
+
+
+def _let_go_in_a_forked_child() -> None:
+    # A forked worker that outlives a killed server would keep the folder locked.
+    for lock in list(_HELD):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_a_forked_child)
+
+
+def _holder(descriptor: int) -> str:
+    """Who has the lock, as the lock file says; closes it."""
+    try:
+        os.lseek(descriptor, 1, os.SEEK_SET)
+        return os.read(descriptor, 200).decode("utf-8", "replace").strip() or "another process"
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def connect(file: Path, *, durability: Durability = "full", writes: bool = False) -> sqlite3.Connection:
+    """A connection as the store uses it: transactions by hand, usable from any thread.
+
+    Raises: Unavailable.
+    """
+    with explained(file):
+        connection = sqlite3.connect(
+            file, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=5.0
+        )
+        try:
+            connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB if writes else READER_CACHE_KIB}")
+            connection.execute("PRAGMA temp_store = MEMORY")
+            if writes:
+                # Before the first table, or it has no effect.
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                connection.execute(f"PRAGMA journal_size_limit = {WAL_KEPT_BYTES}")
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
+                # Without these, macOS tells a drive to write but not to empty its own cache.
+                connection.execute("PRAGMA fullfsync = ON")
+                connection.execute("PRAGMA checkpoint_fullfsync = ON")
+            else:
+                connection.execute("PRAGMA query_only = ON")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def migrate(connection: sqlite3.Connection, file: Path, newest: int = SCHEMA_VERSION) -> None:
+    """Bring the file to the newest version; an older one is copied to `FILE.vN` first.
+
+    Raises: StoreError for a file that is not ours or was written by a newer program. Unavailable.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        wanted = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreError(f"Python was built with SQLite {sqlite3.sqlite_version}; Statewright needs {wanted} or newer")
+    with explained(file):
+        version = _version_of(connection, file)
+        if version > newest:
+            raise StoreError(
+                f"the store {file} has version {version}; this program knows versions up to {newest}: "
+                "run the newer Statewright that wrote it, or restore an older copy"
+            )
+        if version == newest:
+            return
+        if version > 0:
+            copy_database(connection, file.with_name(f"{file.name}.v{version}"), replace=True)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for number in range(version + 1, newest + 1):
+                for statement in split_script(_migration(number)):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO schema_version (version) VALUES (?)", (number,))
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def _version_of(connection: sqlite3.Connection, file: Path) -> int:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if not tables and application in (0, APPLICATION_ID):
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY) STRICT")
+        return 0
+    if "schema_version" not in tables or application != APPLICATION_ID:
+        raise StoreError(f"{file} is an SQLite file, but not one of Statewright's; name another data folder")
+    return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()[0])
+
+
+def _migration(number: int) -> str:
+    return read_sql(f"schema_{number:04}")
+
+
+def split_script(script: str) -> Iterator[str]:
+    """The statements of a script, to be run one by one inside a transaction."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        raise ValueError(f"a script ends inside a statement: {pending.strip()}")
+
+
+def copy_database(source: sqlite3.Connection, target: Path, *, replace: bool = False) -> None:
+    """Copy a database into a new file, complete or not at all.
+
+    Raises: StoreError when the file exists and is not to be replaced; Unavailable.
+    """
+    if target.exists() and not replace:
+        raise StoreError(f"{target} exists already; name a file that does not")
+    unfinished = target.with_name(target.name + ".part")
+    try:
+        unfinished.unlink(missing_ok=True)
+        with explained(unfinished):
+            copy = sqlite3.connect(unfinished)
+            try:
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+            finally:
+                copy.close()
+        _make_durable(unfinished)
+        os.replace(unfinished, target)
+    except OSError as error:
+        raise Unavailable(f"the copy {target} cannot be written: {error.strerror}") from error
+    except BaseException:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _make_durable(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,258 @@
+"""The one thread that writes a SQLite store: whatever is queued goes into one transaction, and is answered after it.
+
+Commits and inbox rows of a group are merged by `plan` into one statement per table; every other write is a function
+that runs by itself inside the same transaction. A job that the database refuses is set apart: the group is rolled back
+and its jobs run again one by one, so that nobody suffers for a neighbour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+import orjson
+
+from statewright.clock import BusyToken, Clock
+from statewright.errors import Unavailable
+from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
+from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
+from statewright.stores.sqlite_file import explain
+from statewright.stores.statements import row_statements, statements
+
+MOST_JOBS: Final = 512
+"""Jobs in one transaction: more gain nothing and make the first one wait."""
+
+_ROWS: Final = row_statements("writes")
+_IDS: Final = statements("writes")
+_READ: Final = statements("executions")
+
+Work = Callable[[sqlite3.Connection], Any]
+
+
+@dataclass(slots=True)
+class _Job:
+    task: Commit | InboxRow | Work
+    future: asyncio.Future[Any]
+
+
+class Writer:
+    """Takes jobs from the event loop, and answers them there once they are durable."""
+
+    def __init__(self, connection: sqlite3.Connection, file: Path, clock: Clock | None) -> None:
+        """Start the thread; `connection` is its own from now on. Time of `clock` stands still while a job is open."""
+        self._connection = connection
+        self._file = file
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._open_jobs = 0
+        self._busy: BusyToken | None = None
+        self._closing = False
+        self._ended = self._loop.create_future()
+        self._thread = threading.Thread(target=self._run, name="statewright-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, task: Commit | InboxRow | Work) -> asyncio.Future[Any]:
+        """Queue a write. Raises: Unavailable after `close`."""
+        if self._closing:
+            raise Unavailable(f"the store {self._file} is closed")
+        future: asyncio.Future[Any] = self._loop.create_future()
+        if self._clock is not None and self._busy is None:
+            self._busy = self._clock.busy()
+        self._open_jobs += 1
+        self._queue.put(_Job(task, future))
+        return future
+
+    async def close(self) -> None:
+        """Write what is queued, close the connection and end the thread."""
+        if not self._closing:
+            self._closing = True
+            self._queue.put(None)
+        busy = self._clock.busy() if self._clock is not None else BusyToken()
+        with busy:
+            await asyncio.shield(self._ended)
+            self._thread.join()
+
+    def _run(self) -> None:
+        closing = False
+        while not closing:
+            first = self._queue.get()
+            jobs: list[_Job] = []
+            while first is not None:
+                jobs.append(first)
+                if len(jobs) == MOST_JOBS:
+                    break
+                try:
+                    first = self._queue.get_nowait()
+                except Empty:
+                    break
+            closing = first is None
+            if jobs:
+                answers = self._write(jobs)
+                self._call_loop(self._resolve, jobs, answers)
+        self._connection.close()
+        self._call_loop(self._ended.set_result, None)
+
+    def _call_loop(self, function: Callable[..., object], *arguments: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            # The loop is closed: nobody waits any more, and what was written stays written.
+            return
+
+    def _resolve(self, jobs: list[_Job], answers: list[Any]) -> None:
+        self._open_jobs -= len(jobs)
+        for job, answer in zip(jobs, answers, strict=True):
+            if job.future.done():
+                continue
+            if isinstance(answer, Exception):
+                job.future.set_exception(answer)
+            else:
+                job.future.set_result(answer)
+        if self._open_jobs == 0 and self._busy is not None:
+            # Through the loop: whoever was just answered runs first and may have more to write at this instant.
+            self._loop.call_soon(self._let_time_go_on)
+
+    def _let_time_go_on(self) -> None:
+        if self._open_jobs == 0 and self._busy is not None:
+            busy, self._busy = self._busy, None
+            busy.release()
+
+    def _write(self, jobs: list[_Job]) -> list[Any]:
+        try:
+            return self._transaction(jobs)
+        except Exception as error:
+            answer = explain(error, self._file) if isinstance(error, sqlite3.Error) else error
+            if isinstance(answer, Unavailable):
+                return [Unavailable(*answer.args) for _ in jobs]
+            if len(jobs) > 1:
+                return [self._write([job])[0] for job in jobs]
+            if isinstance(error, sqlite3.IntegrityError) and self._is_taken_id(jobs[0].task):
+                return [Stale()]
+            return [answer]
+
+    def _transaction(self, jobs: list[_Job]) -> list[Any]:
+        connection = self._connection
+        if connection.in_transaction:
+            # A disk that failed during a rollback.
+            connection.execute("ROLLBACK")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            answers = _write_jobs(connection, [job.task for job in jobs])
+            connection.execute("COMMIT")
+        except BaseException:
+            # A full disk may have rolled it back already.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return answers
+
+    def _is_taken_id(self, task: Commit | InboxRow | Work) -> bool:
+        if not isinstance(task, Commit) or task.expected != 0:
+            return False
+        return self._connection.execute(_READ["row"], (task.row.id,)).fetchone() is not None
+
+
+def row_of(columns: Sequence[Any]) -> Row:
+    """A row as `sql/executions.sql` selects it."""
+    number, shard, machine, name, status, started_ms, stopped_ms, head, tail = columns
+    return Row(number, shard, machine, name, STATUSES[status], started_ms, stopped_ms, head, tail)
+
+
+def write_rows(connection: sqlite3.Connection, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Run a statement of `sql/writes.sql` over rows; none is nothing."""
+    if rows:
+        for text, values in _ROWS[name].runs(rows):
+            connection.execute(text, values)
+
+
+def write_ids(connection: sqlite3.Connection, text: str, ids: Iterable[int], *more: int) -> None:
+    """Run a statement over a JSON array of ids; none is nothing."""
+    joined = ",".join(map(str, ids))
+    if joined:
+        connection.execute(text, (f"[{joined}]", *more))
+
+
+def write_groups(connection: sqlite3.Connection, groups: RowGroups) -> None:
+    """Write what `plan` made of a group, deletions first."""
+    write_ids(connection, _IDS["clear_frames"], groups.cleared)
+    write_ids(connection, _IDS["clear_payloads"], groups.cleared)
+    frames = [(execution, *frame) for execution, of_one in groups.frames.items() for frame in of_one.items()]
+    write_rows(connection, "drop_frames", [frame[:2] for frame in frames if frame[2] is None])
+    write_rows(connection, "put_frames", [frame for frame in frames if frame[2] is not None])
+    texts = [(execution, *text) for execution, of_one in groups.texts.items() for text in of_one.items()]
+    write_rows(connection, "put_payloads", texts)
+    write_rows(connection, "insert_history", groups.history)
+    write_rows(connection, "drop_timers", [timer for timer, stays in groups.timers.items() if not stays])
+    write_rows(connection, "put_timers", [timer for timer, stays in groups.timers.items() if stays])
+    write_ids(connection, _IDS["drop_outbox"], [number for number, sent in groups.outbox.items() if sent is None])
+    write_rows(connection, "put_outbox", [sent for sent in groups.outbox.values() if sent is not None])
+    write_ids(connection, _IDS["drop_inbox"], [number for number, waits in groups.inbox.items() if waits is None])
+    write_rows(connection, "put_inbox", [waits for waits in groups.inbox.values() if waits is not None])
+    write_rows(connection, "count_executions", groups.count_rows())
+
+
+def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Commit | InboxRow | Work]) -> list[Any]:
+    answers: list[Any] = [None] * len(tasks)
+    groups = RowGroups()
+    commits: list[Commit] = []
+    places: list[int] = []
+    others: list[tuple[int, Work]] = []
+    for place, task in enumerate(tasks):
+        if isinstance(task, Commit):
+            commits.append(task)
+            places.append(place)
+        elif isinstance(task, InboxRow):
+            groups.add_inbox(task)
+        else:
+            others.append((place, task))
+    verdicts = _write_commits(connection, commits, groups)
+    write_groups(connection, groups)
+    for place, verdict in zip(places, verdicts, strict=True):
+        if isinstance(verdict, Taken):
+            columns = connection.execute(_READ["row"], (verdict.execution,)).fetchone()
+            answers[place] = Existing(row_of(columns))
+        else:
+            answers[place] = verdict
+    for place, work in others:
+        answers[place] = work(connection)
+    return answers
+
+
+def _write_commits(connection: sqlite3.Connection, commits: Sequence[Commit], groups: RowGroups) -> list[Verdict]:
+    verdicts: list[Verdict] = [Stale()] * len(commits)
+    for wave in waves(commits):
+        rows = pass_gate(wave, _taken(connection, wave), _standing(connection, wave), verdicts, groups)
+        write_rows(connection, "insert_executions", rows.inserts)
+        write_rows(connection, "insert_heads", rows.heads)
+        write_rows(connection, "step_executions", rows.steps)
+        write_rows(connection, "change_executions", rows.changes)
+    return verdicts
+
+
+def _taken(connection: sqlite3.Connection, wave: Wave) -> dict[int, int]:
+    """The starts of a wave whose names are taken: their places, and who has them."""
+    named = [(place, commit.row.machine, commit.row.name) for place, commit in wave if commit.expected == 0]
+    found: dict[int, int] = {}
+    for text, values in _ROWS["taken_names"].runs(named) if named else ():
+        (joined,) = connection.execute(text, values).fetchone()
+        numbers = orjson.loads(f"[{joined or ''}]")
+        found.update(zip(numbers[::2], numbers[1::2], strict=True))
+    return found
+
+
+def _standing(connection: sqlite3.Connection, wave: Wave) -> dict[int, Standing]:
+    """What the store has of the executions that a wave steps."""
+    ids = ",".join([str(commit.row.id) for _, commit in wave if commit.expected != 0])
+    if not ids:
+        return {}
+    (joined,) = connection.execute(_IDS["versions"], (f"[{ids}]",)).fetchone()
+    numbers = orjson.loads(f"[{joined or ''}]")
+    found = map(Standing, numbers[1::4], numbers[2::4], numbers[3::4])
+    return dict(zip(numbers[::4], found, strict=True))

@@ -1,0 +1,250 @@
+"""What only the store in PostgreSQL does: the lease and its fence, trouble with the server, versions, addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from statewright.errors import OwnershipLost, StoreError, Unavailable
+from statewright.stores.opening import open_store
+from statewright.stores.postgres import PostgresStore
+from statewright.stores.postgres_arrays import bigints, byteas, register, texts
+from statewright.stores.postgres_connection import migrate, place_of
+from statewright.stores.protocol import Committed, Existing, Record, Stale
+from tests.contract.stores import end, start, step
+from tests.postgres_server import Server, server_or_skip
+
+
+@pytest.fixture
+def server() -> Server:
+    return server_or_skip()
+
+
+@pytest.fixture
+def address(server: Server) -> str:
+    return server.new_database(server.template)
+
+
+def rows(address: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(address, autocommit=True) as connection:
+        cursor = connection.execute(query.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+# The lease
+
+
+def test_another_process_is_refused_while_the_owner_lives(address):
+    async def body() -> None:
+        alice, bob = PostgresStore(address), PostgresStore(address)
+        assert await alice.open("alice") == 1
+        with pytest.raises(Unavailable, match="in use by alice on"):
+            await bob.open("bob")
+        assert await alice.executions.commit(start(1)) == Committed(1)
+        await alice.close()
+        assert await bob.open("bob") == 2
+        await bob.close()
+
+    asyncio.run(body())
+
+
+def test_an_owner_whose_lease_was_taken_commits_nothing_more(address):
+    async def body() -> None:
+        alice, bob = PostgresStore(address), PostgresStore(address)
+        await alice.open("alice")
+        commit = start(1)
+        await alice.executions.commit(commit)
+        # As if alice had been frozen for longer than her lease.
+        rows(address, "UPDATE shard SET lease_until_ms = 0")
+        assert await bob.open("bob") == 2
+        for _ in range(2):
+            with pytest.raises(OwnershipLost):
+                await alice.executions.commit(step(commit, 1))
+        with pytest.raises(OwnershipLost):
+            await alice.executions.forget(1, 1)
+        assert await bob.executions.commit(step(commit, 1, state=b"bob's")) == Committed(2)
+        stored = await alice.executions.load(1)
+        assert stored is not None
+        assert stored.state == b"bob's"
+        await alice.close()
+        assert await bob.executions.commit(step(commit, 2)) == Committed(3)
+        await bob.close()
+
+    asyncio.run(body())
+
+
+def test_retention_of_an_owner_without_a_lease_deletes_nothing(address):
+    async def body() -> None:
+        alice, bob = PostgresStore(address), PostgresStore(address)
+        await alice.open("alice")
+        commit = start(1)
+        await alice.executions.commit(commit)
+        await alice.executions.commit(end(commit, 1, stopped_ms=5))
+        rows(address, "UPDATE shard SET lease_until_ms = 0")
+        await bob.open("bob")
+        with pytest.raises(OwnershipLost):
+            await alice.executions.forget(9, 9)
+        assert await bob.executions.row(1) is not None
+        await alice.close()
+        await bob.close()
+
+    asyncio.run(body())
+
+
+# Many writers
+
+
+def test_counters_of_several_lanes_add_up_and_vanish(address):
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        commits = [start(number, machine=number % 3) for number in range(1, 1_500)]
+        await asyncio.gather(*[store.executions.commit(commit) for commit in commits])
+        ends = [end(commit, 1, "FAILED" if commit.row.id % 2 else "SUCCEEDED", 10) for commit in commits]
+        assert {type(outcome) for outcome in await asyncio.gather(*map(store.executions.commit, ends))} == {Committed}
+        assert len(rows(address, "SELECT DISTINCT lane FROM execution_count")) == 4
+        found = await store.executions.count_by_status(None)
+        assert (found["RUNNING"], found["FAILED"], found["SUCCEEDED"]) == (0, 750, 749)
+        while await store.executions.forget(11, 400):
+            pass
+        assert set((await store.executions.count_by_status(None)).values()) == {0}
+        assert rows(address, "SELECT * FROM execution_count WHERE machine <> -1") == []
+        await store.close()
+
+    asyncio.run(body())
+
+
+def test_what_starts_are_told_in_a_mixed_group(address):
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        first = start(1, "taken")
+        await store.executions.commit(first)
+        given = [start(2, "taken"), start(1, "same id"), start(3, "free"), step(first, 1), step(start(9), 4)]
+        outcomes = await asyncio.gather(*map(store.executions.commit, given))
+        assert outcomes[:3] == [Existing(first.row), Stale(), Committed(1)] or isinstance(outcomes[0], Existing)
+        assert outcomes[2:] == [Committed(1), Committed(2), Stale()]
+        await store.close()
+
+    asyncio.run(body())
+
+
+# Trouble
+
+
+def test_a_server_that_ends_is_unavailable_and_one_that_comes_back_is_used_again():
+    server_or_skip()
+    own = Server()
+
+    async def body() -> None:
+        store = PostgresStore(own.new_database())
+        await store.open("test")
+        commit = start(1)
+        await store.executions.commit(commit)
+        assert await store.executions.row(1) is not None
+        own.stop(signal.SIGQUIT)
+        with pytest.raises(Unavailable, match=r"the store postgresql://.* does not answer: "):
+            await store.executions.commit(step(commit, 1))
+        with pytest.raises(Unavailable):
+            await store.executions.row(1)
+        with pytest.raises(Unavailable):
+            await store.catalog.write([Record("a", "b", "", 0, 1, b"")])
+        own.start()
+        assert await store.executions.row(1) is not None
+        assert await store.executions.commit(step(commit, 1)) == Committed(2)
+        await store.close()
+
+    try:
+        asyncio.run(body())
+    finally:
+        own.remove()
+
+
+def test_an_idle_connection_that_broke_harms_no_reader(address):
+    async def body() -> None:
+        store = PostgresStore(address)
+        await store.open("test")
+        await store.executions.commit(start(1))
+        assert await store.executions.row(1) is not None
+        rows(
+            address,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE 'SELECT e.id%'",
+        )
+        assert await store.executions.row(1) is not None
+        await store.close()
+
+    asyncio.run(body())
+
+
+def test_a_server_that_is_not_there_is_named_without_the_password():
+    store = open_store("postgresql://user:secret@127.0.0.1:1/data")
+    with pytest.raises(Unavailable, match=r"postgresql://127\.0\.0\.1:1/data does not answer") as caught:
+        asyncio.run(store.open("test"))
+    assert "secret" not in str(caught.value)
+    asyncio.run(store.close())
+
+
+def test_addresses_are_shown_without_secrets():
+    assert place_of("postgresql://user:secret@db.example:5433/orders?sslmode=require") == (
+        "postgresql://db.example:5433/orders"
+    )
+    assert place_of("postgresql://user@/?host=/run/pg") == "postgresql:///run/pg/user"
+
+
+def test_there_is_no_backup(address):
+    with pytest.raises(StoreError, match="pg_dump"):
+        asyncio.run(PostgresStore(address).backup("x"))
+
+
+# Versions
+
+
+def test_an_empty_database_is_prepared_once_by_many(server):
+    address = server.new_database()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: migrate(address, "test"), range(4)))
+    assert rows(address, "SELECT version FROM statewright_schema") == [(1,)]
+    migrate(address, "test")
+
+
+def test_a_newer_version_is_refused(address):
+    rows(address, "INSERT INTO statewright_schema VALUES (99)")
+    with pytest.raises(StoreError, match="version 99; this program knows versions up to 1"):
+        asyncio.run(PostgresStore(address).open("test"))
+
+
+def test_a_database_of_somebody_else_is_refused_and_left_alone(server):
+    address = server.new_database()
+    rows(address, "CREATE TABLE execution (a int)")
+    with pytest.raises(StoreError, match="tables of somebody else"):
+        asyncio.run(PostgresStore(address).open("test"))
+    assert rows(address, "SELECT to_regclass('shard'), (SELECT count(*) FROM statewright_schema)") == [(None, 0)]
+
+
+def test_an_encoding_without_all_characters_is_refused(server):
+    address = server.new_database()
+    rows(server.address("postgres"), "DROP DATABASE IF EXISTS latin")
+    rows(server.address("postgres"), "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    with pytest.raises(StoreError, match="encoded as LATIN1"):
+        migrate(address.replace(address.split("/")[3].split("?")[0], "latin", 1), "test")
+
+
+# Arrays
+
+
+def test_packed_arrays_arrive_as_they_are(address):
+    with psycopg.connect(address, cursor_factory=psycopg.RawCursor) as connection:
+        register(connection)
+        numbers = [0, -1, 2**63 - 1, None, -(2**63)]
+        bodies = [b"", None, bytes(range(256))]
+        words = ["", "ü ✓ 🎉", '{"a,b"}']
+        given = bigints(numbers), byteas(bodies), texts(words), bigints([]), byteas([]), texts([])
+        found = connection.execute(
+            "SELECT $1::bigint[], $2::bytea[], $3::text[], $4::bigint[], $5::bytea[], $6::text[]", given
+        ).fetchone()
+        assert found == (numbers, bodies, words, [], [], [])

@@ -1,0 +1,123 @@
+"""A real server on a free port, its data in a temporary folder, and boto3 clients for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+from botocore.config import Config
+
+ROLE = "arn:aws:iam::000000000000:role/e2e"
+PATIENCE_SECONDS = 30
+
+
+class Server:
+    """A server process."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(data), *options]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        self._clients: list[Any] = []
+        self.log = data.with_suffix(".log")
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
+        assert self.process.stdout is not None
+        self.ready_line = self.process.stdout.readline().strip()
+        if not self.ready_line.startswith("Statewright is ready on http://"):
+            self.kill()
+            raise AssertionError(f"the server did not start: {self.log.read_text()}")
+        self.url = self.ready_line.split()[4]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def client(self, service: str = "stepfunctions", **keys: str) -> Any:
+        session = boto3.session.Session(
+            aws_access_key_id=keys.get("key", "test"),
+            aws_secret_access_key=keys.get("secret", "test"),
+            region_name="us-east-1",
+        )
+        settings = Config(inject_host_prefix=False, retries={"total_max_attempts": 1}, parameter_validation=False)
+        client = session.client(service, endpoint_url=self.url, config=settings)
+        self._clients.append(client)
+        return client
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """End it as an operator does; returns the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(PATIENCE_SECONDS)
+        for client in self._clients:
+            client.close()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("server") / "data", "--log-level", "debug")
+    yield running
+    assert running.stop() == 0, running.log.read_text()
+
+
+@pytest.fixture
+def sfn(server: Server) -> Any:
+    return server.client()
+
+
+def until(condition: Callable[[], Any], what: str = "it") -> Any:
+    """Ask until the answer is true; asking a server takes its time, so nothing sleeps in between."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+    raise AssertionError(f"{what} did not happen in {PATIENCE_SECONDS} s")
+
+
+def machine(sfn: Any, *states: dict[str, Any], express: bool = False, **rest: Any) -> str:
+    """Create a machine of states that follow one another; returns its ARN."""
+    names = [f"S{number}" for number in range(1, len(states) + 1)]
+    following: list[dict[str, Any]] = [*({"Next": name} for name in names[1:]), {"End": True}]
+    chained = {
+        name: {**state, **({} if state["Type"] in ("Fail", "Succeed", "Choice") else after)}
+        for name, state, after in zip(names, states, following, strict=True)
+    }
+    definition = {"StartAt": names[0], "States": chained, **rest}
+    made = sfn.create_state_machine(
+        name=f"m-{uuid4()}",
+        definition=json.dumps(definition),
+        roleArn=ROLE,
+        type="EXPRESS" if express else "STANDARD",
+    )
+    arn: str = made["stateMachineArn"]
+    return arn
+
+
+def ended(sfn: Any, execution: str) -> dict[str, Any]:
+    """An execution once it has closed."""
+
+    def closed() -> dict[str, Any] | None:
+        shown: dict[str, Any] = sfn.describe_execution(executionArn=execution)
+        return shown if shown["status"] not in ("RUNNING", "PENDING_REDRIVE") else None
+
+    found: dict[str, Any] = until(closed, f"the end of {execution}")
+    return found

@@ -1,0 +1,44 @@
+"""The same server, with PostgreSQL behind it."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from tests.e2e.conftest import PATIENCE_SECONDS, ROLE, Server
+from tests.postgres_server import server_or_skip
+
+DEFINITION = {
+    "StartAt": "Wait",
+    "States": {
+        "Wait": {"Type": "Wait", "Seconds": 1, "Next": "Pass"},
+        "Pass": {"Type": "Pass", "Result": {"a": 1}, "End": True},
+    },
+}
+
+
+def test_an_execution_outlives_a_killed_server(tmp_path):
+    database = server_or_skip()
+    options = "--store", database.new_database()
+    first = Server(tmp_path / "first", *options)
+    try:
+        client = first.client()
+        machine = client.create_state_machine(name="m", definition=json.dumps(DEFINITION), roleArn=ROLE)
+        started = client.start_execution(stateMachineArn=machine["stateMachineArn"], name="one", input='{"x":1}')
+        arn = started["executionArn"]
+        assert client.describe_execution(executionArn=arn)["status"] == "RUNNING"
+    finally:
+        first.kill()
+    second = Server(tmp_path / "second", *options)
+    try:
+        client = second.client()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while client.describe_execution(executionArn=arn)["status"] == "RUNNING":
+            assert time.monotonic() < deadline
+            second.process.poll()
+        assert json.loads(client.describe_execution(executionArn=arn)["output"]) == {"a": 1}
+        history = client.get_execution_history(executionArn=arn)["events"]
+        assert [event["id"] for event in history] == list(range(1, 7))
+        assert not (tmp_path / "second").exists()
+    finally:
+        assert second.stop() == 0

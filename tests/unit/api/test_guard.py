@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from statewright.api.guard import is_loopback, refuse_length, refuse_web_pages
+from statewright.errors import ApiError
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"host": "sync-states.example.com"},
+        {"host": "127.0.0.1:4566", "origin": "http://localhost:3000"},
+        {"host": "127.0.0.1:4566", "origin": "http://127.0.0.1:4566"},
+        {"host": "[::1]:4566", "origin": "http://[::1]:4566", "sec-fetch-site": "same-origin"},
+        {"host": "localhost:4566", "sec-fetch-site": "none"},
+        {"host": "localhost:4566", "origin": "http://app.localhost:3000", "sec-fetch-site": "same-site"},
+        {"host": "flows.example:4566", "origin": "https://flows.example:4566", "sec-fetch-site": "same-origin"},
+    ],
+)
+def test_programs_and_our_pages_pass(headers):
+    refuse_web_pages(headers, frozenset({"https://flows.example:4566"}))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "127.0.0.1:4566", "origin": "https://evil.example"},
+        {"host": "127.0.0.1:4566", "origin": "null"},
+        {"host": "127.0.0.1:4566", "origin": ""},
+        {"host": "127.0.0.1:4566", "origin": "http://localhost.evil.example"},
+        {"host": "127.0.0.1:4566", "origin": "http://127.0.0.1.evil.example"},
+        {"host": "127.0.0.1:4566", "origin": "http://localhost@evil.example"},
+        {"host": "127.0.0.1:4566", "origin": "http://[::1"},
+        {"host": "127.0.0.1:4566", "origin": "https://a@localhost/.evil.example"},
+        {"host": "127.0.0.1:4566", "origin": "http://localhost/.evil.example"},
+        {"host": "127.0.0.1:4566", "origin": "file://localhost"},
+        {"host": "127.0.0.1:4566", "sec-fetch-site": "cross-site"},
+        {"host": "127.0.0.1:4566", "origin": "http://localhost:3000", "sec-fetch-site": "cross-site"},
+        # A name of theirs that resolves to loopback.
+        {"host": "rebound.evil.example:4566", "origin": "http://rebound.evil.example:4566"},
+        {"host": "rebound.evil.example:4566", "sec-fetch-site": "same-origin"},
+    ],
+)
+def test_web_pages_are_refused(headers):
+    with pytest.raises(ApiError) as caught:
+        refuse_web_pages(headers)
+    assert caught.value.code == "CrossOriginRequestRefused"
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])
+def test_loopback(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "example.com", "127.0.0.1.example.com", "localhost.example.com"])
+def test_not_loopback(host):
+    assert not is_loopback(host)
+
+
+def test_declared_lengths():
+    refuse_length(None, 10)
+    refuse_length("10", 10)
+    refuse_length("chunks", 10)
+    for declared in ("11", "9" * 5000):
+        with pytest.raises(ApiError, match="longer than 10 bytes"):
+            refuse_length(declared, 10)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from statewright.api.listening import BODY_SECONDS, HEAD_SECONDS, CannotListen, GuardedProtocol, bind, listener
+from tests.unit.api.asgi import make_api
+
+
+def test_an_address_in_use():
+    with bind("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(CannotListen, match=f"port {port} on 127.0.0.1 is in use by another process"):
+            bind("127.0.0.1", port)
+
+
+def test_an_address_of_nobody():
+    with pytest.raises(CannotListen, match=r"cannot listen on 203\.0\.113\.1"):
+        bind("203.0.113.1", 0)
+    with pytest.raises(CannotListen, match="cannot listen on no such name"):
+        bind("no such name", 0)
+
+
+def test_ipv6():
+    try:
+        with bind("::1", 0) as listening:
+            assert listening.family is socket.AF_INET6
+    except CannotListen as problem:
+        pytest.skip(f"this machine has no IPv6: {problem}")
+
+
+async def serving(talk: Any) -> list[str]:
+    """Run a listener, let `talk` use its port, end it."""
+    ready: asyncio.Event = asyncio.Event()
+    sock = bind("127.0.0.1", 0)
+    server = listener(make_api(), ready.set)
+    running = asyncio.ensure_future(server.serve(sockets=[sock]))
+    await ready.wait()
+    found: list[str] = []
+    await talk(server, sock.getsockname()[1], found)
+    server._on_signal()
+    await running
+    return found
+
+
+async def exchange(port: int, text: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(text)
+    await writer.drain()
+    return reader, writer
+
+
+def test_requests_are_answered_and_a_signal_ends_it():
+    async def talk(_server: Any, port: int, found: list[str]) -> None:
+        reader, writer = await exchange(port, b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        found.append((await reader.read()).decode())
+        writer.close()
+        await writer.wait_closed()
+
+    answer = asyncio.run(serving(talk))[0]
+    assert answer.startswith("HTTP/1.1 200 OK")
+    assert "uvicorn" not in answer
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "patience"),
+    [
+        (b"POST / HTTP/1.1\r\nHost: x\r\n", "head_since", HEAD_SECONDS),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "body_since", BODY_SECONDS),
+    ],
+)
+def test_a_request_that_takes_too_long_is_cut(text, part, patience):
+    async def talk(server: Any, port: int, found: list[str]) -> None:
+        reader, writer = await exchange(port, text)
+        while not any(getattr(one, part) is not None for one in server.server_state.connections):
+            await asyncio.sleep(0)
+        (connection,) = server.server_state.connections
+        assert isinstance(connection, GuardedProtocol)
+        await server.on_tick(0)
+        assert getattr(connection, part) is not None, "it has its time"
+        setattr(connection, part, time.monotonic() - patience - 1)
+        await server.on_tick(0)
+        try:
+            found.append((await reader.read()).decode())
+        except ConnectionResetError:
+            found.append("")
+        writer.close()
+
+    assert asyncio.run(serving(talk)) == [""]
+
+
+def test_the_time_between_requests_is_not_a_head():
+    async def talk(server: Any, port: int, found: list[str]) -> None:
+        reader, writer = await exchange(port, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        found.append((await reader.readuntil(b"\r\n")).decode())
+        (connection,) = server.server_state.connections
+        assert (connection.head_since, connection.body_since) == (None, None)
+        writer.close()
+        await writer.wait_closed()
+
+    assert asyncio.run(serving(talk)) == ["HTTP/1.1 200 OK\r\n"]

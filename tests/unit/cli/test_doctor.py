@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import asyncio
+import http.server
+import threading
+from pathlib import Path
+
+import pytest
+
+from statewright.cli import doctor
+from statewright.cli.client import ENDPOINT_VARIABLES
+from statewright.config import Config, Endpoint
+from statewright.stores.sqlite import SqliteStore
+from tests.unit.cli.conftest import Run
+
+NOBODY = "http://127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*ENDPOINT_VARIABLES, "AWS_PROFILE", "AWS_DISABLE_HOST_PREFIX_INJECTION"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_nothing_is_in_the_way(statewright: Run):
+    result = statewright("doctor", "--endpoint", NOBODY, "-o", "json")
+    assert result.code == 0
+    assert result.json["healthy"] is True
+    checks = {one["name"]: one for one in result.json["checks"]}
+    assert checks["python"]["status"] == "ok"
+    assert checks["data"]["message"].startswith(".statewright is not there yet")
+    assert (checks["server"]["status"], checks["server"]["hint"]) == ("note", "start it: statewright serve")
+    assert checks["operations"]["missingOperations"] == []
+    assert "botocore" in checks["packages"]["packages"]
+    table = statewright("doctor", "--endpoint", NOBODY).out
+    assert table.endswith("\nNothing is in the way.\n")
+
+
+def test_settings_with_a_mistake_are_a_problem(statewright: Run, folder: Path):
+    (folder / "statewright.toml").write_text("regoin = 1\n")
+    result = statewright("doctor", "--endpoint", NOBODY)
+    assert result.code == 1
+    assert "✗ settings" in result.out
+    assert "1 problem found." in result.out
+
+
+def test_who_has_the_data_folder(tmp_path: Path):
+    async def look() -> list[doctor.Check]:
+        store = SqliteStore(tmp_path / "data")
+        await store.open("a test")
+        while_open = doctor.check_data(tmp_path / "data")
+        await store.close()
+        return [while_open, doctor.check_data(tmp_path / "data")]
+
+    held, free = asyncio.run(look())
+    assert held.status == "ok"
+    assert str(held.facts["inUseBy"]).endswith("(a test)")
+    assert (free.facts["inUseBy"], free.facts["executions"]) == (None, 0)
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"x" * 5000, "damaged"), (None, "is a file")])
+def test_data_that_cannot_be_used(tmp_path: Path, content: bytes | None, said: str):
+    folder = tmp_path / "data"
+    if content is None:
+        folder.write_text("")
+    else:
+        folder.mkdir()
+        (folder / "statewright.db").write_bytes(content)
+    found = doctor.check_data(folder)
+    assert (found.status, said in found.message) == ("problem", True)
+
+
+def test_a_server_that_is_not_ours():
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Other) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        found = doctor.check_server(f"http://127.0.0.1:{server.server_port}")
+        thread.join()
+    assert (found.status, "not like one" in found.message) == ("problem", True)
+    assert doctor.check_server("nonsense").status == "problem"
+
+
+def test_packages_that_are_missing():
+    found = doctor.check_packages(lambda: ["click>=8", "no-such-package>=1; extra == 'dev'", "nor-this>=2"])
+    assert (found.status, found.message) == ("problem", "missing: nor-this")
+
+
+def test_the_environment(monkeypatch: pytest.MonkeyPatch):
+    assert "do not come here" in doctor.check_environment().message
+    monkeypatch.setenv("AWS_ENDPOINT_URL", NOBODY)
+    assert "a host that does not exist" in doctor.check_environment().message
+    monkeypatch.setenv("AWS_DISABLE_HOST_PREFIX_INJECTION", "true")
+    assert doctor.check_environment().status == "ok"
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    assert doctor.check_environment().status == "note"
+
+
+def test_what_is_configured():
+    config = Config(credentials={"AKID": "s"}, endpoints={"sqs": Endpoint("http://q:1")})
+    assert doctor.check_credentials(config).facts == {"accessKeys": ["AKID"], "hosts": "any"}
+    assert "sqs at http://q:1" in doctor.check_integrations(config).message

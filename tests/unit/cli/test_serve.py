@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from statewright import server
+from statewright.cli.main import run_command
+from statewright.errors import Unavailable
+from statewright.limits import OPEN
+from statewright.server import CannotServe, ServerOptions
+
+
+@pytest.fixture
+def served(monkeypatch, tmp_path):
+    """What the command hands to the server, which is not run."""
+    given: list[ServerOptions] = []
+
+    def serve(options: ServerOptions, on_ready: Any) -> None:
+        given.append(options)
+        on_ready("ready")
+
+    monkeypatch.setattr(server, "serve", serve)
+    monkeypatch.setattr("statewright.cli.logs.configure", lambda _form, _level: None)
+    monkeypatch.chdir(tmp_path)
+    return given
+
+
+def test_without_options(served, capsys):
+    assert run_command(["serve"]) == 0
+    options = served[0]
+    assert (options.host, options.port, options.store, str(options.data)) == (
+        "127.0.0.1",
+        4566,
+        "sqlite",
+        ".statewright",
+    )
+    assert options.config.limits.profile == "aws"
+    assert capsys.readouterr().out == "ready\n"
+
+
+def test_with_options(served, tmp_path):
+    (tmp_path / "statewright.toml").write_text('region = "eu-west-1"\n')
+    arguments = [
+        "--host",
+        "::1",
+        "--port",
+        "0",
+        "--data",
+        "d",
+        "--store",
+        "memory",
+        "--limits",
+        "open",
+        "--origin",
+        "https://a",
+    ]
+    assert run_command(["serve", *arguments]) == 0
+    options = served[0]
+    assert (options.host, options.port, options.store, str(options.data)) == ("::1", 0, "memory", "d")
+    assert options.config.limits == OPEN
+    assert options.config.region == "eu-west-1"
+    assert options.own_origins == {"https://a"}
+
+
+def test_settings_with_a_mistake(served, tmp_path, capsys):
+    (tmp_path / "statewright.toml").write_text("regoin = 1\n")
+    assert run_command(["serve"]) == 1
+    assert "regoin" in capsys.readouterr().err
+    assert run_command(["serve", "--config", "nowhere.toml"]) == 1
+    assert "nowhere.toml" in capsys.readouterr().err
+    assert served == []
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [(CannotServe("the port is taken"), "the port is taken"), (Unavailable("locked by pid 7"), "locked by pid 7")],
+)
+def test_a_server_that_cannot_start(served, monkeypatch, capsys, problem, said):
+    def serve(options: ServerOptions, on_ready: Any) -> None:
+        raise problem
+
+    monkeypatch.setattr(server, "serve", serve)
+    assert run_command(["serve"]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_nobody_listens_beyond_loopback_without_credentials():
+    with pytest.raises(CannotServe, match=r"refusing to listen on 0\.0\.0\.0 without credentials"):
+        server.serve(ServerOptions(host="0.0.0.0", port=0), lambda _line: None)

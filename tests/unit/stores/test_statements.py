@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import re
+import sqlite3
+from itertools import pairwise
+
+import pytest
+
+from statewright.stores.sqlite_file import split_script
+from statewright.stores.statements import LENGTHS, RowStatement, read_sql, row_statements, statements
+
+FILES = ("writes", "executions", "catalog")
+EVERY = [(file, name) for file in FILES for name in statements(file)]
+
+
+@pytest.fixture(scope="module")
+def database() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    for statement in split_script(read_sql("schema_0001")):
+        connection.execute(statement)
+    return connection
+
+
+@pytest.mark.parametrize(("file", "name"), EVERY)
+def test_no_statement_reads_a_whole_table(database, file, name):
+    text = statements(file)[name]
+    if "{rows:" in text:
+        text, values = next(RowStatement(text).runs([(1,) * RowStatement(text).columns] * 3))
+    else:
+        numbered = [int(number) for number in re.findall(r"\?(\d)", text)]
+        values = [None] * (max(numbered) if numbered else text.count("?"))
+    plan = [row[3] for row in database.execute("EXPLAIN QUERY PLAN " + text, values)]
+    tables = {row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert not [line for line in plan if line.startswith("SCAN ") and line.split()[1] in tables | {"e", "h"}]
+    assert not [line for line in plan if "TEMP B-TREE" in line]
+
+
+@pytest.mark.parametrize("many", [1, 2, 5, 100, 512, 513, 1024, 1500])
+def test_rows_are_filled_up_to_a_prepared_length(many):
+    statement = RowStatement("INSERT INTO t SELECT * FROM (VALUES {rows:2}) WHERE column1 IS NOT NULL")
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE t (a, b)")
+    rows = [(number, None if number % 2 else "x") for number in range(many)]
+    lengths = []
+    for text, values in statement.runs(rows):
+        lengths.append(text.count("(?, ?)"))
+        database.execute(text, values)
+    assert database.execute("SELECT * FROM t ORDER BY a").fetchall() == rows
+    assert set(lengths) <= set(LENGTHS)
+    assert len(lengths) == -(-many // 512)
+
+
+def test_a_length_has_one_text_object():
+    statement = row_statements("writes")["put_frames"]
+    first = next(statement.runs([(1, 1, b"")]))[0]
+    assert next(statement.runs([(2, 2, b"")]))[0] is first
+
+
+def test_a_statement_without_rows_is_refused():
+    with pytest.raises(ValueError, match="rows:N"):
+        RowStatement("SELECT 1")
+
+
+def test_lengths_rise_and_waste_at_most_half():
+    assert list(LENGTHS) == sorted(set(LENGTHS))
+    assert all(after <= 2 * before for before, after in pairwise(LENGTHS))

@@ -1,0 +1,104 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from statewright.config import Config, ConfigError, Endpoint, parse_config, read_config
+from statewright.limits import OPEN
+
+WHOLE = """
+account = "123456789012"
+region = "eu-west-1"
+
+[limits]
+profile = "open"
+history_events = 500
+payload_bytes = "none"
+
+[credentials]
+AKIAEXAMPLE = "secret"
+
+[endpoints]
+dynamodb = "http://127.0.0.1:8000/"
+sqs = { url = "https://queues.example", access_key = "a", secret_key = "b", region = "us-west-2" }
+
+[connections.billing]
+auth = "basic"
+user = "u"
+password = "p"
+headers = { X-Team = "one" }
+body = { key = 1 }
+"""
+
+
+def test_a_whole_file():
+    config = parse_config(WHOLE)
+    assert (config.account, config.region) == ("123456789012", "eu-west-1")
+    assert config.limits.history_events == 500
+    assert config.limits.payload_bytes is None
+    assert config.credentials == {"AKIAEXAMPLE": "secret"}
+    assert config.endpoints["dynamodb"] == Endpoint("http://127.0.0.1:8000")
+    assert config.endpoints["sqs"].region == "us-west-2"
+    billing = config.connections["billing"]
+    assert (billing.auth, billing.user, billing.headers, billing.body) == ("basic", "u", {"X-Team": "one"}, {"key": 1})
+
+
+def test_nothing_is_required():
+    assert parse_config("") == Config()
+    assert parse_config('limits = "open"').limits == OPEN
+
+
+def test_secrets_are_not_shown():
+    shown = repr(parse_config(WHOLE))
+    assert "secret" not in shown.replace("secret_key", "")
+    assert "password" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what"),
+    [
+        ("regin = 'x'", "f.toml:1:", "did you mean region?"),
+        ("\naccount = 5", "f.toml:2:", "account must be twelve digits in quotes"),
+        ("account = '12'", "f.toml:1:", "not '12'"),
+        ("region = 'here'", "f.toml:1:", "must be a region"),
+        ("[endpoints]\nsqs = 'localhost:80'", "f.toml:2:", "endpoints.sqs must be an address"),
+        ("[endpoints]\nsqs = 'http://h:99999'", "f.toml:2:", "endpoints.sqs must be an address"),
+        ("[endpoints]\n\nsqs = 5", "f.toml:3:", "endpoints.sqs must be an address"),
+        ("[endpoints.sqs]\nregion = 'x'", "f.toml:1:", "endpoints.sqs has no url"),
+        ("[endpoints.sqs]\nurl = 'http://h'\nuser = 'x'", "f.toml:3:", "endpoints.sqs.user is not a setting"),
+        ("endpoints = 5", "f.toml:1:", "must be a table"),
+        ("[credentials]\nA = ''", "f.toml:2:", "must not be empty"),
+        ("[connections.a]\nauth = 'magic'", "f.toml:2:", "must be one of none, basic, api-key, oauth"),
+        ("[connections.a]\nauth = 'api-key'", "f.toml:1:", "needs header and value"),
+        ("[connections.a]\nheaders = { X = 1 }", "f.toml:2:", "must be a text in quotes"),
+        ("limits = 'huge'", "f.toml:1:", "must be one of aws, open"),
+        ("[limits]\nhistory_events = -1", "f.toml:2:", "must be a whole number above 0"),
+        ("[limits]\nhistory = 1", "f.toml:2:", "did you mean history_events?"),
+        ("a = = 1", "f.toml:1:5:", "Invalid value"),
+    ],
+)
+def test_a_mistake_is_reported_with_its_place(text, where, what):
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "f.toml")
+    assert str(caught.value).startswith(where)
+    assert what in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_config(tmp_path / "statewright.toml")
+
+
+def test_a_file(tmp_path):
+    file = tmp_path / "statewright.toml"
+    file.write_text('region = "eu-west-1"')
+    assert read_config(file).region == "eu-west-1"
+
+
+def test_the_documented_example_is_good():
+    document = Path(__file__).parents[2] / "docs" / "configuration.md"
+    found = re.search(r"```toml\n(.*?)```", document.read_text(), re.DOTALL)
+    assert found is not None
+    config = parse_config(found[1])
+    assert set(config.endpoints) == {"dynamodb", "sqs", "default"}
+    assert config.connections["billing"].query == {"tenant": "one"}

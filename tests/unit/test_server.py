@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from statewright import server
+from statewright.api.listening import bind
+from statewright.config import Config
+from statewright.engine.views import StatusChange
+from statewright.errors import Unavailable
+from statewright.server import CannotServe, ServerOptions
+
+Talk = Callable[[int], Awaitable[None]]
+
+
+async def ask(port: int, head: str, body: bytes = b"") -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"{head}\r\nHost: x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+async def call(port: int, operation: str, members: Any) -> Any:
+    head = f"POST / HTTP/1.1\r\nX-Amz-Target: AWSStepFunctions.{operation}\r\nContent-Type: application/x-amz-json-1.0"
+    return orjson.loads((await ask(port, head, orjson.dumps(members))).partition(b"\r\n\r\n")[2])
+
+
+def serve(options: ServerOptions, talk: Talk) -> str:
+    """Run a whole server in this process, talk to it, end it as an operator does; returns the ready line."""
+    lines: list[str] = []
+
+    async def scenario() -> None:
+        ready = asyncio.Event()
+
+        def on_ready(line: str) -> None:
+            lines.append(line)
+            ready.set()
+
+        running = asyncio.ensure_future(server._serve(options, on_ready))
+        waiting = asyncio.ensure_future(ready.wait())
+        await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if lines:
+            await talk(int(lines[0].split()[4].rpartition(":")[2]))
+            os.kill(os.getpid(), signal.SIGTERM)
+        await running
+
+    asyncio.run(scenario())
+    return lines[0] if lines else ""
+
+
+MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": 7, "End": True}}}
+
+
+@pytest.mark.parametrize("store", server.STORES)
+def test_a_server_from_start_to_end(tmp_path: Path, store: str):
+    async def talk(port: int) -> None:
+        members = {
+            "name": "m",
+            "definition": orjson.dumps(MACHINE).decode(),
+            "roleArn": "arn:aws:iam::000000000000:role/r",
+        }
+        made = await call(port, "CreateStateMachine", {**members, "type": "EXPRESS"})
+        done = await call(port, "StartSyncExecution", {"stateMachineArn": made["stateMachineArn"]})
+        assert (done["status"], done["output"]) == ("SUCCEEDED", "7")
+        metrics = (await ask(port, "GET /metrics HTTP/1.1")).decode()
+        assert 'statewright_executions{status="RUNNING"} 0' in metrics
+        assert "process_resident_memory_bytes" in metrics
+
+    line = serve(ServerOptions(port=0, data=tmp_path / "data", store=store), talk)
+    where = "in memory" if store == "memory" else str(tmp_path / "data")
+    assert line.endswith(f"(data: {where}, pid {os.getpid()})")
+    assert (tmp_path / "data").exists() is (store == "sqlite")
+
+
+async def nothing(_port: int) -> None:
+    """Say nothing to the server."""
+
+
+def test_what_keeps_a_server_from_starting(tmp_path: Path):
+    with bind("127.0.0.1", 0) as taken, pytest.raises(CannotServe, match="is in use by another process"):
+        serve(ServerOptions(port=taken.getsockname()[1], store="memory"), nothing)
+    exposed = ServerOptions(host="0.0.0.0", port=0, store="memory")
+    with pytest.raises(CannotServe, match="without credentials"):
+        serve(exposed, nothing)
+    serve(replace(exposed, config=Config(credentials={"AKID": "secret"})), nothing)
+
+    async def another(_port: int) -> None:
+        with pytest.raises(Unavailable):
+            await server._serve(ServerOptions(port=0, data=tmp_path), lambda _line: None)
+
+    serve(ServerOptions(port=0, data=tmp_path), another)
+
+
+def test_changes_of_status_are_logged_without_payloads(caplog: pytest.LogCaptureFixture):
+    view: Any = SimpleNamespace(status="FAILED", execution_arn="arn:x", error="Oh", output="swordfish")
+    server._log_status(StatusChange(view))
+    assert caplog.records == []
+    with caplog.at_level(logging.DEBUG, "statewright.executions"):
+        server._log_status(StatusChange(view))
+    assert [(one.getMessage(), vars(one)["execution_arn"]) for one in caplog.records] == [("FAILED", "arn:x")]
+    assert "swordfish" not in str(vars(caplog.records[0]))
+
+
+def test_resident_memory_is_told(monkeypatch: pytest.MonkeyPatch):
+    assert server._resident_bytes() > 1_000_000
+    monkeypatch.setattr(Path, "read_text", lambda _path: "")
+    assert server._resident_bytes() > 1_000_000
+
+
+def test_a_process_that_lost_its_data_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    raised: list[int] = []
+    monkeypatch.setattr(signal, "raise_signal", raised.append)
+    with caplog.at_level(logging.ERROR):
+        server._end_process()
+    assert raised == [signal.SIGTERM]
+    assert "another process has taken over the data" in caplog.text
