@@ -1,7 +1,7 @@
 """Runs the example systems and prints what happened: `make demo`.
 
-Each folder beside this file holds a definition and its scripted cases. Everything runs in virtual time, so two and a
-half days of workflow take a moment.
+Each folder beside this file holds a definition and its scripted cases. They run in virtual time, so two and a half days
+of workflow take a moment. At the end a real server is killed in the middle of its work and started again.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+import killed_server
 
 from statewright.cli.output import Line, Printer, duration_words
 from statewright.simulator.cases import CaseResult, load_cases, run_case
@@ -82,9 +84,12 @@ def main() -> int:
         virtual_ms += sum(result.run.duration_ms for result in results if result.run is not None)
         show(out, act, results, bad)
     passed_mistakes = show_mistakes(out)
+    out.flush()
     passed += passed_mistakes
     failed += 1 - passed_mistakes
     took_ms = round((time.perf_counter() - began) * 1000)
+    survived = show_killed_server(out)
+    failed += 1 - survived
     mark: Line = [("✗ ", "fail"), (f"{failed} failed · ", "fail")] if failed else [("✓ ", "ok")]
     out.line("")
     out.line(
@@ -134,6 +139,19 @@ def show_mistakes(out: Printer) -> int:
     for finding in errors:
         message = finding.message.split(". ")[0].rstrip(".")
         out.line("  ", (f"line {finding.line}".rjust(10), "fail"), f"  {message}", (f"  {finding.hint or ''}", "idle"))
+    return int(good)
+
+
+def show_killed_server(out: Printer) -> int:
+    """What became of executions whose server was killed; 1 when all of them ended as if nothing had happened."""
+    outcome = killed_server.run()
+    good = outcome.acknowledged == outcome.succeeded
+    out.line("")
+    out.line(
+        ("✓ ", "ok") if good else ("✗ ", "fail"), ("A server killed with executions waiting, started again", "strong")
+    )
+    figures = f"{outcome.acknowledged} acknowledged, {outcome.succeeded} succeeded after kill -9 and restart"
+    out.line("  ", (f"{outcome.seconds:.1f} s".rjust(10), "run"), f" of real time   {figures}")
     return int(good)
 
 
