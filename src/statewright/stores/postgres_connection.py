@@ -137,7 +137,8 @@ def migrate(address: str, place: str, newest: int = SCHEMA_VERSION) -> None:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise StoreError(f"the database {place} is encoded as {encoding}; Statewright needs UTF8")
-        with contextlib.suppress(failures.UniqueViolation, failures.DuplicateTable):
+        # Two that create it at once get one of three errors, by how far the other has come.
+        with contextlib.suppress(failures.UniqueViolation, failures.DuplicateTable, failures.DuplicateObject):
             connection.execute("CREATE TABLE IF NOT EXISTS statewright_schema (version bigint PRIMARY KEY)")
         version = _version_of(connection)
         while version < newest:
