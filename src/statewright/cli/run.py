@@ -186,6 +186,8 @@ class Watch:
         from statewright.simulator.simulate import DEFAULT_SEED, Simulation, make_identity
 
         self.introduce()
+        if self.real_time:
+            self._prepare_to_sleep()
         self._deadline_ms = self.start_ms + longest_ms if longest_ms is not None else None
         self._real_start_ms = self.clock.now_ms()
         setup = self.setup
@@ -247,11 +249,17 @@ class Watch:
         if self.real_time:
             self._sleep(due_ms)
 
-    def _sleep(self, due_ms: int) -> None:
+    def _prepare_to_sleep(self) -> None:
+        """Make the loop before anything is said to have begun: an interrupt finds it whole, not half made."""
         import asyncio
 
+        self._runner = asyncio.Runner()
+        self._runner.get_loop()
+
+    def _sleep(self, due_ms: int) -> None:
         if self._runner is None:
-            self._runner = asyncio.Runner()
+            self._prepare_to_sleep()
+        assert self._runner is not None
         real_due_ms = self._real_start_ms + due_ms - self.start_ms
         while (real_ms := self.clock.now_ms()) < real_due_ms:
             self._reached_ms = self.start_ms + real_ms - self._real_start_ms
