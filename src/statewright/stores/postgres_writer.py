@@ -12,13 +12,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, Final
 
 import psycopg
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import OwnershipLost, Unavailable
+from statewright.stores.job_queue import call_loop, take_group
 from statewright.stores.plan import waves
 from statewright.stores.postgres_arrays import bigints, byteas, texts
 from statewright.stores.postgres_connection import (
@@ -35,8 +36,6 @@ from statewright.stores.protocol import STATUSES, Commit, Committed, Existing, I
 from statewright.stores.statements import statements
 
 LANES: Final = 4
-MOST_JOBS: Final = 512
-"""Jobs in one transaction: more gain nothing and make the first one wait."""
 FULL_LANE: Final = 128
 """Open jobs from which on the next lane is used."""
 TRIES: Final = 3
@@ -162,28 +161,11 @@ class _Lane:
     def _run(self) -> None:
         is_closing = False
         while not is_closing:
-            first = self.queue.get()
-            jobs: list[_Job] = []
-            while first is not None:
-                jobs.append(first)
-                if len(jobs) == MOST_JOBS:
-                    break
-                try:
-                    first = self.queue.get_nowait()
-                except Empty:
-                    break
-            is_closing = first is None
+            jobs, is_closing = take_group(self.queue)
             if jobs:
-                self._call_loop(self._answer, jobs, self._write([job.task for job in jobs]))
+                call_loop(self._loop, self._answer, jobs, self._write([job.task for job in jobs]))
         self._drop_connection()
-        self._call_loop(self.ended.set_result, None)
-
-    def _call_loop(self, function: Callable[..., object], *arguments: Any) -> None:
-        try:
-            self._loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:
-            # The loop is closed: nobody waits any more, and what was written stays written.
-            return
+        call_loop(self._loop, self.ended.set_result, None)
 
     def _write(self, tasks: Sequence[Task]) -> list[Any]:
         answers: list[Any] = [None] * len(tasks)

@@ -13,20 +13,18 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, Final
 
 import orjson
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
+from statewright.stores.job_queue import call_loop, take_group
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
 from statewright.stores.sqlite_file import explain
 from statewright.stores.statements import row_statements, statements
-
-MOST_JOBS: Final = 512
-"""Jobs in one transaction: more gain nothing and make the first one wait."""
 
 _ROWS: Final = row_statements("writes")
 _IDS: Final = statements("writes")
@@ -82,29 +80,11 @@ class Writer:
     def _run(self) -> None:
         closing = False
         while not closing:
-            first = self._queue.get()
-            jobs: list[_Job] = []
-            while first is not None:
-                jobs.append(first)
-                if len(jobs) == MOST_JOBS:
-                    break
-                try:
-                    first = self._queue.get_nowait()
-                except Empty:
-                    break
-            closing = first is None
+            jobs, closing = take_group(self._queue)
             if jobs:
-                answers = self._write(jobs)
-                self._call_loop(self._resolve, jobs, answers)
+                call_loop(self._loop, self._resolve, jobs, self._write(jobs))
         self._connection.close()
-        self._call_loop(self._ended.set_result, None)
-
-    def _call_loop(self, function: Callable[..., object], *arguments: Any) -> None:
-        try:
-            self._loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:
-            # The loop is closed: nobody waits any more, and what was written stays written.
-            return
+        call_loop(self._loop, self._ended.set_result, None)
 
     def _resolve(self, jobs: list[_Job], answers: list[Any]) -> None:
         self._open_jobs -= len(jobs)

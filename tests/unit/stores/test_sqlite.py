@@ -9,7 +9,7 @@ from pathlib import Path
 
 from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import StoreError, Unavailable
-from statewright.stores import sqlite_writer
+from statewright.stores import job_queue, sqlite_writer
 from statewright.stores.protocol import Committed, Record, Stale
 from statewright.stores.sqlite import SqliteStore
 from tests.contract.stores import START_MS, end, start, step
@@ -42,7 +42,7 @@ def test_what_is_queued_goes_into_few_transactions(tmp_path, monkeypatch):
 
     with_store(tmp_path, body)
     assert sum(groups) == 1199
-    assert max(groups) <= sqlite_writer.MOST_JOBS
+    assert max(groups) <= job_queue.MOST_JOBS
     assert len(groups) < 300
 
 
