@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,12 +105,20 @@ class DefinitionError(Exception):
 
 
 class ApiError(Exception):
-    """What a caller did wrong, with the service's own error code."""
+    """What a caller did wrong, with the service's own error code.
 
-    def __init__(self, code: str, message: str) -> None:
+    `status` is the HTTP status where neither the service's model nor our table has the right one. `details` are
+    further members of the error's body, by name.
+    """
+
+    def __init__(
+        self, code: str, message: str, *, status: int | None = None, details: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+        self.status = status
+        self.details: Mapping[str, object] = details or {}
 
 
 class StoreError(Exception):

@@ -17,6 +17,8 @@ LAYERS = [
     ["interpreter"],
     ["stores", "graph", "simulator"],
     ["engine"],
+    ["queues", "objects"],
+    ["functions"],
     ["integrations"],
     ["api"],
     ["server"],
