@@ -30,6 +30,7 @@ from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.state_machines import Machines
 from statewright.engine.views import StatusChange
 from statewright.integrations.registry import Registry
+from statewright.stores import fail_points
 from statewright.stores.memory import MemoryStore
 from statewright.stores.opening import open_store
 from statewright.stores.protocol import STATUSES, Store
@@ -112,6 +113,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     finally:
         await engine.stop()
         await integrations.close()
+        fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
         log.info("stopped")
 

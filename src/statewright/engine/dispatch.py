@@ -17,6 +17,7 @@ from statewright.interpreter import events
 from statewright.interpreter.commands import ScheduleTask
 from statewright.payload import Payload, dump_row, embedded, parse_json
 from statewright.query.scope import Json
+from statewright.stores import fail_points
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,9 @@ class Dispatcher:
     async def _run(self, call: ScheduledCall, tell: Tell) -> None:
         key = (call.execution_arn, call.task_id)
         try:
+            fail_points.passed(fail_points.DISPATCHED)
             result = await self._integrations.call(call)
+            fail_points.passed(fail_points.RESULT)
             event = event_of(call, result)
         except asyncio.CancelledError:
             self._open.pop(key, None)

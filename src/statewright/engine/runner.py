@@ -22,6 +22,7 @@ from statewright.engine.views import Head, StatusChange, Tail, view_from
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
 from statewright.limits import Limits
+from statewright.stores import fail_points
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import Commit, Committed, ExecutionStore, Existing, Outcome, Stale, Stored
 
@@ -273,6 +274,7 @@ class Runner:
         for entry, value in answers:
             _settle(entry, value)
         if batch is not None:
+            fail_points.passed(fail_points.BEFORE_DISPATCH)
             self._follow(live, slot, batch)
 
     def _apply(
@@ -458,6 +460,7 @@ class Runner:
     async def drain(self) -> None:
         """Take nothing new, and let what is under way be written."""
         self._stopped = True
+        fail_points.passed(fail_points.IN_DRAIN)
         while self._slots:
             for slot in self._slots.values():
                 # A burst goes on from its inbox row, at the next start.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from statewright.errors import StoreError, Unavailable
+from statewright.stores import fail_points
 from statewright.stores.statements import read_sql
 
 Durability = Literal["full", "process"]
@@ -196,6 +197,7 @@ def migrate(connection: sqlite3.Connection, file: Path, newest: int = SCHEMA_VER
                 for statement in split_script(_migration(number)):
                     connection.execute(statement)
                 connection.execute("INSERT INTO schema_version (version) VALUES (?)", (number,))
+            fail_points.passed(fail_points.IN_MIGRATION)
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")
@@ -248,6 +250,7 @@ def copy_database(source: sqlite3.Connection, target: Path, *, replace: bool = F
             finally:
                 copy.close()
         _make_durable(unfinished)
+        fail_points.passed(fail_points.IN_COPY)
         os.replace(unfinished, target)
     except OSError as error:
         raise Unavailable(f"the copy {target} cannot be written: {error.strerror}") from error

@@ -20,6 +20,7 @@ import orjson
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
+from statewright.stores import fail_points
 from statewright.stores.job_queue import call_loop, take_group
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
@@ -125,7 +126,9 @@ class Writer:
         connection.execute("BEGIN IMMEDIATE")
         try:
             answers = _write_jobs(connection, [job.task for job in jobs])
+            fail_points.passed(fail_points.BEFORE_COMMIT)
             connection.execute("COMMIT")
+            fail_points.passed(fail_points.AFTER_COMMIT)
         except BaseException:
             # A full disk may have rolled it back already.
             if connection.in_transaction:

@@ -1,0 +1,69 @@
+"""Fail points: named places where a process can be made to die as `kill -9` has it die, for the crash suite.
+
+Off unless the environment variable `STATEWRIGHT_FAIL_POINT` arms one when the process starts: `NAME:N` kills the
+process at the N-th passing of that point (`:N` may be left out for the first). An unarmed point costs one comparison.
+Who passes a point calls `passed`; what must hold after the kill is the business of `tests/crash`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Final
+
+VARIABLE: Final = "STATEWRIGHT_FAIL_POINT"
+
+BEFORE_COMMIT: Final = "before-commit"
+"""Everything of a group is written, its transaction not ended."""
+AFTER_COMMIT: Final = "after-commit"
+"""The group is durable; nobody has been told."""
+BEFORE_DISPATCH: Final = "before-dispatch"
+"""Callers have their answer; no timer is armed and no call is made."""
+DISPATCHED: Final = "dispatched"
+"""A call is about to leave the process."""
+RESULT: Final = "result"
+"""A call's result is here, and its execution has not been told."""
+IN_COPY: Final = "in-copy"
+"""A copy of the file (a backup, or the one made before a migration) is written and does not have its name yet."""
+IN_MIGRATION: Final = "in-migration"
+"""The new schema is written, its transaction not ended."""
+IN_DRAIN: Final = "in-drain"
+"""The server was told to end and takes nothing new; what is under way is not written yet."""
+BEFORE_CLOSE: Final = "before-close"
+"""The engine has stopped, the store is still open."""
+
+POINTS: Final = (
+    BEFORE_COMMIT, AFTER_COMMIT, BEFORE_DISPATCH, DISPATCHED, RESULT, IN_COPY, IN_MIGRATION, IN_DRAIN, BEFORE_CLOSE,
+)  # fmt: skip
+
+_armed: str | None = None
+_passings_left = 0
+
+
+def arm(setting: str | None) -> None:
+    """Arm one point, `NAME:N`; nothing or an empty text arms none. Raises: ValueError for what is no point."""
+    global _armed, _passings_left
+    if not setting:
+        _armed = None
+        return
+    name, _, number = setting.partition(":")
+    if name not in POINTS or not (number or "1").isdecimal():
+        raise ValueError(f"{VARIABLE}={setting} names no fail point: NAME:N with one of {', '.join(POINTS)}")
+    _armed, _passings_left = name, int(number or "1")
+
+
+def passed(point: str) -> None:
+    """The process is at a point; if that is the armed one, and often enough, this is its end."""
+    if _armed == point:
+        _die_at_last()
+
+
+def _die_at_last() -> None:
+    global _passings_left
+    _passings_left -= 1
+    if _passings_left <= 0:
+        # Windows has no SIGKILL; there this is as abrupt.
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+arm(os.environ.get(VARIABLE))
