@@ -46,6 +46,10 @@ class Limits:
     """Source: service quotas, redrivable period."""
     execution_ms: int | None = 365 * 24 * 3600 * 1000
     """Source: service quotas, maximum execution time (Standard)."""
+    message_bytes: int | None = 1_048_576
+    """Longest message, and batch of messages, of a queue. Source: SQS quotas, message size."""
+    message_delay_seconds: int | None = 900
+    """Source: SQS quotas, message timers and delay queues."""
 
 
 AWS: Final = Limits()
@@ -59,6 +63,8 @@ OPEN: Final = Limits(
     map_run_redrives=None,
     redrivable_period_ms=None,
     execution_ms=None,
+    message_bytes=None,
+    message_delay_seconds=None,
 )
 EXPRESS: Final = replace(AWS, history_events=None, execution_ms=5 * 60 * 1000, redrivable_period_ms=0)
 """Source: service quotas: Express executions last five minutes, keep no history and cannot be redriven."""

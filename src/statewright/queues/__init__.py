@@ -1,0 +1,1 @@
+"""Queues of messages: SQS without its wire."""
