@@ -1,0 +1,155 @@
+"""What goes into a queue and what comes out of it, message ids and receipt handles.
+
+Owns the values of the package's face and the texts that name a message or a receive. What is stored and when is up to
+`queue.py`; the encoding of message attributes to the API.
+"""
+
+from __future__ import annotations
+
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+import orjson
+
+_HANDLE: Final = struct.Struct(">QQQ")
+_CHECKED: Final = struct.Struct(">QQQI")
+_SALT: Final = 0x53777274
+_MIX: Final = 0x9E3779B97F4A7C15
+_UNMIX: Final = pow(_MIX, -1, 1 << 64)
+_TAIL: Final = 0xD6E8FEB86659FD93
+_MASK: Final = (1 << 64) - 1
+_FIRST_SEQUENCE: Final = 10**19
+"""Sequence numbers have twenty digits, and an id never more than nineteen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to send. `attributes` is whatever JSON value the API made of the message attributes; it comes back as
+    it went in.
+
+    `delay_ms` overrides the queue's delay (standard queues only). `group` is the group of a FIFO message, or the
+    tenant of a standard one. `dedup` is the deduplication id that the sender gave.
+    """
+
+    body: str
+    attributes: Any = None
+    delay_ms: int | None = None
+    group: str | None = None
+    dedup: str | None = None
+    trace_header: str | None = None
+    sender: str | None = None
+
+
+class Sent(NamedTuple):
+    """A message that was accepted; a duplicate has the id and sequence number of the first one."""
+
+    message_id: str
+    sequence_number: str | None
+
+
+class Received(NamedTuple):
+    """A message as a consumer gets it. `receives` counts this receive too, over all queues the message was in.
+
+    `source_arn` is the queue that the message is a dead letter of.
+    """
+
+    message_id: str
+    handle: str
+    body: str
+    attributes: Any
+    sent_ms: int
+    receives: int
+    first_received_ms: int
+    group: str | None
+    dedup: str | None
+    sequence_number: str | None
+    trace_header: str | None
+    sender: str | None
+    source_arn: str | None
+
+
+class Counts(NamedTuple):
+    """How many messages stand where. Exact."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One thing that happened to a message that did not go the plain way.
+
+    `kind` is one of received, returned, moved, expired, deleted. `detail` is for people.
+    """
+
+    at_ms: int
+    kind: str
+    detail: str
+
+
+class Handle(NamedTuple):
+    """What a receipt handle says. `queue` is the number under which the rows stood."""
+
+    queue: int
+    message: int
+    receipt: int
+
+
+def write_handle(queue: int, message: int, receipt: int) -> str:
+    """The receipt handle of one receive of a message."""
+    plain = _HANDLE.pack(queue, message, receipt)
+    return urlsafe_b64encode(plain + crc32(plain, _SALT).to_bytes(4, "big")).decode("ascii").rstrip("=")
+
+
+def read_handle(text: str) -> Handle | None:
+    """What a handle says; `None` for a text that is none of ours."""
+    try:
+        plain = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        queue, message, receipt, check = _CHECKED.unpack(plain)
+    except (ValueError, struct.error):
+        return None
+    # Only the one spelling: base64 has more than one text for the same bytes.
+    if check != crc32(plain[:-4], _SALT) or write_handle(queue, message, receipt) != text:
+        return None
+    return Handle(queue, message, receipt)
+
+
+def message_id_of(number: int) -> str:
+    """The id that users see, in the form of a random UUID; `number_of` finds back."""
+    head = f"{number * _MIX & _MASK:016x}"
+    tail = f"{number * _TAIL & _MASK:016x}"
+    return f"{head[:8]}-{head[8:12]}-4{head[12:15]}-a{head[15]}{tail[:2]}-{tail[2:14]}"
+
+
+def number_of(message_id: str) -> int | None:
+    """The number behind a message id; `None` for a text that is none of ours."""
+    try:
+        head = int(message_id[:8] + message_id[9:13] + message_id[15:18] + message_id[20], 16)
+    except (ValueError, IndexError):
+        return None
+    number = head * _UNMIX & _MASK
+    return number if message_id_of(number) == message_id else None
+
+
+def sequence_number_of(number: int) -> str:
+    """Twenty digits that grow with every message. Source: API reference, SendMessage."""
+    return str(_FIRST_SEQUENCE + number)
+
+
+def encode_extra(message: Outgoing, dedup: str | None) -> bytes | None:
+    """What a message carries besides its body, as the store keeps it; `None` for nothing."""
+    if message.attributes is None and dedup is None and message.trace_header is None and message.sender is None:
+        return None
+    return orjson.dumps((message.attributes, dedup, message.trace_header, message.sender))
+
+
+def decode_extra(extra: bytes | str | None) -> tuple[Any, str | None, str | None, str | None]:
+    """Attributes, deduplication id, trace header and sender."""
+    if extra is None:
+        return None, None, None, None
+    attributes, dedup, trace, sender = orjson.loads(extra)
+    return attributes, dedup, trace, sender
