@@ -1,8 +1,8 @@
 """The ASGI application: one request from its head to its answer.
 
 Plain ASGI, because every call of every workflow goes through here. In this order: web pages are refused, the request
-is routed, its body read, its signature verified, its members validated; then its operation runs. Whatever goes wrong
-becomes the service's own error.
+is routed, its signature verified, its body read by its protocol, its members validated; then its operation runs.
+Whatever goes wrong becomes the service's own error.
 """
 
 from __future__ import annotations
@@ -11,53 +11,49 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cache
+from typing import Final
 
 import orjson
 
 from statewright import __version__
-from statewright.api import auth, guard, shapes
-from statewright.api.errors import internal_error, status_of
+from statewright.api import auth, guard
+from statewright.api.errors import internal_error
 from statewright.api.metrics import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.metrics import CallCounters, Sample, render
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
-from statewright.api.protocols import json10
-from statewright.api.routing import SERVICES, Route, route
+from statewright.api.protocols.json10 import JsonWire
+from statewright.api.protocols.rest import JsonBodies, RestWire
+from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive, Wire
+from statewright.api.routing import JSON, QUERY, REST, SERVICES, Route, route
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Sampler = Callable[[], Awaitable[Iterable[Sample]]]
 
 log = logging.getLogger("statewright.api")
 
-_JSON: Final = b"application/json"
+PAGES: Final = frozenset({"/health", "/metrics"})
+BODY_BYTES: Final = {"states": guard.BODY_BYTES, "sqs": 8 << 20, "lambda": 72 << 20, "s3": 16 << 20}
+"""Longest body taken into memory, by service: what its quotas allow, with room for escapes and base64.
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What goes out."""
-
-    status: int
-    body: bytes
-    content_type: bytes = json10.CONTENT_TYPE
-
-
-class Disconnected(Exception):
-    """The caller has gone before the answer."""
+What S3 streams has no such bound.
+"""
 
 
 @dataclass(slots=True)
 class Api:
-    """The application. `sampler` gives further figures for `/metrics`; `draining` turns new calls away."""
+    """The application. `sampler` gives further figures for `/metrics`; `draining` turns new calls away.
+
+    `body_bytes` is the longest body of any service where the limits on payloads are lifted.
+    """
 
     app: App
     own_origins: frozenset[str] = frozenset()
-    body_bytes: int = guard.BODY_BYTES
+    body_bytes: int | None = None
     sampler: Sampler | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
@@ -74,55 +70,55 @@ class Api:
         if scope["type"] != "http":
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        request_id = _new_id()
-        started = time.perf_counter()
-        where = Route("", "")
+        handling = _Handling(scope, _new_id(), time.perf_counter())
         try:
             guard.refuse_web_pages(headers, self.own_origins)
-            answer = await self._page(scope) if scope["method"] in ("GET", "HEAD") else None
+            answer = await self._page(scope, headers)
             if answer is None:
-                where = route(scope["path"], scope["query_string"].decode("latin-1"), headers)
-                answer = await self._call(where, scope, headers, receive, request_id)
-                self._note(where, "OK", started, request_id)
+                path = scope["path"]
+                query = scope["query_string"].decode("latin-1")
+                handling.where = route(scope["method"], path, query, headers)
+                raw_path = scope.get("raw_path", path.encode()).decode("latin-1")
+                limit = self.body_bytes or BODY_BYTES.get(handling.where.service, guard.BODY_BYTES)
+                incoming = Incoming(scope["method"], raw_path, query, headers, receive, limit)
+                answer = await self._call(handling, incoming)
+                self._note(handling, "OK")
+            await _send(send, answer, handling.request_id, head_only=scope["method"] == "HEAD")
         except ApiError as error:
-            answer = self._refusal(error, where, started, request_id)
+            await self._refuse(send, handling, error)
         except StoreError as problem:
-            log.warning("the store did not answer %s %s: %s", where.service, where.operation, problem)
-            unavailable = ApiError("ServiceUnavailable", "The store does not answer; try again.")
-            answer = self._refusal(unavailable, where, started, request_id)
+            log.warning("the store did not answer %s %s: %s", handling.where.service, handling.operation, problem)
+            await self._refuse(send, handling, ApiError("ServiceUnavailable", "The store does not answer; try again."))
         except Disconnected:
-            self._note(where, "Disconnected", started, request_id)
-            return
+            self._note(handling, "Disconnected")
         except Exception:
-            log.exception("request %s: %s %s failed", request_id, where.service, where.operation)
-            answer = self._refusal(internal_error(request_id), where, started, request_id)
-        await _send(send, answer, request_id, head_only=scope["method"] == "HEAD")
+            log.exception("request %s: %s %s failed", handling.request_id, handling.where.service, handling.operation)
+            await self._refuse(send, handling, internal_error(handling.request_id))
 
-    async def _call(
-        self, where: Route, scope: Message, headers: Mapping[str, str], receive: Receive, request_id: str
-    ) -> Answer:
-        service, name = where.service, where.operation
-        if scope["method"] != "POST":
-            raise ApiError("MethodNotAllowed", f"{scope['method'][:20]} is not a method of this service; POST is.")
+    async def _call(self, handling: _Handling, incoming: Incoming) -> Answer:
+        where = handling.where
         if self.draining:
             raise _shutting_down()
-        guard.refuse_length(headers.get("content-length"), self.body_bytes)
-        body = await _read_body(receive, self.body_bytes)
+        key = await self._verify(where, incoming)
+        wire = wire_of(where.service, where.protocol)
+        handling.operation, request = await wire.read(incoming)
+        call = Call(
+            where.service, handling.operation, handling.request_id,
+            incoming.headers, key, incoming.raw_path, incoming.query,
+        )  # fmt: skip
+        running = perform(self.app, call, request)
+        if waits_for_events(where.service, handling.operation):
+            return wire.answer(handling.operation, await self._while_connected(running, incoming.receive))
+        return wire.answer(handling.operation, await running)
+
+    async def _verify(self, where: Route, incoming: Incoming) -> str | None:
+        """Who signed the request. A body that may be streamed is checked by whoever takes it."""
         config = self.app.config
-        key = None
-        if config.credentials:
-            signed = auth.Request(
-                scope["method"],
-                scope.get("raw_path", scope["path"].encode()).decode("latin-1"),
-                scope["query_string"].decode("latin-1"),
-                headers,
-                body,
-            )
-            key = auth.verify(signed, config.credentials, time.time())
-        request = json10.read_request(headers.get("content-type", ""), body)
-        running = perform(self.app, Call(service, name, request_id, headers, key), request)
-        result = await (self._while_connected(running, receive) if waits_for_events(service, name) else running)
-        return Answer(200, json10.write_answer(shapes.writer(service, name)(result)))
+        if not config.credentials:
+            return None
+        body = None if where.service == "s3" else await incoming.body()
+        signed = auth.Request(incoming.method, incoming.raw_path, incoming.query, incoming.headers, body)
+        return auth.verify(signed, config.credentials, time.time())
 
     async def _while_connected(self, running: Awaitable[Json], receive: Receive) -> Json:
         """Await an operation that may wait long; give it up when its caller goes, or the server does.
@@ -145,55 +141,69 @@ class Api:
                 task.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
 
-    async def _page(self, scope: Message) -> Answer | None:
-        """Our own pages; `None` for every other address."""
+    async def _page(self, scope: Message, headers: dict[str, str]) -> Answer | None:
+        """Our own pages; `None` for every other request. What is signed is meant for a service."""
         path = scope["path"]
+        if path not in PAGES or scope["method"] not in ("GET", "HEAD") or "authorization" in headers:
+            return None
         if path == "/health":
             state = {"status": "draining" if self.draining else "ok", "version": __version__}
-            services = {name: len(registered(name)) for name in sorted(SERVICES)}
-            return Answer(503 if self.draining else 200, orjson.dumps({**state, "operations": services}), _JSON)
-        if path == "/metrics":
-            samples = list(await self.sampler()) if self.sampler is not None else []
-            samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))
-            return Answer(200, render(self.counters, samples), METRICS_TYPE)
-        return None
+            services = {name: len(of) for name in sorted(SERVICES) if (of := registered(name))}
+            return Answer(503 if self.draining else 200, orjson.dumps({**state, "operations": services}))
+        samples = list(await self.sampler()) if self.sampler is not None else []
+        samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))
+        return Answer(200, render(self.counters, samples), METRICS_TYPE)
 
-    def _refusal(self, error: ApiError, where: Route, started: float, request_id: str) -> Answer:
-        self._note(where, error.code, started, request_id)
-        return Answer(status_of(error.code), json10.write_error(error))
+    async def _refuse(self, send: Send, handling: _Handling, error: ApiError) -> None:
+        self._note(handling, error.code)
+        where = handling.where
+        wire = wire_of(where.service, where.protocol) if where.service else _ANYBODY
+        answer = wire.refusal(error, handling.request_id, handling.scope["path"])
+        await _send(send, answer, handling.request_id, head_only=handling.scope["method"] == "HEAD")
 
-    def _note(self, where: Route, code: str, started: float, request_id: str) -> None:
-        seconds = time.perf_counter() - started
+    def _note(self, handling: _Handling, code: str) -> None:
+        seconds = time.perf_counter() - handling.started
+        service, operation = handling.where.service, handling.operation
         # Names come from callers: only those that exist are counted apart.
-        known = find(where.service, where.operation) is not None
-        self.counters.note(where.service or "none", where.operation if known else "other", code, seconds)
+        known = find(service, operation) is not None
+        self.counters.note(service or "none", operation if known else "other", code, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
-                "%s %s: %s", where.service, where.operation[:100], code,
-                extra={"request_id": request_id, "code": code, "milliseconds": round(seconds * 1000, 3)},
+                "%s %s: %s", service, operation[:100], code,
+                extra={"request_id": handling.request_id, "code": code, "milliseconds": round(seconds * 1000, 3)},
             )  # fmt: skip
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes:
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > limit:
-            raise guard.too_long(limit)
-        return body
-    parts = []
-    size = 0
-    while True:
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        part = message.get("body", b"")
-        size += len(part)
-        if size > limit:
-            raise guard.too_long(limit)
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
-        message = await receive()
+@dataclass(slots=True)
+class _Handling:
+    """A request under way."""
+
+    scope: Message
+    request_id: str
+    started: float
+    where: Route = field(default_factory=lambda: Route("", JSON))
+    operation: str = ""
+
+
+@cache
+def wire_of(service: str, protocol: str) -> Wire:
+    """The protocol of a service, loaded with its first request."""
+    if service == "sqs":
+        from statewright.api.sqs import wires
+
+        return wires.QUERY_WIRE if protocol == QUERY else wires.JSON_WIRE
+    if service == "s3":
+        from statewright.api.protocols.xml_bodies import XmlBodies
+        from statewright.api.s3.paths import path_of
+
+        return RestWire(service, XmlBodies(service), path_of)
+    if protocol == REST:
+        return RestWire(service, JsonBodies(service))
+    return JsonWire(service)
+
+
+_ANYBODY: Final = JsonWire("")
+"""Speaks to those who call no service of ours."""
 
 
 def _new_id() -> str:
@@ -207,15 +217,18 @@ def _shutting_down() -> ApiError:
 
 
 async def _send(send: Send, answer: Answer, request_id: str, *, head_only: bool) -> None:
-    await send(
-        {
-            "type": "http.response.start",
-            "status": answer.status,
-            "headers": [
-                (b"content-type", answer.content_type),
-                (b"content-length", str(len(answer.body)).encode()),
-                (b"x-amzn-requestid", request_id.encode()),
-            ],
-        }
-    )
-    await send({"type": "http.response.body", "body": b"" if head_only else answer.body})
+    body = answer.body
+    headers = [(b"content-type", answer.content_type), (b"x-amzn-requestid", request_id.encode())]
+    headers.extend(answer.headers)
+    if isinstance(body, bytes):
+        # The answer to HEAD says how long the body of GET would be.
+        if not any(name == b"content-length" for name, _ in answer.headers):
+            headers.append((b"content-length", str(len(body)).encode()))
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if head_only else body})
+        return
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if not head_only:
+        async for piece in body:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -28,13 +28,17 @@ EMPTY_HASH: Final = hashlib.sha256(b"").hexdigest()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a signature covers. `raw_path` and `query` are as received, still escaped; header names in lower case."""
+    """What a signature covers. `raw_path` and `query` are as received, still escaped; header names in lower case.
+
+    `body` is `None` where it is streamed in after the check: then the hash that the head declares is taken, and who
+    takes the body compares.
+    """
 
     method: str
     raw_path: str
     query: str
     headers: Mapping[str, str]
-    body: bytes
+    body: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ def signature(
     """The signature that a request should have. `scope` is date, region, service and `aws4_request`."""
     if presigned:
         payload_hash = "UNSIGNED-PAYLOAD" if scope[2] == "s3" else EMPTY_HASH
+    elif request.body is None:
+        payload_hash = request.headers.get("x-amz-content-sha256", "")
     else:
         payload_hash = hashlib.sha256(request.body).hexdigest()
         declared = request.headers.get("x-amz-content-sha256")

@@ -1,12 +1,14 @@
 """From `ApiError` to what a caller sees: the HTTP status of each error code.
 
-Service models give most statuses; the table here has those that the models lack.
+The error itself knows best, then the table here, which has what the service models lack, then the model.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
+from statewright.api.models import load_model
 from statewright.errors import ApiError
 
 STATUSES: Final = {
@@ -24,9 +26,22 @@ STATUSES: Final = {
 """HTTP status by error code. Source: service API reference, "Common Errors"; the rest are our own."""
 
 
-def status_of(code: str) -> int:
-    """HTTP status for an error code; 400 unless the table says otherwise."""
-    return STATUSES.get(code, 400)
+def status_of(error: ApiError, service: str = "") -> int:
+    """The HTTP status of an error that a service answers; 400 unless something says otherwise."""
+    if error.status is not None:
+        return error.status
+    return STATUSES.get(error.code) or (_modelled(service).get(error.code) if service else None) or 400
+
+
+@cache
+def _modelled(service: str) -> dict[str, int]:
+    """Statuses that a service's model gives, by name and by legacy code."""
+    model = load_model(service)
+    found: dict[str, int] = {}
+    for name, shape in (model or {"shapes": {}})["shapes"].items():
+        if shape.get("exception") and "httpStatusCode" in shape.get("error", {}):
+            found[name] = found[shape["error"].get("code", name)] = shape["error"]["httpStatusCode"]
+    return found
 
 
 def not_here_yet(service: str, operation: str) -> ApiError:

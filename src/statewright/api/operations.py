@@ -16,6 +16,7 @@ from statewright.api import shapes
 from statewright.api.errors import not_here_yet, unknown_operation
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.errors import ApiError
 from statewright.payload import Json
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """What operations work on. `extras` holds parts that only some services have, by name."""
+    """What operations work on. `extras` holds parts that only some services have, by name.
+
+    Raises (`queues`, `functions`, `objects`): ApiError where the server runs without that part.
+    """
 
     engine: Engine
     machines: Machines
@@ -33,16 +37,42 @@ class App:
     config: Config
     extras: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def queues(self) -> Any:
+        """The queues."""
+        return self._part("queues")
+
+    @property
+    def functions(self) -> Any:
+        """The functions."""
+        return self._part("functions")
+
+    @property
+    def objects(self) -> Any:
+        """The buckets and their objects."""
+        return self._part("objects")
+
+    def _part(self, name: str) -> Any:
+        part = self.extras.get(name)
+        if part is None:
+            raise ApiError("UnknownService", f"This server runs without {name}.")
+        return part
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call as its operation sees it. `headers` have lower-case names; `access_key` is the signer's, if any."""
+    """One call as its operation sees it. `headers` have lower-case names; `access_key` is the signer's, if any.
+
+    `raw_path` and `query` are as sent, still escaped.
+    """
 
     service: str
     operation: str
     request_id: str
     headers: Mapping[str, str] = field(default_factory=dict)
     access_key: str | None = None
+    raw_path: str = "/"
+    query: str = ""
 
 
 Operation = Callable[[App, Call, Any], Awaitable[Json]]

@@ -1,11 +1,13 @@
-"""Which service and operation a request is for.
+"""Which service a request is for, and in which protocol it speaks.
 
 In this order: the service in the SigV4 credential scope (header or presigned query), X-Amz-Target, Action, path. The
-Host header plays no part: SDKs put prefixes such as `sync-` in front of it.
+Host header tells nothing about the service: SDKs put prefixes such as `sync-` in front of it. Which operation is meant
+is read by the protocol.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,40 +15,79 @@ from urllib.parse import parse_qs
 
 from statewright.errors import ApiError
 
-TARGETS: Final = {"AWSStepFunctions": "states"}
+JSON: Final = "json"
+QUERY: Final = "query"
+REST: Final = "rest"
+
+TARGETS: Final = {"AWSStepFunctions": "states", "AmazonSQS": "sqs"}
 """Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
 
-SERVICES: Final = frozenset(TARGETS.values())
-"""Services that answer here, by signing name."""
+PROTOCOLS: Final = {"states": (JSON,), "sqs": (JSON, QUERY), "lambda": (REST,), "s3": (REST,)}
+"""Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
+
+SERVICES: Final = frozenset(PROTOCOLS)
+
+_DATED_PATH: Final = re.compile(r"/20[0-9]{2}-[01][0-9]-[0-3][0-9]/")
+"""The paths of Lambda's API begin with the date of the operation's version."""
+_OURS: Final = re.compile(r"/(health|metrics|console|favicon\.ico|robots\.txt)?(/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a request goes. `operation` is empty when the request names none."""
+    """Where a request goes: a service by signing name, and a protocol."""
 
     service: str
-    operation: str
+    protocol: str
 
 
-def route(path: str, query: str, headers: Mapping[str, str]) -> Route:
-    """The service and operation of a request.
+def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:
+    """The service and protocol of a request.
 
-    Raises: ApiError (`UnknownService`, `UnknownOperationException`) for a request that is for none of ours.
+    Raises: ApiError (`UnknownService`, `UnknownOperationException`, `NotFound`) for one that is for none of ours.
     """
-    prefix, _, operation = headers.get("x-amz-target", "").rpartition(".")
+    prefix = headers.get("x-amz-target", "").rpartition(".")[0]
     signed_for = signing_service(query, headers)
     service = signed_for or TARGETS.get(prefix)
     if service is None:
         if prefix:
             raise ApiError("UnknownOperationException", f"No service here has the target {prefix[:100]}.")
-        raise ApiError(
-            "NotFound", f"There is nothing at {path[:200]}. Point an AWS SDK or the AWS CLI at this address."
-        )
+        return _unsigned(method, path, query, headers)
     if service not in SERVICES:
         raise ApiError("UnknownService", f"This version of Statewright does not have the service '{service[:100]}'.")
-    if prefix and TARGETS.get(prefix) != service:
-        raise ApiError("UnknownOperationException", f"The service '{service}' has no target {prefix[:100]}.")
-    return Route(service, operation)
+    protocols = PROTOCOLS[service]
+    if prefix:
+        if TARGETS.get(prefix) != service:
+            raise ApiError("UnknownOperationException", f"The service '{service}' has no target {prefix[:100]}.")
+        return Route(service, JSON)
+    return Route(service, protocols[-1])
+
+
+def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:
+    """The route of a request that nobody signed and that names no target."""
+    if _DATED_PATH.match(path):
+        return Route("lambda", REST)
+    form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    if method == "POST" and (form or "Action=" in query):
+        return Route("sqs", QUERY)
+    if not _OURS.fullmatch(path) or (path == "/" and bucket_in_host(headers.get("host", "")) is not None):
+        return Route("s3", REST)
+    raise ApiError("NotFound", f"There is nothing at {path[:200]}. Point an AWS SDK or the AWS CLI at this address.")
+
+
+def bucket_in_host(host: str) -> str | None:
+    """The bucket that a Host header names in front of the service's own name; `None` for path style.
+
+    Source: S3 user guide, "Virtual hosting of buckets"; `BUCKET.localhost` is what SDKs make of a local endpoint.
+    """
+    name = host.rpartition(":")[0] if re.search(r":[0-9]+$", host) else host
+    found = _BUCKET_HOST.fullmatch(name)
+    return found["bucket"] if found else None
+
+
+_BUCKET_HOST: Final = re.compile(
+    r"(?P<bucket>[a-z0-9][a-z0-9.\-]{1,61}?[a-z0-9])\.(?:s3[.-](?:[a-z0-9.\-]+\.)?amazonaws\.com|(?:s3\.)?localhost)",
+    re.IGNORECASE,
+)
 
 
 def signing_service(query: str, headers: Mapping[str, str]) -> str | None:

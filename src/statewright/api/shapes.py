@@ -43,11 +43,23 @@ class _WrongType(Exception):
     """A value of another JSON type than the model's; the text is the service's parser's."""
 
 
+Refusal = Callable[[Problems], ApiError | None]
+"""What a service says of violated constraints; `None` where it looks at them itself, later and in its own order."""
+
+_REFUSALS: dict[str, Refusal] = {}
+
+
+def refuse_with(service: str, refusal: Refusal) -> None:
+    """Have a service speak of violated constraints in its own way, instead of in `ValidationException`."""
+    _REFUSALS[service] = refusal
+
+
 class Validator:
     """Checks the requests of one operation."""
 
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: Check, refusal: Refusal | None = None) -> None:
         self._check = check
+        self._refusal = refusal or _validation_error
 
     def __call__(self, request: Json) -> dict[str, Json]:
         """The request without what the model does not know.
@@ -60,8 +72,14 @@ class Validator:
         except _WrongType as wrong:
             raise ApiError("SerializationException", str(wrong)) from None
         if problems:
-            raise ApiError("ValidationException", problem_text(problems))
+            refused = self._refusal(problems)
+            if refused is not None:
+                raise refused
         return known
+
+
+def _validation_error(problems: Problems) -> ApiError:
+    return ApiError("ValidationException", problem_text(problems))
 
 
 def problem_text(problems: Problems) -> str:
@@ -84,7 +102,7 @@ def validator(service: str, operation: str, *, lift_sizes: bool = False) -> Vali
     assert model is not None, service
     shape = model["operations"][operation].get("input")
     compiler = _Compiler(model, LIFTED_BY_OPEN if lift_sizes else frozenset())
-    return Validator(compiler.check(shape["shape"]) if shape else _no_input)
+    return Validator(compiler.check(shape["shape"]) if shape else _no_input, _REFUSALS.get(service))
 
 
 @cache
@@ -138,7 +156,10 @@ class _Compiler:
 
     def _structure(self, shape: Model) -> Check:
         required = frozenset(shape.get("required", ()))
-        members = [(name, name in required, self.check(of["shape"])) for name, of in shape["members"].items()]
+        members = [
+            (name, name[:1].lower() + name[1:], name in required, self.check(of["shape"]))
+            for name, of in shape["members"].items()
+        ]
 
         def structure(value: Any, path: str, problems: Problems) -> Any:
             if not isinstance(value, dict):
@@ -146,12 +167,12 @@ class _Compiler:
                     "Expected null" if not isinstance(value, list) else "Start of list found where not expected"
                 )
             known = {}
-            for name, is_required, check in members:
+            for name, shown_name, is_required, check in members:
                 found = value.get(name)
                 if found is not None:
-                    known[name] = check(found, f"{path}.{name}" if path else name, problems)
+                    known[name] = check(found, f"{path}.{shown_name}" if path else shown_name, problems)
                 elif is_required:
-                    problems.append((" null", f"{path}.{name}" if path else name, _NULL))
+                    problems.append((" null", f"{path}.{shown_name}" if path else shown_name, _NULL))
             return known
 
         return structure
@@ -349,7 +370,10 @@ def _instant_ms(value: Any) -> int:
     raise _WrongType(_mistaken(value, "a Timestamp"))
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: Any) -> Any:
+    if not isinstance(value, (str, int, float, list, dict)):
+        # A protocol that carries bytes as they are has them already, or streams them in.
+        return value
     try:
         return base64.b64decode(_text(value), validate=True)
     except ValueError:

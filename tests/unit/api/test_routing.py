@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.api.routing import Route, route, signing_service
+from statewright.api.routing import Route, bucket_in_host, route, signing_service
 from statewright.errors import ApiError
 
 
@@ -13,17 +13,17 @@ def signed_for(service: str) -> dict[str, str]:
 
 def test_the_scope_of_the_signature_comes_first():
     headers = {**signed_for("states"), "x-amz-target": "AWSStepFunctions.ListActivities"}
-    assert route("/", "", headers) == Route("states", "ListActivities")
+    assert route("POST", "/", "", headers) == Route("states", "json")
 
 
 def test_the_target_alone_will_do():
-    assert route("/", "", {"x-amz-target": "AWSStepFunctions.ListActivities"}) == Route("states", "ListActivities")
+    assert route("POST", "/", "", {"x-amz-target": "AWSStepFunctions.ListActivities"}) == Route("states", "json")
 
 
 def test_a_presigned_query_has_a_scope_too():
     query = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20260101%2Fus-east-1%2Fstates%2Faws4_request"
     assert signing_service(query, {}) == "states"
-    assert route("/", query, {"x-amz-target": "AWSStepFunctions.TestState"}) == Route("states", "TestState")
+    assert route("POST", "/", query, {"x-amz-target": "AWSStepFunctions.TestState"}) == Route("states", "json")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_presigned_query_has_a_scope_too():
 )
 def test_requests_for_nobody(headers, code):
     with pytest.raises(ApiError) as caught:
-        route("/", "", headers)
+        route("POST", "/", "", headers)
     assert caught.value.code == code
 
 
@@ -47,3 +47,50 @@ def test_requests_for_nobody(headers, code):
 )
 def test_broken_scopes_name_no_service(authorization):
     assert signing_service("", {"authorization": authorization}) is None
+
+
+FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "headers", "expected"),
+    [
+        ("POST", "/", "", {**signed_for("sqs"), "x-amz-target": "AmazonSQS.SendMessage"}, Route("sqs", "json")),
+        ("POST", "/", "", {"x-amz-target": "AmazonSQS.SendMessage"}, Route("sqs", "json")),
+        ("POST", "/000000000000/jobs", "", {**signed_for("sqs"), **FORM}, Route("sqs", "query")),
+        ("POST", "/000000000000/jobs", "", FORM, Route("sqs", "query")),
+        ("POST", "/2015-03-31/functions/f/invocations", "", {}, Route("lambda", "rest")),
+        ("GET", "/2015-03-31/functions", "", signed_for("lambda"), Route("lambda", "rest")),
+        ("GET", "/bucket/a/key", "", {}, Route("s3", "rest")),
+        ("GET", "/", "", signed_for("s3"), Route("s3", "rest")),
+        ("GET", "/", "", {"host": "bucket.localhost:4566"}, Route("s3", "rest")),
+        ("GET", "/health", "", signed_for("s3"), Route("s3", "rest")),
+    ],
+)
+def test_every_service_is_found(method, path, query, headers, expected):
+    assert route(method, path, query, headers) == expected
+
+
+@pytest.mark.parametrize("path", ["/console", "/console/api/x", "/favicon.ico"])
+def test_pages_of_ours_are_no_buckets(path):
+    with pytest.raises(ApiError) as caught:
+        route("GET", path, "", {})
+    assert caught.value.code == "NotFound"
+
+
+@pytest.mark.parametrize(
+    ("host", "bucket"),
+    [
+        ("my.bucket.localhost:4566", "my.bucket"),
+        ("b-1.s3.localhost", "b-1"),
+        ("files.s3.eu-west-1.amazonaws.com", "files"),
+        ("files.s3.amazonaws.com:443", "files"),
+        ("localhost:4566", None),
+        ("127.0.0.1:4566", None),
+        ("sync-localhost:4566", None),
+        ("s3.us-east-1.amazonaws.com", None),
+        ("[::1]:4566", None),
+    ],
+)
+def test_a_host_may_name_a_bucket(host, bucket):
+    assert bucket_in_host(host) == bucket

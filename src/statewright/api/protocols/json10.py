@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
 
+from statewright.api import shapes
+from statewright.api.errors import status_of
+from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.errors import ApiError
-from statewright.payload import JsonTextError, parse_json
+from statewright.payload import Json, JsonTextError, parse_json
 
 CONTENT_TYPE: Final = b"application/x-amz-json-1.0"
 _JSON_TYPES: Final = frozenset({"application/x-amz-json-1.0", "application/x-amz-json-1.1", "application/json", ""})
+
+
+class JsonWire:
+    """AWS JSON for one service, by signing name.
+
+    `type_of` gives an error's `__type`, `headers_of` further headers of an error; both get the error.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        *,
+        type_of: Callable[[ApiError], str] | None = None,
+        headers_of: Callable[[ApiError], Headers] | None = None,
+    ) -> None:
+        self._service = service
+        self._type_of = type_of
+        self._headers_of = headers_of
+
+    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+        """The operation that the target names, and the members of the body.
+
+        Raises: ApiError.
+        """
+        if incoming.method != "POST":
+            raise ApiError("MethodNotAllowed", f"{incoming.method[:20]} is not a method of this service; POST is.")
+        operation = incoming.headers.get("x-amz-target", "").rpartition(".")[2]
+        return operation, read_request(incoming.headers.get("content-type", ""), await incoming.body())
+
+    def answer(self, operation: str, result: Json) -> Answer:
+        """One JSON object."""
+        return Answer(200, write_answer(shapes.writer(self._service, operation)(result)), CONTENT_TYPE)
+
+    def refusal(self, error: ApiError, _request_id: str, _path: str) -> Answer:
+        """The error's code and message, and whatever else it says."""
+        kind = self._type_of(error) if self._type_of is not None else error.code
+        headers = self._headers_of(error) if self._headers_of is not None else ()
+        return Answer(status_of(error, self._service), write_error(error, kind), CONTENT_TYPE, headers)
 
 
 def read_request(content_type: str, body: bytes) -> dict[str, Any]:
@@ -40,11 +82,11 @@ def write_answer(answer: dict[str, Any]) -> bytes:
     return orjson.dumps(answer)
 
 
-def write_error(error: ApiError) -> bytes:
-    """The body of an error."""
-    return orjson.dumps({"__type": error.code, "message": _sound(error.message)})
+def write_error(error: ApiError, kind: str | None = None) -> bytes:
+    """The body of an error; `kind` stands for its code where the two differ."""
+    return orjson.dumps({"__type": kind or error.code, "message": sound(error.message), **error.details})
 
 
-def _sound(text: str) -> str:
-    # What callers sent is quoted in messages; a lone surrogate in it cannot be written.
+def sound(text: str) -> str:
+    """A text that can be written: what callers sent is quoted in messages, and may hold a lone surrogate."""
     return text.encode("utf-8", "backslashreplace").decode()

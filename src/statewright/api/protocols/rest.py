@@ -1,0 +1,302 @@
+"""REST protocols: members in path, query, headers and body, as the model's traits say, with JSON or XML bodies.
+
+Owns the way from an HTTP request to members by name and back. Which operation is meant is found by `rest_routes.py`,
+XML bodies are read and written by `xml_bodies.py`, streamed ones by `uploads.py`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from email.utils import formatdate, parsedate_to_datetime
+from functools import cache
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+import orjson
+
+from statewright.api import shapes
+from statewright.api.errors import status_of
+from statewright.api.models import Model, load_model
+from statewright.api.protocols import rest_routes
+from statewright.api.protocols.json10 import sound
+from statewright.api.protocols.uploads import upload_of
+from statewright.api.protocols.wire import JSON_TYPE, Answer, Incoming
+from statewright.errors import ApiError
+from statewright.payload import Json, JsonTextError, parse_json
+
+
+class Bodies(Protocol):
+    """How a service writes structured bodies: JSON or XML."""
+
+    content_type: bytes
+    binary_type: bytes
+    """Of blobs whose type nobody gives."""
+
+    def read(self, shape_name: str, body: bytes) -> dict[str, Any]:
+        """The members in a body, as JSON services have them: instants as epoch seconds. Raises: ApiError."""
+
+    def write(self, operation: str, shape_name: str, value: Any) -> bytes:
+        """The body of an answer; instants are epoch milliseconds. `shape_name` is the output's, or its payload's."""
+
+    def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
+        """The answer to a request that failed."""
+
+
+class RestWire:
+    """REST for one service, by signing name. `path_of` gives the path that a request means: S3 has it in the Host."""
+
+    def __init__(self, service: str, bodies: Bodies, path_of: Callable[[Incoming], str] | None = None) -> None:
+        self._service = service
+        self._bodies = bodies
+        self._path_of = path_of
+
+    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+        """The operation that method, path and query mean, and its members.
+
+        Raises: ApiError.
+        """
+        query = _query(incoming.query)
+        path = self._path_of(incoming) if self._path_of is not None else incoming.raw_path
+        found = rest_routes.match(self._service, incoming.method, path, query, incoming.headers)
+        if found is None:
+            raise ApiError(
+                "UnknownOperationException",
+                f"{self._service} has no operation at {incoming.method[:20]} {path[:200]}.",
+                status=404,
+            )
+        shape = _input_shape(self._service, found.operation)
+        if shape is None:
+            return found.operation, {}
+        request = _located(self._service, shape, found.places, query, incoming.headers)
+        await self._read_body(shape, incoming, request)
+        return found.operation, request
+
+    async def _read_body(self, shape: Model, incoming: Incoming, request: dict[str, Any]) -> None:
+        shapes_of = _model(self._service)["shapes"]
+        payload = shape.get("payload")
+        if payload is not None:
+            member = shape["members"][payload]
+            target = shapes_of[member["shape"]]
+            if target["type"] == "blob" and (member.get("streaming") or target.get("streaming")):
+                request[payload] = upload_of(incoming)
+                return
+            body = await incoming.body()
+            if target["type"] == "blob":
+                request[payload] = body
+            elif target["type"] == "string":
+                request[payload] = body.decode("utf-8", "replace")
+            elif body:
+                request[payload] = self._bodies.read(member["shape"], body)
+            return
+        if not any("location" not in member for member in shape["members"].values()):
+            return
+        body = await incoming.body()
+        if body:
+            request.update(self._bodies.read(shape["name"], body))
+
+    # -------------------------------------------------------------- answers
+
+    def answer(self, operation: str, result: Json) -> Answer:
+        """Headers, status and body as the model places them."""
+        model = _model(self._service)
+        trait = model["operations"][operation]
+        status = trait["http"].get("responseCode", 200)
+        if "output" not in trait:
+            return Answer(status, b"")
+        shape = model["shapes"][trait["output"]["shape"]]
+        headers: list[tuple[bytes, bytes]] = []
+        rest: dict[str, Any] = {}
+        for name, value in result.items():
+            if value is None:
+                continue
+            member = shape["members"][name]
+            where = member.get("location")
+            if where == "statusCode":
+                status = value
+            elif where == "header":
+                kind = model["shapes"][member["shape"]]["type"]
+                headers.append((member["locationName"].lower().encode(), _header_text(value, kind, member)))
+            elif where == "headers":
+                prefix = member["locationName"].lower()
+                headers.extend(((prefix + key).encode(), _latin(text)) for key, text in value.items())
+            else:
+                rest[name] = value
+        if "ContentRange" in result and status == 200:
+            status = 206
+        return self._body(operation, shape, rest, status, headers)
+
+    def _body(
+        self, operation: str, shape: Model, rest: dict[str, Any], status: int, headers: list[tuple[bytes, bytes]]
+    ) -> Answer:
+        payload = shape.get("payload")
+        kind = next((value for name, value in headers if name == b"content-type"), None)
+        headers = [(name, value) for name, value in headers if name != b"content-type"]
+        if payload is not None:
+            target = _model(self._service)["shapes"][shape["members"][payload]["shape"]]
+            value = rest.get(payload)
+            if target["type"] in ("blob", "string"):
+                body = value.encode() if isinstance(value, str) else (value if value is not None else b"")
+                return Answer(status, body, kind or self._bodies.binary_type, headers)
+            shape_name, content = shape["members"][payload]["shape"], value
+        else:
+            shape_name, content = shape["name"], rest
+        if status == 204:
+            return Answer(status, b"", kind or self._bodies.content_type, headers)
+        written = self._bodies.write(operation, shape_name, content)
+        return Answer(status, written, kind or self._bodies.content_type, headers)
+
+    def refusal(self, error: ApiError, request_id: str, path: str) -> Answer:
+        """The error in the service's own dialect."""
+        return self._bodies.refusal(error, status_of(error, self._service), request_id, path)
+
+
+class JsonBodies:
+    """JSON bodies: the protocol rest-json."""
+
+    content_type = JSON_TYPE
+    binary_type = JSON_TYPE
+
+    def __init__(self, service: str) -> None:
+        self._service = service
+
+    def read(self, _shape_name: str, body: bytes) -> dict[str, Any]:
+        """One JSON object. Raises: ApiError (`SerializationException`)."""
+        try:
+            value = parse_json(body)
+        except JsonTextError as problem:
+            raise ApiError(
+                "SerializationException", f"Could not parse request body into json: {problem.message}"
+            ) from None
+        if not isinstance(value, dict):
+            raise ApiError("SerializationException", "Could not parse request body into json: not a JSON object")
+        return value
+
+    def write(self, operation: str, _shape_name: str, value: Any) -> bytes:
+        """One JSON object."""
+        return orjson.dumps(shapes.writer(self._service, operation)(value or {}))
+
+    def refusal(self, error: ApiError, status: int, _request_id: str, _path: str) -> Answer:
+        """The error's code in a header, its members in the body."""
+        members = _model(self._service)["shapes"].get(error.code, {"members": {}})["members"]
+        body: dict[str, Any] = {"Message" if "Message" in members else "message": sound(error.message)}
+        headers = [(b"x-amzn-errortype", _latin(error.code))]
+        for key, value in {"Type": "User" if status < 500 else "Service", **error.details}.items():
+            member = members.get(key)
+            if member is not None and member.get("location") == "header":
+                headers.append((member["locationName"].lower().encode(), _latin(str(value))))
+            else:
+                body[key] = value
+        return Answer(status, orjson.dumps(body), JSON_TYPE, headers)
+
+
+# ------------------------------------------------------------------ members of the head
+
+
+def _located(
+    service: str,
+    shape: Model,
+    places: Mapping[str, str],
+    query: Mapping[str, Sequence[str]],
+    headers: Mapping[str, str],
+) -> dict[str, Any]:
+    """Members that stand in path, query and headers, as JSON services would have them."""
+    known = _model(service)["shapes"]
+    request: dict[str, Any] = {}
+    for name, member in shape["members"].items():
+        where = member.get("location")
+        if where is None:
+            continue
+        key = member["locationName"]
+        target = known[member["shape"]]
+        if where == "uri":
+            if key in places:
+                request[name] = _typed(places[key], target, name, "iso8601")
+        elif where == "header":
+            text = headers.get(key.lower())
+            if text is not None:
+                request[name] = _header_value(text, target, member, name)
+        elif where == "headers":
+            prefix = key.lower()
+            found = {header[len(prefix) :]: text for header, text in headers.items() if header.startswith(prefix)}
+            if found:
+                request[name] = found
+        elif target["type"] == "list":
+            if key in query:
+                request[name] = list(query[key])
+        elif target["type"] == "map":
+            taken = {one.get("locationName") for one in shape["members"].values()}
+            request[name] = {one: values[0] for one, values in query.items() if one not in taken}
+        elif key in query:
+            request[name] = _typed(query[key][0], target, name, "iso8601")
+    return request
+
+
+def _header_value(text: str, target: Model, member: Model, name: str) -> Any:
+    if target["type"] == "list":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if member.get("jsonvalue"):
+        return base64.b64decode(text).decode()
+    return _typed(text, target, name, "rfc822")
+
+
+def _typed(text: str, target: Model, name: str, timestamps: str) -> Any:
+    """A text of the head as a value of its shape's type; what cannot be one stays a text, and is refused later."""
+    kind = target["type"]
+    try:
+        if kind in ("integer", "long", "short"):
+            return int(text)
+        if kind in ("float", "double"):
+            return float(text)
+        if kind == "timestamp":
+            if target.get("timestampFormat", timestamps) == "iso8601" and text[:4].isdigit():
+                return datetime.fromisoformat(text).timestamp()
+            return parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        raise ApiError("InvalidArgument" if kind == "timestamp" else "SerializationException",
+                       f"The value '{text[:100]}' of {name} is not a {kind}.") from None  # fmt: skip
+    if kind == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return text
+
+
+def _header_text(value: Any, kind: str, member: Model) -> bytes:
+    if kind == "timestamp":
+        return formatdate(value / 1000, usegmt=True).encode()
+    if kind == "boolean":
+        return b"true" if value else b"false"
+    if kind == "list":
+        return _latin(",".join(value))
+    if member.get("jsonvalue"):
+        return base64.b64encode(orjson.dumps(value))
+    return _latin(str(value))
+
+
+def _latin(text: str) -> bytes:
+    """Header bytes: a line break would end the header, so none gets in."""
+    return text.replace("\r", " ").replace("\n", " ").encode("latin-1", "replace")
+
+
+def _query(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    if text:
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+@cache
+def _model(service: str) -> Model:
+    model = load_model(service)
+    assert model is not None, service
+    for name, shape in model["shapes"].items():
+        shape["name"] = name
+    return model
+
+
+@cache
+def _input_shape(service: str, operation: str) -> Model | None:
+    model = _model(service)
+    trait = model["operations"][operation]
+    return model["shapes"][trait["input"]["shape"]] if "input" in trait else None

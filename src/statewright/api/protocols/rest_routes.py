@@ -1,0 +1,109 @@
+"""Which operation of a REST service a method, path and query mean: the `http` traits of a service's model, compiled.
+
+Several operations may share a method and path; then the one wins whose own query members and headers are there:
+`?tagging`, `?uploadId=`, `x-amz-copy-source`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+from urllib.parse import unquote
+
+from statewright.api.models import Model, load_model
+
+_PLACE: Final = re.compile(r"\{([A-Za-z0-9]+)(\+?)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An operation, and what stands in its path by location name."""
+
+    operation: str
+    places: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    operation: str
+    path: re.Pattern[str]
+    names: tuple[str, ...]
+    literals: tuple[tuple[str, str | None], ...]
+    """Query members that belong to the operation, with the value that they must have, if any."""
+    required: frozenset[str]
+    """Query members that must be there."""
+    headers: frozenset[str]
+    """Headers that must be there."""
+
+    @property
+    def weight(self) -> int:
+        return 2 * len(self.literals) + len(self.required) + len(self.headers)
+
+
+def match(
+    service: str, method: str, raw_path: str, query: Mapping[str, Sequence[str]], headers: Mapping[str, str]
+) -> Found | None:
+    """The operation that a request means; `None` where the service has none. `raw_path` is still escaped."""
+    for template in _templates(service).get(method, ()):
+        found = template.path.fullmatch(raw_path)
+        if found is not None and _fits(template, query, headers):
+            places = dict(zip(template.names, map(unquote, found.groups()), strict=True))
+            return Found(template.operation, places)
+    return None
+
+
+def _fits(template: _Template, query: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> bool:
+    for name, value in template.literals:
+        given = query.get(name)
+        if given is None or (value is not None and value not in given):
+            return False
+    return all(name in query for name in template.required) and all(name in headers for name in template.headers)
+
+
+@cache
+def _templates(service: str) -> dict[str, list[_Template]]:
+    """Templates by method; those that ask for more come first, then those with more letters of their own."""
+    model = load_model(service)
+    assert model is not None, service
+    found: dict[str, list[tuple[int, int, _Template]]] = {}
+    for name, operation in model["operations"].items():
+        template = _compile(model, name, operation)
+        own_letters = len(_PLACE.sub("", operation["http"]["requestUri"].partition("?")[0]))
+        found.setdefault(operation["http"]["method"], []).append((template.weight, own_letters, template))
+    return {
+        method: [template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))]
+        for method, of in found.items()
+    }
+
+
+def _compile(model: Model, name: str, operation: Model) -> _Template:
+    path, _, literal = operation["http"]["requestUri"].partition("?")
+    pattern, names, at = "", [], 0
+    for place in _PLACE.finditer(path):
+        pattern += re.escape(path[at : place.start()]) + ("(.+)" if place[2] else "([^/]+)")
+        names.append(place[1])
+        at = place.end()
+    pattern += re.escape(path[at:].rstrip("/")) + "/?"
+    if names and path.endswith("+}"):
+        # A key may end with a slash, which then belongs to it.
+        pattern = pattern.removesuffix("/?")
+    literals = []
+    for part in literal.split("&") if literal else ():
+        key, equals, value = part.partition("=")
+        literals.append((key, value if equals else None))
+    shape = model["shapes"][operation["input"]["shape"]] if "input" in operation else {"members": {}}
+    required = [member for member in shape.get("required", ()) if "location" in shape["members"][member]]
+    by_place: dict[str, set[str]] = {"querystring": set(), "header": set(), "uri": set(), "headers": set()}
+    for one in required:
+        by_place[shape["members"][one]["location"]].add(shape["members"][one]["locationName"])
+    return _Template(
+        name,
+        re.compile(pattern, re.DOTALL),
+        tuple(names),
+        tuple(literals),
+        frozenset(by_place["querystring"]),
+        frozenset(header.lower() for header in by_place["header"]),
+    )

@@ -1,0 +1,1 @@
+"""The SQS API: one function an operation."""
