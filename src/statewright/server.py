@@ -22,7 +22,7 @@ from typing import Final
 from statewright.api import inner_calls, operations
 from statewright.api.app import Api
 from statewright.api.guard import BODY_BYTES
-from statewright.api.listening import CannotListen, bind, listener
+from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
 from statewright.api.metrics import Sample
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
@@ -63,6 +63,7 @@ class ServerOptions:
     store: str = "sqlite"
     config: Config = field(default_factory=Config)
     own_origins: frozenset[str] = frozenset()
+    patience: Patience = field(default_factory=Patience)
 
 
 def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:
@@ -98,7 +99,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     app = operations.App(engine, machines, clock, options.config, {"integrations": integrations})
     integrations.attach(engine, inner_calls.invoker(app))
     body_bytes = BODY_BYTES if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
-    api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine))
+    api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
+    listens = listener(api, lambda: on_ready(line), options.patience)
     await machines.recover()
     await engine.start()
     host, port = listening.getsockname()[:2]
@@ -109,7 +111,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     gc.collect()
     gc.freeze()
     try:
-        await listener(api, lambda: on_ready(line)).serve(sockets=[listening])
+        await listens.serve(sockets=[listening])
     finally:
         await engine.stop()
         await integrations.close()
@@ -177,11 +179,13 @@ def _log_status(change: StatusChange) -> None:
         )
 
 
-async def _samples(engine: Engine) -> Iterable[Sample]:
+async def _samples(engine: Engine, listens: Listener) -> Iterable[Sample]:
     found = await engine.metrics()
     by_status = found.pop("executions_by_status")
     closed = found.pop("executions_closed")
     used = resource.getrusage(resource.RUSAGE_SELF)
+    groups = engine.store.figures()
+    connections = listens.server_state
     return [
         *(
             Sample(
@@ -201,6 +205,15 @@ async def _samples(engine: Engine) -> Iterable[Sample]:
             Sample(f"statewright_{name}", "gauge", f"The engine's {name.replace('_', ' ')}, since the start.", value)
             for name, value in found.items()
         ),
+        Sample("statewright_store_groups_total", "counter", "Groups of writes that were committed.", groups.groups),
+        Sample("statewright_store_jobs_total", "counter", "Writes in these groups.", groups.jobs),
+        Sample("statewright_store_seconds_total", "counter", "Time that these groups took.", groups.seconds_total),
+        Sample("statewright_store_seconds_most", "gauge", "Time that the slowest group took.", groups.seconds_most),
+        Sample("statewright_loop_lag_seconds", "gauge", "How late the event loop was.", listens.lag_seconds),
+        Sample("statewright_loop_lag_seconds_most", "gauge", "How late it was at most.", listens.most_lag_seconds),
+        Sample("statewright_connections", "gauge", "Open connections.", len(connections.connections)),
+        Sample("statewright_connections_most", "gauge", "How many may be open.", connections.most),
+        Sample("statewright_connections_cut_total", "counter", "Connections given up as too slow.", connections.cut),
         Sample("process_cpu_seconds_total", "counter", "CPU time.", used.ru_utime + used.ru_stime),
         Sample("process_resident_memory_bytes", "gauge", "Resident memory.", _resident_bytes()),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -24,13 +25,22 @@ PATIENCE_SECONDS = 30
 class Server:
     """A server process."""
 
-    def __init__(self, data: Path, *options: str) -> None:
+    def __init__(self, data: Path, *options: str, most_files: int = 0, hard: bool = False) -> None:
+        """Start it. `most_files` limits its open files: the soft limit, and with `hard` the other, too."""
         command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(data), *options]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         self._clients: list[Any] = []
+
+        def limit() -> None:
+            if most_files:
+                most = most_files if hard else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+                resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most))
+
         self.log = data.with_suffix(".log")
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, preexec_fn=limit
+            )
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline().strip()
         if not self.ready_line.startswith("Statewright is ready on http://"):

@@ -1,8 +1,9 @@
 """The HTTP server around the application: uvicorn with limits on request heads, signals, and a graceful end.
 
-A connection is cut whose request head is not complete within `HEAD_SECONDS`, or longer than `HEAD_BYTES`, or whose body
-is not complete within `BODY_SECONDS`: slow or endless requests cannot hold connections. These are socket timeouts, so
-they use the real monotonic clock.
+A connection is cut whose request head is not complete in time, or longer than `HEAD_BYTES`, whose body is not complete
+in time, or whose answers nobody takes: slow or endless requests cannot hold connections. When as many are open as the
+process may have files, the one that has been idle longest makes room for the next. `Patience` has the times; they are
+socket timeouts, so they use the real monotonic clock.
 """
 
 from __future__ import annotations
@@ -11,24 +12,30 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import signal
 import socket
+import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from statewright.api.app import Api
 
-HEAD_SECONDS: Final = 30.0
 HEAD_BYTES: Final = 64 * 1024
-BODY_SECONDS: Final = 120.0
 SWEEP_TICKS: Final = 10
 """Connections are looked at once a second; uvicorn's loop turns ten times in one."""
+TICK_SECONDS: Final = 0.1
 BACKLOG: Final = 2048
-DRAIN_SECONDS: Final = 10
+MOST_FILES: Final = 1 << 20
+FILES_KEPT: Final = 128
+"""Files that connections may not have: the store's, those of tasks, and a margin."""
 
 log = logging.getLogger("statewright.server")
 
@@ -37,17 +44,102 @@ class CannotListen(Exception):
     """The address cannot be had; the text says why and what to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long connections are waited for, in seconds."""
+
+    head_seconds: float = 30.0
+    """For a request's head, from its first byte, or from the connection's opening."""
+    body_seconds: float = 120.0
+    """For a request's body, from the end of its head."""
+    answer_seconds: float = 120.0
+    """For a caller to take something of an answer that waits for him."""
+    idle_seconds: float = 75.0
+    """For the next request on a connection."""
+    drain_seconds: float = 10.0
+    """For running calls, when the server is told to end."""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Patience:
+        """The times, with those that `STATEWRIGHT_HEAD_SECONDS` and its like set.
+
+        Raises: ValueError, naming the variable.
+        """
+        given: dict[str, float] = {}
+        for one in fields(cls):
+            name = f"STATEWRIGHT_{one.name.upper()}"
+            text = environment.get(name)
+            if text is None:
+                continue
+            try:
+                given[one.name] = float(text)
+            except ValueError:
+                given[one.name] = 0.0
+            if not 0 < given[one.name] < 1e6:
+                raise ValueError(f"{name} is {text!r}; it must be a number of seconds above 0")
+        return cls(**given)
+
+
+class Connections(ServerState):
+    """What all connections share: how long they are waited for, and which of them have nothing to do."""
+
+    def __init__(self, patience: Patience, most: int) -> None:
+        super().__init__()
+        self.patience = patience
+        self.most = most
+        self.idle: dict[GuardedProtocol, None] = {}
+        """Without a complete request, the longest idle first."""
+        self.cut = 0
+        self._warned = False
+
+    def make_room(self) -> None:
+        """Give up the connection that has been idle longest, if there are too many."""
+        if len(self.connections) <= self.most:
+            return
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "%d connections are open, as many as this process may have: idle ones make room for new ones "
+                "(more files may be allowed with `ulimit -n`)", self.most,
+            )  # fmt: skip
+        for connection in self.idle:
+            connection.cut("made room for another")
+            return
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, with an eye on how long a request takes to come in, and how large its head becomes."""
 
+    server_state: Connections
     head_since: float | None = None
     head_bytes = 0
     body_since: float | None = None
+    answer_since: float | None = None
+    answer_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection opens: its first head is awaited."""
         super().connection_made(transport)
+        self.app = self._answer
         self.head_since = time.monotonic()
+        self.server_state.make_room()
+        self.server_state.idle[self] = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self.server_state.idle.pop(self, None)
+        super().connection_lost(exc)
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """Have a request answered; a caller who goes meanwhile is no error."""
+        try:
+            await self.config.loaded_app(scope, receive, send)
+        except Exception as problem:
+            if not self.transport.is_closing():
+                raise
+            # uvicorn hears of it a turn of the loop later, and would complain about the answer until then.
+            send.__self__.disconnected = True
+            log.debug("a caller went while the answer was written: %s", problem)
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
@@ -68,6 +160,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.head_since = None
         self.head_bytes = 0
         self.body_since = time.monotonic()
+        self.server_state.idle.pop(self, None)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -75,27 +168,56 @@ class GuardedProtocol(HttpToolsProtocol):
         self.body_since = None
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """An answer has been given."""
+        super().on_response_complete()
+        if not self.pipeline and not self.transport.is_closing():
+            self.server_state.idle[self] = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP, and close."""
+        log.debug("answered 400: %s", msg)
+        super().send_400_response(msg)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        # Clients offer other protocols (h2c) without needing them: the request is answered as it is.
+        log.debug("a request offered to change the protocol")
+
     def cut_if_slow(self, now: float) -> None:
-        """Give the connection up if its request takes too long to come in."""
-        if self.head_since is not None and now - self.head_since > HEAD_SECONDS:
-            self.cut("head was not complete in 30 s")
-        elif self.body_since is not None and now - self.body_since > BODY_SECONDS:
-            self.cut("body was not complete in 120 s")
+        """Give the connection up if its request takes too long to come in, or its answer to go out."""
+        patience = self.server_state.patience
+        if self.head_since is not None and now - self.head_since > patience.head_seconds:
+            self.cut(f"head was not complete in {patience.head_seconds:g} s")
+        elif self.body_since is not None and now - self.body_since > patience.body_seconds:
+            self.cut(f"body was not complete in {patience.body_seconds:g} s")
+        elif (waiting := self.transport.get_write_buffer_size()) == 0:
+            self.answer_since = None
+        elif self.answer_since is None or waiting != self.answer_bytes:
+            self.answer_since, self.answer_bytes = now, waiting
+        elif now - self.answer_since > patience.answer_seconds:
+            self.cut(f"answer was not taken in {patience.answer_seconds:g} s")
 
     def cut(self, why: str) -> None:
         """Give the connection up."""
-        log.info("cut a connection whose request %s", why)
-        self.head_since = self.body_since = None
+        log.debug("cut a connection whose request %s", why)
+        self.server_state.cut += 1
+        self.head_since = self.body_since = self.answer_since = None
+        self.server_state.idle.pop(self, None)
         self.transport.abort()
 
 
 class Listener(uvicorn.Server):
     """uvicorn's server: serves until a signal, then turns new calls away and lets running ones end."""
 
-    def __init__(self, config: uvicorn.Config, api: Api, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, api: Api, on_ready: Callable[[], None], patience: Patience) -> None:
         super().__init__(config)
+        self.server_state: Connections = Connections(patience, raise_file_limit() - FILES_KEPT)
         self._api = api
         self._on_ready = on_ready
+        self._ticked_at = 0.0
+        self.lag_seconds = 0.0
+        """By how much the loop was late, the last time it was looked at."""
+        self.most_lag_seconds = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections."""
@@ -105,16 +227,23 @@ class Listener(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second: whether it is time to end."""
+        now = time.monotonic()
+        if self._ticked_at:
+            self.lag_seconds = max(0.0, now - self._ticked_at - TICK_SECONDS)
+            self.most_lag_seconds = max(self.most_lag_seconds, self.lag_seconds)
+        self._ticked_at = now
         if counter % SWEEP_TICKS == 0:
-            now = time.monotonic()
             for connection in list(self.server_state.connections):
                 if isinstance(connection, GuardedProtocol):
                     connection.cut_if_slow(now)
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Refuse new calls, end polls, let the rest finish."""
+        """Refuse new calls, end polls, let the rest finish; who has not said all of his request is not waited for."""
         self._api.drain()
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, GuardedProtocol) and connection.body_since is not None:
+                connection.cut("body was not complete at the server's end")
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -136,22 +265,58 @@ class Listener(uvicorn.Server):
         self.should_exit = True
 
 
-def listener(api: Api, on_ready: Callable[[], None]) -> Listener:
+def listener(api: Api, on_ready: Callable[[], None], patience: Patience | None = None) -> Listener:
     """A server for the application; run it with `serve(sockets=[...])`."""
+    patience = patience or Patience()
     settings: dict[str, Any] = {
         "http": GuardedProtocol,
         "ws": "none",
         "lifespan": "off",
         "access_log": False,
         "log_config": None,
-        "log_level": "warning",
+        # What it warns of is what strangers send.
+        "log_level": "error",
         "server_header": False,
         "proxy_headers": False,
-        "timeout_keep_alive": 75,
-        "timeout_graceful_shutdown": DRAIN_SECONDS,
+        "timeout_keep_alive": patience.idle_seconds,
+        "timeout_graceful_shutdown": patience.drain_seconds,
         "backlog": BACKLOG,
     }
-    return Listener(uvicorn.Config(api, **settings), api, on_ready)
+    return Listener(uvicorn.Config(api, **settings), api, on_ready, patience)
+
+
+def holder_of(port: int) -> str | None:
+    """The process that listens at a TCP port, as `python3 (pid 17)`, where the system tells: Linux, for one's own."""
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                columns = line.split()
+                if columns[3] == "0A" and int(columns[1].rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{columns[9]}]")
+    for process in Path("/proc").glob("[0-9]*") if inodes else ():
+        # Processes of others, and those that end meanwhile, tell nothing.
+        with contextlib.suppress(OSError):
+            if any(os.readlink(file) in inodes for file in (process / "fd").iterdir()):
+                return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
+    return None
+
+
+def raise_file_limit() -> int:
+    """Let the process have as many open files as it may; returns how many these are."""
+    if sys.platform == "win32":
+        return 8192
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+        except (OSError, ValueError):  # macOS has a limit that it does not tell
+            log.debug("the limit on open files stays at %d", soft)
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -172,8 +337,9 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as problem:
         listening.close()
         if problem.errno == errno.EADDRINUSE:
+            holder = holder_of(port) or "another process"
             raise CannotListen(
-                f"port {port} on {host} is in use by another process; stop it, or choose another port with --port"
+                f"port {port} on {host} is in use by {holder}; stop it, or choose another port with --port"
             ) from None
         raise CannotListen(f"cannot listen on {host}:{port}: {problem.strerror or problem}") from None
     listening.setblocking(False)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from statewright.cli.output import FAILED, OK, Stop, stdout
+from statewright.cli.output import FAILED, OK, USAGE, Stop, stdout
 
 if TYPE_CHECKING:
+    from statewright.api.listening import Patience
     from statewright.config import Config
 
 SETTINGS_FILE = "statewright.toml"
@@ -95,7 +96,8 @@ def serve(
         printer.line(line)
         printer.flush()
 
-    options = ServerOptions(host, port, Path(data), store, config_of(settings, limits), frozenset(origins))
+    config = config_of(settings, limits)
+    options = ServerOptions(host, port, Path(data), store, config, frozenset(origins), patience_of_environment())
     try:
         run_server(options, announce)
     except CannotServe as problem:
@@ -104,6 +106,18 @@ def serve(
         where = f"the store in {data} cannot be opened: " if store == "sqlite" else ""
         raise Stop(FAILED, f"{where}{problem}") from None
     return OK
+
+
+def patience_of_environment() -> Patience:
+    """How long connections are waited for: `STATEWRIGHT_HEAD_SECONDS` and its like. Raises: Stop."""
+    import os
+
+    from statewright.api.listening import Patience
+
+    try:
+        return Patience.of(os.environ)
+    except ValueError as problem:
+        raise Stop(USAGE, str(problem)) from None
 
 
 def config_of(settings: str | None, limits: str | None) -> Config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
@@ -11,6 +12,23 @@ JobT = TypeVar("JobT")
 
 MOST_JOBS: Final = 512
 """Jobs in one group: more gain nothing and make the first one wait."""
+
+
+@dataclass(slots=True)
+class GroupFigures:
+    """How groups of jobs were written. Of several threads that count, one may lose a count; nothing hangs on it."""
+
+    groups: int = 0
+    jobs: int = 0
+    seconds_total: float = 0.0
+    seconds_most: float = 0.0
+
+    def note(self, jobs: int, seconds: float) -> None:
+        """Count a group."""
+        self.groups += 1
+        self.jobs += jobs
+        self.seconds_total += seconds
+        self.seconds_most = max(self.seconds_most, seconds)
 
 
 def take_group(queue: SimpleQueue[JobT | None]) -> tuple[list[JobT], bool]:

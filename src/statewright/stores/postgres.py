@@ -19,6 +19,7 @@ from statewright.clock import BusyToken, Clock
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.stores.cursor import pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
+from statewright.stores.job_queue import GroupFigures
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS
 from statewright.stores.postgres_arrays import bigints
 from statewright.stores.postgres_connection import (
@@ -160,6 +161,10 @@ class PostgresStore:
         """See `Store.newest_id`."""
         found = await self.opened.read("newest_id", first_id(shard), last_id(shard))
         return int(found[0][0])
+
+    def figures(self) -> GroupFigures:
+        """See `Store.figures`."""
+        return self.opened.writers.figures
 
     async def backup(self, target: str) -> None:
         """PostgreSQL has its own tools. Raises: StoreError, always."""

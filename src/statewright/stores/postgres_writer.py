@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -19,7 +20,7 @@ import psycopg
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import OwnershipLost, Unavailable
-from statewright.stores.job_queue import call_loop, take_group
+from statewright.stores.job_queue import GroupFigures, call_loop, take_group
 from statewright.stores.plan import waves
 from statewright.stores.postgres_arrays import bigints, byteas, texts
 from statewright.stores.postgres_connection import (
@@ -66,7 +67,10 @@ class Writers:
         self._busy: BusyToken | None = None
         self._is_closing = False
         self._under_way: dict[str, tuple[_Lane, int]] = {}
-        self._lanes = [_Lane(number, address, place, lease, self._loop, self._resolve) for number in range(LANES)]
+        self.figures = GroupFigures()
+        self._lanes = [
+            _Lane(number, address, place, lease, self._loop, self._resolve, self.figures) for number in range(LANES)
+        ]
 
     def submit(self, task: Task) -> asyncio.Future[Any]:
         """Queue a write. Raises: Unavailable after `close`, or while the lease is in doubt; OwnershipLost."""
@@ -142,7 +146,9 @@ class _Lane:
         lease: Lease,
         loop: asyncio.AbstractEventLoop,
         resolve: Callable[[list[_Job], list[Any]], None],
+        figures: GroupFigures,
     ) -> None:
+        self.figures = figures
         self.queue: SimpleQueue[_Job | None] = SimpleQueue()
         self.ended = loop.create_future()
         self.open_jobs = 0
@@ -163,7 +169,10 @@ class _Lane:
         while not is_closing:
             jobs, is_closing = take_group(self.queue)
             if jobs:
-                call_loop(self._loop, self._answer, jobs, self._write([job.task for job in jobs]))
+                began = time.perf_counter()
+                answers = self._write([job.task for job in jobs])
+                self.figures.note(len(jobs), time.perf_counter() - began)
+                call_loop(self._loop, self._answer, jobs, answers)
         self._drop_connection()
         call_loop(self._loop, self.ended.set_result, None)
 

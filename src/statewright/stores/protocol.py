@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from statewright.stores.job_queue import GroupFigures
+
 STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 """Statuses of executions and Map Runs; a store keeps the index."""
 
@@ -252,6 +254,9 @@ class Store(Protocol):
 
     async def newest_id(self, shard: int) -> int:
         """The greatest id in a shard's executions, outbox and inbox, or 0: where an `IdSource` goes on from."""
+
+    def figures(self) -> GroupFigures:
+        """How it has written since it was opened."""
 
     async def backup(self, target: str) -> None:
         """Copy the whole store to a new file while it runs. Raises: StoreError where the store cannot."""

@@ -19,6 +19,7 @@ from statewright.clock import Clock
 from statewright.errors import Unavailable
 from statewright.stores.cursor import pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
+from statewright.stores.job_queue import GroupFigures
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, RowGroups
 from statewright.stores.protocol import (
     STATUSES,
@@ -159,6 +160,10 @@ class SqliteStore:
         """See `Store.newest_id`."""
         bounds = first_id(shard), last_id(shard)
         return self.opened.read(lambda on: int(on.execute(_EXECUTIONS["newest_id"], bounds).fetchone()[0]))
+
+    def figures(self) -> GroupFigures:
+        """See `Store.figures`."""
+        return self.opened.writer.figures
 
     async def backup(self, target: str) -> None:
         """See `Store.backup`: one SQLite file, to be put into a data folder as `statewright.db`."""

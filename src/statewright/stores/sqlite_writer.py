@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ import orjson
 from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
 from statewright.stores import fail_points
-from statewright.stores.job_queue import call_loop, take_group
+from statewright.stores.job_queue import GroupFigures, call_loop, take_group
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
 from statewright.stores.sqlite_file import explain
@@ -50,6 +51,7 @@ class Writer:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self.figures = GroupFigures()
         self._open_jobs = 0
         self._busy: BusyToken | None = None
         self._closing = False
@@ -83,7 +85,10 @@ class Writer:
         while not closing:
             jobs, closing = take_group(self._queue)
             if jobs:
-                call_loop(self._loop, self._resolve, jobs, self._write(jobs))
+                began = time.perf_counter()
+                answers = self._write(jobs)
+                self.figures.note(len(jobs), time.perf_counter() - began)
+                call_loop(self._loop, self._resolve, jobs, answers)
         self._connection.close()
         call_loop(self._loop, self._ended.set_result, None)
 
