@@ -40,6 +40,8 @@ SWITCH_INTERVAL_SECONDS: Final = 0.0001
 OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 """Longest request where the limits on payloads are lifted."""
 DATA_FOLDER: Final = ".statewright"
+OWN_SERVICES: Final[tuple[str, ...]] = ()
+"""Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 STORES: Final = ("sqlite", "memory")
 
 log = logging.getLogger("statewright.server")
@@ -97,7 +99,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     engine.runner.on_ownership_lost = _end_process
     operations.load()
     app = operations.App(engine, machines, clock, options.config, {"integrations": integrations})
-    integrations.attach(engine, inner_calls.invoker(app))
+    own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
+    integrations.attach(engine, inner_calls.invoker(app), own)
     body_bytes = BODY_BYTES if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
     listens = listener(api, lambda: on_ready(line), options.patience)

@@ -1,33 +1,67 @@
 """Operations called from inside the process, by tasks that call a service which is our own.
 
 What the edge does to a request from outside happens to these too: the same validation, the same operation. There is
-no wire, so instants stay integer milliseconds.
+no wire, so instants stay integer milliseconds and blobs are bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
+from typing import Any, Final
 from uuid import uuid4
 
-from statewright.api import shapes
-from statewright.api.errors import not_here_yet, unknown_operation
-from statewright.api.operations import App, Call, find
+from statewright.api.errors import status_of
+from statewright.api.models import load_model
+from statewright.api.operations import App, Call, perform
+from statewright.api.protocols.uploads import Upload
+from statewright.errors import ApiError
 from statewright.payload import Json
 
 STATES: Final = "states"
 
 
-def invoker(app: App, service: str = STATES) -> Callable[[str, dict[str, Json]], Awaitable[Json]]:
-    """Runs operations of a service on `app`; the function raises ApiError as the API answers it."""
+def invoker(app: App) -> Callable[[str, dict[str, Json]], Awaitable[Json]]:
+    """Runs operations of Step Functions on `app`; the function raises ApiError as the API answers it."""
 
     async def invoke(name: str, request: dict[str, Json]) -> Json:
-        function = find(service, name)
-        if function is None:
-            known = name in shapes.operation_names(service)
-            raise not_here_yet(service, name) if known else unknown_operation(service, name)
-        lift_sizes = app.config.limits.payload_bytes is None
-        checked = shapes.validator(service, name, lift_sizes=lift_sizes)(request)
-        return await function(app, Call(service, name, str(uuid4())), checked)
+        return await perform(app, Call(STATES, name, str(uuid4())), request)
 
     return invoke
+
+
+class OwnInvoker:
+    """Runs operations of one service, by signing name, on `app`."""
+
+    def __init__(self, app: App, service: str) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Json:
+        """The answer. Raises: ApiError, with the HTTP status that a caller outside would see."""
+        streamed = _streamed_member(self._service, operation)
+        if streamed is not None:
+            content = request.get(streamed) or b""
+            request = {**request, streamed: Upload(_once(content), len(content))}
+        try:
+            return await perform(self._app, Call(self._service, operation, request_id), request)
+        except ApiError as error:
+            error.status = status_of(error, self._service)
+            raise
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    if content:
+        yield content
+
+
+@cache
+def _streamed_member(service: str, operation: str) -> str | None:
+    """The member of a request that operations take piece by piece, if there is one."""
+    model = load_model(service)
+    trait = model["operations"].get(operation) if model is not None else None
+    if model is None or trait is None or "input" not in trait:
+        return None
+    shape = model["shapes"][trait["input"]["shape"]]
+    member = shape["members"].get(shape.get("payload"), {})
+    return shape["payload"] if member.get("streaming") else None

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded
-from statewright.integrations.aws_sdk import Clients, Refusal, send
+from statewright.integrations.aws_sdk import Clients, send
 from statewright.integrations.members import from_api, to_api
 from statewright.integrations.patterns import job_failed, not_here_yet
+from statewright.integrations.service_calls import Refusal
 from statewright.integrations.service_names import optimised_api
 from statewright.payload import Json
 

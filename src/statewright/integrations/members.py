@@ -65,7 +65,10 @@ def _to_api(shape: Shape, value: Json, dialect: Dialect, foreign: list[str]) -> 
 
 
 def from_api(shape: StructureShape | None, answer: Mapping[str, Any], dialect: Dialect) -> dict[str, Json]:
-    """An answer of botocore as results show it, without what botocore adds. Bodies are read: blocks."""
+    """An answer as results show it, without what botocore adds. Bodies are read: blocks.
+
+    Instants are as botocore has them, or epoch milliseconds.
+    """
     if shape is None:
         return {}
     return {
@@ -83,8 +86,9 @@ def _from_api(shape: Shape, value: Any, dialect: Dialect) -> Json:
     if isinstance(shape, MapShape):
         return {key: _from_api(shape.value, item, dialect) for key, item in value.items()}
     if isinstance(value, datetime):
-        ms = round((value.astimezone(UTC) - _EPOCH).total_seconds() * 1000)
-        return format_timestamp(ms) if dialect == "aws-sdk" else ms
+        value = round((value.astimezone(UTC) - _EPOCH).total_seconds() * 1000)
+    if shape.type_name == "timestamp" and isinstance(value, int):
+        return format_timestamp(value) if dialect == "aws-sdk" else value
     if isinstance(value, date):
         return value.isoformat()
     if hasattr(value, "read"):

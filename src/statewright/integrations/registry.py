@@ -1,13 +1,14 @@
 """Who carries out which task: the `Integrations` of the engine.
 
-A Resource leads to a handler by its service: Step Functions itself, HTTP Tasks, and everything else at a configured
-endpoint. What is neither ours nor configured fails the task with a text that says how to configure it. Handlers are
-loaded with their first task.
+A Resource leads to a handler by its service: Step Functions itself, HTTP Tasks, our other services, and everything
+else at a configured endpoint. What is neither ours nor configured fails the task with a text that says how to configure
+it. Handlers are loaded with their first task.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from statewright.clock import Clock
@@ -15,6 +16,7 @@ from statewright.config import Config
 from statewright.engine.dispatch import Failed, ScheduledCall, TaskResult
 from statewright.engine.views import StatusChange
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
 from statewright.integrations.states_execution import Invoke, StatesExecution
 from statewright.payload import Json
@@ -42,11 +44,18 @@ class Registry:
         self._states = StatesExecution(clock, self._invoker, self._answerer)
         self._http: HttpTasks | None = None
         self._services: AwsServices | None = None
+        self._own = OwnServices(clock, self._blocking, {})
 
-    def attach(self, answers: Answers, invoke: Invoke) -> None:
-        """Where tasks are answered by token, and how operations of the API are run inside this process."""
+    def attach(self, answers: Answers, invoke: Invoke, own: Mapping[str, InvokeOwn] | None = None) -> None:
+        """Where tasks are answered by token, and how operations of our own services are run inside this process.
+
+        `invoke` runs those of Step Functions; `own` has the other services by the names of resource ARNs.
+        """
         self._answers = answers
         self._invoke = invoke
+        # An endpoint that somebody configured for a service is meant.
+        own = {name: run for name, run in (own or {}).items() if name not in self._config.endpoints}
+        self._own = OwnServices(self._clock, self._blocking, own)
 
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make a task's call. Raises nothing."""
@@ -103,6 +112,8 @@ class Registry:
             return await self._http_tasks().call_gateway(task)
         if service in _NOT_HERE_YET:
             return not_here_yet(task)
+        if self._own.serves(task):
+            return await self._own.call(task)
         if not self._config.endpoints:
             return Failed(NOT_CONFIGURED, no_endpoint_text(service.removeprefix("aws-sdk:")))
         return await self._aws_services().call(task)

@@ -1,0 +1,128 @@
+"""Services of this very process, called by tasks without a wire: functions, queues, objects.
+
+Calls run through the same operations as those of the API, so what they refuse and how they say it is the same. Owns
+what an SDK would add to the answer; the rest of both dialects is in `service_calls.py`.
+
+Source: names of headers are observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from email.utils import formatdate
+from typing import Any, Final, Protocol
+
+from statewright.clock import Clock
+from statewright.engine.dispatch import ScheduledCall, TaskResult
+from statewright.errors import ApiError, StoreError
+from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.patterns import named_uuid, too_large
+from statewright.payload import Json
+
+LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
+"""What a streamed answer may hold at most: far over what any state can take."""
+
+
+class InvokeOwn(Protocol):
+    """Runs an operation of one of our services. Instants are epoch milliseconds, blobs bytes."""
+
+    def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Awaitable[Json]:
+        """The answer. Raises: ApiError, with the HTTP status that a caller outside would see; StoreError."""
+
+
+class OwnServices:
+    """Carries out tasks of services by the names in `invokers`, which are those of resource ARNs."""
+
+    def __init__(self, clock: Clock, blocking: BlockingCalls, invokers: Mapping[str, InvokeOwn]) -> None:
+        self._clock = clock
+        self._blocking = blocking
+        self._invokers = invokers
+        self._known: set[str] = set()
+
+    def serves(self, task: ScheduledCall) -> bool:
+        """Whether the task's service is one of ours."""
+        return _service(task) in self._invokers
+
+    async def call(self, task: ScheduledCall) -> TaskResult:
+        """Make the call of a task."""
+        from statewright.integrations.service_calls import Prepared, Refusal, finished, prepare, refused
+
+        # A service's model takes long to load, and is there from then on.
+        name = task.resource.arn
+        prepared = prepare(task) if name in self._known else await self._blocking.run(prepare, task)
+        self._known.add(name)
+        if not isinstance(prepared, Prepared):
+            return prepared
+        api, service = prepared.api, _service(task)
+        request_id = named_uuid(task.execution_arn, task.idempotency_key, "request")
+        try:
+            answer = dict(await self._invokers[service](api.operation.name, prepared.request, request_id=request_id))
+        except ApiError as error:
+            status = error.status or 400
+            extended = named_uuid(request_id, "extended") if service == "s3" else None
+            cause = api.cause(error.code, error.message, status, request_id, extended)
+            return refused(task, Refusal(api.error_name(error.code), cause))
+        except StoreError as problem:
+            cause = api.cause("ServiceUnavailable", f"The store does not answer: {problem}", 503, request_id)
+            return refused(task, Refusal(api.error_name("ServiceUnavailable"), cause))
+        for member, value in answer.items():
+            if isinstance(value, AsyncIterator):
+                body = await _whole(value)
+                if body is None:
+                    return too_large(task)
+                answer[member] = body
+        if api.dialect == "optimised" and not prepared.is_bare:
+            answer["ResponseMetadata"] = self._metadata(service, answer, request_id)
+        return finished(task, prepared, answer)
+
+    def _metadata(self, service: str, answer: Mapping[str, Any], request_id: str) -> dict[str, Any]:
+        date = formatdate(self._clock.now_ms() / 1000, usegmt=True)
+        status = answer.get("StatusCode", 200)
+        headers: dict[str, str]
+        if service == "lambda":
+            length = str(len(answer.get("Payload") or b""))
+            headers = {
+                "Connection": "keep-alive",
+                "Content-Length": length,
+                "Content-Type": "application/json",
+                "Date": date,
+                "x-amzn-Remapped-Content-Length": "0",
+                "x-amzn-RequestId": request_id,
+                "X-Amzn-Trace-Id": f"root=1-{request_id[:8]}-{request_id.replace('-', '')[8:]};parent=0;sampled=0",
+            }
+            for member, name in _LAMBDA_HEADERS.items():
+                if answer.get(member) is not None:
+                    headers[name] = str(answer[member])
+        else:
+            headers = {
+                "connection": "keep-alive",
+                "Content-Length": "0",
+                "Content-Type": "application/x-amz-json-1.0",
+                "Date": date,
+                "x-amzn-RequestId": request_id,
+            }
+        return {"RequestId": request_id, "HTTPStatusCode": status, "HTTPHeaders": headers}
+
+
+_LAMBDA_HEADERS: Final = {
+    "ExecutedVersion": "X-Amz-Executed-Version",
+    "FunctionError": "X-Amz-Function-Error",
+    "LogResult": "X-Amz-Log-Result",
+}
+
+
+def _service(task: ScheduledCall) -> str:
+    if task.resource.kind == "lambda":
+        return "lambda"
+    return task.resource.resource_type.removeprefix("aws-sdk:")
+
+
+async def _whole(body: AsyncIterator[bytes]) -> bytes | None:
+    """A streamed body in one piece; `None` when it is too long for any state."""
+    pieces, size = [], 0
+    async for piece in body:
+        size += len(piece)
+        if size > LONGEST_BODY_BYTES:
+            return None
+        pieces.append(piece)
+    return b"".join(pieces)

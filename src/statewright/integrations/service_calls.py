@@ -1,0 +1,164 @@
+"""What a service call is, whoever carries it out: parameters to request, answer to result, refusal to failure.
+
+Both dialects, optimised and `aws-sdk:*`. What goes in and out of single values is in `members.py`, names are in
+`service_names.py`. Nothing here sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statewright.arn import parse_arn
+from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
+from statewright.integrations.members import ForeignMembers, from_api, sdk_members, to_api
+from statewright.integrations.patterns import NOT_CONFIGURED, answered, bad_parameters, not_here_yet, refused_how
+from statewright.integrations.service_names import Api, UnknownApi, api_of, optimised_api
+from statewright.payload import Json, JsonTextError, dump_json, parse_json
+
+_BUSY: Final = frozenset(
+    {"Throttling", "ThrottlingException", "ThrottledException", "RequestLimitExceeded", "TooManyRequestsException"}
+)
+"""Codes of a service that has too much to do. Source: botocore's table of retries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request in the names of the API's model. `is_bare` calls a function by its ARN: its payload is the result."""
+
+    api: Api
+    request: dict[str, Any]
+    is_bare: bool = False
+
+
+def prepare(task: ScheduledCall) -> Prepared | TaskResult:
+    """The request that a task means, or the task's end if it means none. Loads models: slow at first use."""
+    if task.resource.kind == "lambda":
+        # The input is the payload, the payload the result.
+        payload = dump_json(task.parameters).encode()
+        request = {"FunctionName": task.resource.arn, "Payload": payload}
+        return Prepared(optimised_api("lambda", "invoke"), request, is_bare=True)
+    try:
+        api = api_of(task.resource)
+    except UnknownApi as unknown:
+        if task.resource.resource_type.startswith("aws-sdk:"):
+            return bad_parameters(task, str(unknown))
+        return not_here_yet(task)
+    if not isinstance(task.parameters, dict):
+        return bad_parameters(task, "the parameters must be an object")
+    try:
+        request = to_api(api.operation.input_shape, task.parameters, api.dialect)
+    except ForeignMembers as foreign:
+        return bad_parameters(
+            task, *(f'The field "{name}" is not supported by Step Functions' for name in foreign.names)
+        )
+    if api.dialect == "optimised":
+        _complete(task, request)
+    return Prepared(api, request)
+
+
+def finished(task: ScheduledCall, prepared: Prepared, answer: Mapping[str, Any]) -> TaskResult:
+    """What becomes of an answer. `ResponseMetadata` in it is as botocore has it. Bodies are read: may block."""
+    api = prepared.api
+    result = from_api(api.operation.output_shape, answer, api.dialect)
+    if prepared.is_bare:
+        payload = str(result.get("Payload", ""))
+        if "FunctionError" in result:
+            return _function_failed(payload)
+        return Succeeded(_value(payload) if payload else None)
+    finish = _FINISH.get((api.service, api.operation.name)) if api.dialect == "optimised" else None
+    if finish is not None:
+        failed = finish(result)
+        if failed is not None:
+            return failed
+    if api.dialect == "optimised":
+        result.update(sdk_members(answer.get("ResponseMetadata", {})))
+        result = dict(sorted(result.items()))
+    return answered(task, result)
+
+
+class Refusal(Exception):
+    """A call without an answer, as the task's error and cause."""
+
+    def __init__(self, error: str, cause: str, *, may_pass: bool = False) -> None:
+        super().__init__(error, cause)
+        self.error = error
+        self.cause = cause
+        self.may_pass = may_pass
+        """Whether it may be worth while to ask again: nobody answered, or somebody with too much to do."""
+
+
+def refused(task: ScheduledCall, refusal: Refusal) -> Failed:
+    """The failure of a task whose request was refused."""
+    how = "failed" if refusal.error == NOT_CONFIGURED or task.resource.kind == "lambda" else refused_how(task)
+    return Failed(refusal.error, refusal.cause, how)
+
+
+def refusal_of(api: Api, response: Mapping[str, Any]) -> Refusal:
+    """The refusal in an error response of botocore."""
+    error, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
+    code = str(error.get("Code", "Unknown"))
+    cause = api.cause(
+        code,
+        str(error.get("Message", "")),
+        metadata.get("HTTPStatusCode", 400),
+        metadata.get("RequestId", ""),
+        metadata.get("HostId"),
+    )
+    status = metadata.get("HTTPStatusCode", 400)
+    return Refusal(api.error_name(code), cause, may_pass=status >= 500 or status == 429 or code in _BUSY)
+
+
+# ------------------------------------------------------------------ what single integrations do besides
+
+
+def _complete(task: ScheduledCall, request: dict[str, Any]) -> None:
+    """What optimised integrations add to the parameters."""
+    name = (task.resource.resource_type, task.resource.action.partition(".")[0])
+    if name == ("lambda", "invoke"):
+        # Any JSON value is a payload, a text too; without one, nothing is sent (observed: the function sees {}).
+        request.pop("Payload", None)
+        if task.parameters.get("Payload") is not None:
+            request["Payload"] = dump_json(task.parameters["Payload"]).encode()
+    elif name == ("events", "putEvents"):
+        machine = parse_arn(task.execution_arn).machine
+        for entry in request.get("Entries", ()):
+            if isinstance(entry, dict):
+                entry["Resources"] = [*entry.get("Resources", ()), task.execution_arn, machine]
+    elif name == ("ecs", "runTask"):
+        request.setdefault("startedBy", "AWS Step Functions")
+
+
+def _finish_function(result: dict[str, Json]) -> Failed | None:
+    payload = result.get("Payload")
+    if "FunctionError" in result:
+        return _function_failed(str(payload))
+    if isinstance(payload, str):
+        result["Payload"] = _value(payload)
+    return None
+
+
+def _function_failed(payload: str) -> Failed:
+    value = _value(payload)
+    kind = value.get("errorType") if isinstance(value, dict) else None
+    return Failed(kind if isinstance(kind, str) and kind else "Lambda.Unknown", payload)
+
+
+def _finish_events(result: dict[str, Json]) -> Failed | None:
+    if result.get("FailedEntryCount"):
+        return Failed("EventBridge.FailedEntry", dump_json(result))
+    return None
+
+
+_FINISH: Final[dict[tuple[str, str], Callable[[dict[str, Json]], Failed | None]]] = {
+    ("lambda", "Invoke"): _finish_function,
+    ("events", "PutEvents"): _finish_events,
+}
+
+
+def _value(text: str) -> Json:
+    try:
+        return parse_json(text)
+    except JsonTextError:
+        return text
