@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from hashlib import md5
 from typing import Any, Final, NoReturn
 
-import orjson
-
 from statewright.errors import ApiError
 
 Attributes = Mapping[str, Mapping[str, Any]]
@@ -40,9 +38,11 @@ _RESERVED: Final = ("aws.", "amazon.")
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Message attributes ready to store: `text` is JSON that `decoded` reads; sizes are in bytes as quotas count."""
+    """Message attributes ready to store: `value` is a JSON value that `decoded` reads; the size is in bytes as quotas
+    count, with names and types.
+    """
 
-    text: str
+    value: dict[str, dict[str, str]]
     md5: str
     size_bytes: int
 
@@ -87,7 +87,7 @@ def encoded(attributes: Attributes) -> Encoded:
     """
     if len(attributes) > MOST_ATTRIBUTES:
         _refuse(f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{MOST_ATTRIBUTES}].")
-    stored = {}
+    stored: dict[str, dict[str, str]] = {}
     size = 0
     for name, given in attributes.items():
         _check_name(name)
@@ -99,7 +99,7 @@ def encoded(attributes: Attributes) -> Encoded:
             stored[name] = {"DataType": data_type, "StringValue": trimmed_number(given["StringValue"])}
         else:
             stored[name] = {"DataType": data_type, "StringValue": given["StringValue"]}
-    return Encoded(orjson.dumps(stored).decode(), attributes_md5(attributes), size)
+    return Encoded(stored, attributes_md5(attributes), size)
 
 
 def trace_header(attributes: Attributes) -> str | None:
@@ -226,16 +226,15 @@ def _append(parts: bytearray, piece: bytes) -> None:
 # ------------------------------------------------------------------ receiving
 
 
-def decoded(text: str) -> dict[str, dict[str, Any]]:
-    """Attributes from the text that `encoded` made."""
-    stored: dict[str, dict[str, Any]] = orjson.loads(text)
-    for attribute in stored.values():
-        if "BinaryValue" in attribute:
-            attribute["BinaryValue"] = base64.b64decode(attribute["BinaryValue"])
-    return stored
+def decoded(stored: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, Any]]:
+    """Attributes as the API has them, from the value that `encoded` made."""
+    return {
+        name: {**given, "BinaryValue": base64.b64decode(given["BinaryValue"])} if "BinaryValue" in given else given
+        for name, given in stored.items()
+    }
 
 
-def chosen(attributes: dict[str, dict[str, Any]], wanted: Iterable[str]) -> dict[str, dict[str, Any]]:
+def chosen(attributes: Mapping[str, Mapping[str, str]], wanted: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
     """The attributes that a receive asks for: by name, by `prefix.*`, or all by `All` or `.*`."""
     exact = set()
     prefixes = []

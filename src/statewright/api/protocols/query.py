@@ -1,0 +1,275 @@
+"""The query protocol: `Action=...` with flattened members in a form or query string, and XML answers.
+
+SQS spoke it before JSON, and old SDKs still do. Owns the way from a form to members by the model's names and back to
+XML. Today's model describes JSON alone, so the names that members have on this wire stand in `_LEGACY`; a request may
+use the model's own names as well. Error codes are translated by the service's folder.
+
+Source: API reference of 2012-11-05, "Making requests" and "Interpreting responses"; service models before JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from statewright.api.errors import status_of
+from statewright.api.models import Model, load_model
+from statewright.api.protocols.wire import Answer, Incoming
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+XML_TYPE: Final = b"text/xml"
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+NAMESPACE: Final = "http://queue.amazonaws.com/doc/2012-11-05/"
+MOST_FIELDS: Final = 20_000
+"""Ours: a batch of ten messages with ten attributes each has some 500."""
+
+_LEGACY: Final = {
+    "ActionNameList": "ActionName",
+    "AttributeNameList": "AttributeName",
+    "AWSAccountIdList": "AWSAccountId",
+    "BatchResultErrorEntryList": "BatchResultErrorEntry",
+    "BinaryList": "BinaryListValue",
+    "ChangeMessageVisibilityBatchRequestEntryList": "ChangeMessageVisibilityBatchRequestEntry",
+    "ChangeMessageVisibilityBatchResultEntryList": "ChangeMessageVisibilityBatchResultEntry",
+    "DeleteMessageBatchRequestEntryList": "DeleteMessageBatchRequestEntry",
+    "DeleteMessageBatchResultEntryList": "DeleteMessageBatchResultEntry",
+    "ListMessageMoveTasksResultEntryList": "ListMessageMoveTasksResultEntry",
+    "MessageAttributeNameList": "MessageAttributeName",
+    "MessageBodyAttributeMap": "MessageAttribute",
+    "MessageBodySystemAttributeMap": "MessageSystemAttribute",
+    "MessageList": "Message",
+    "MessageSystemAttributeList": "MessageSystemAttributeName",
+    "MessageSystemAttributeMap": "Attribute",
+    "QueueAttributeMap": "Attribute",
+    "QueueUrlList": "QueueUrl",
+    "SendMessageBatchRequestEntryList": "SendMessageBatchRequestEntry",
+    "SendMessageBatchResultEntryList": "SendMessageBatchResultEntry",
+    "StringList": "StringListValue",
+    "TagKeyList": "TagKey",
+    "TagMap": "Tag",
+}
+"""The name on the wire of a member that is a flattened list or map, by the name of its shape."""
+
+_MAP_NAMES: Final = {"TagMap": ("Key", "Value")}
+"""Names of an entry's key and value where they are not Name and Value."""
+
+Tree = dict[str, Any]
+"""A form taken apart at its points: texts, and trees by the next part of the name."""
+
+
+class QueryWire:
+    """The query protocol of one service, by signing name.
+
+    `legacy` turns an error into the one of this protocol; `at_path` names the member that a request's path stands for
+    when it has no such parameter.
+    """
+
+    def __init__(self, service: str, *, legacy: Callable[[ApiError], ApiError], at_path: str) -> None:
+        self._service = service
+        self._legacy = legacy
+        self._at_path = at_path
+
+    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+        """The action, and its members by the names of the model.
+
+        Raises: ApiError.
+        """
+        if incoming.method not in ("GET", "POST"):
+            raise ApiError("MethodNotAllowed", f"{incoming.method[:20]} is not a method of this service; POST is.")
+        fields = incoming.query
+        if incoming.method == "POST":
+            media_type = incoming.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if media_type not in (FORM_TYPE, ""):
+                raise ApiError("UnsupportedMediaType", f"Content-Type is '{media_type}'; send Content-Type: {FORM_TYPE}.")
+            body = await incoming.body()
+            fields = "&".join(part for part in (fields, body.decode("utf-8", "replace")) if part)
+        operation, request = read_form(self._service, fields)
+        path = incoming.raw_path.partition("?")[0]
+        if self._at_path not in request and path.strip("/"):
+            request[self._at_path] = path
+        return operation, request
+
+    def answer(self, operation: str, result: Json, request_id: str = "") -> Answer:
+        """The answer in XML."""
+        return Answer(200, write_answer(self._service, operation, result, request_id), XML_TYPE)
+
+    def refusal(self, error: ApiError, request_id: str, _path: str) -> Answer:
+        """The error in XML, with its legacy code."""
+        status = status_of(error, self._service)
+        return Answer(status, write_error(self._legacy(error), status, request_id), XML_TYPE)
+
+
+# ------------------------------------------------------------------ requests
+
+
+def read_form(service: str, text: str) -> tuple[str, dict[str, Any]]:
+    """The action of a form, and its members by the names of the model; numbers are numbers.
+
+    Raises: ApiError.
+    """
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise ApiError("MalformedQueryString", f"The request has more than {MOST_FIELDS} fields.") from None
+    tree = _tree(pairs)
+    action = tree.get("Action")
+    if not isinstance(action, str) or not action:
+        raise ApiError("MissingAction", "The request must contain the parameter Action.")
+    model = _model(service)
+    if action not in model["operations"]:
+        raise ApiError("InvalidAction", f"The action {action[:100]} is not valid for this endpoint.")
+    shape = model["operations"][action].get("input")
+    return action, (_structure(model["shapes"], shape["shape"], tree) if shape else {})
+
+
+def _tree(pairs: Iterable[tuple[str, str]]) -> Tree:
+    root: Tree = {}
+    for name, value in pairs:
+        *before, last = name.split(".", 8)
+        here = root
+        for part in before:
+            below = here.setdefault(part, {})
+            if not isinstance(below, dict):
+                # A name that is both a value and the beginning of another: the value was first, and stays.
+                break
+            here = below
+        else:
+            here.setdefault(last, value)
+    return root
+
+
+def _structure(shapes: Model, name: str, tree: Tree) -> dict[str, Any]:
+    found = {}
+    for member, of in shapes[name]["members"].items():
+        value = _member(shapes, member, of["shape"], tree)
+        if value is not None:
+            found[member] = value
+    return found
+
+
+def _member(shapes: Model, member: str, shape_name: str, tree: Tree) -> Any:
+    shape = shapes[shape_name]
+    kind = shape["type"]
+    names = (_LEGACY.get(shape_name), member) if kind in ("list", "map") else (member,)
+    given = next((tree[name] for name in names if name in tree), None)
+    if given is None:
+        return None
+    if kind == "list":
+        return [_value(shapes, shape["member"]["shape"], one) for one in _numbered(given, "member")]
+    if kind == "map":
+        return dict(_entry(shapes, shape, one) for one in _numbered(given, "entry") if isinstance(one, dict))
+    return _value(shapes, shape_name, given)
+
+
+def _numbered(given: Any, level: str) -> list[Any]:
+    """What stands under 1, 2, 3 ..., in that order; `level` is what unflattened forms have in between."""
+    if not isinstance(given, dict):
+        return [given]
+    below = given.get(level, given)
+    if not isinstance(below, dict):
+        return [below]
+    numbers = sorted((int(key), key) for key in below if key.isascii() and key.isdigit() and len(key) < 10)
+    return [below[key] for _, key in numbers]
+
+
+def _entry(shapes: Model, shape: Model, given: Tree) -> tuple[str, Any]:
+    key = next((given[name] for name in ("Name", "Key", "key") if isinstance(given.get(name), str)), "")
+    value = next((given[name] for name in ("Value", "value") if name in given), None)
+    if value is None:
+        # The older form has the value's members beside the name.
+        value = "" if shapes[shape["value"]["shape"]]["type"] == "string" else given
+    return key, _value(shapes, shape["value"]["shape"], value)
+
+
+def _value(shapes: Model, name: str, given: Any) -> Any:
+    kind = shapes[name]["type"]
+    if kind == "structure":
+        return _structure(shapes, name, given) if isinstance(given, dict) else {}
+    if not isinstance(given, str):
+        return None
+    if kind in ("integer", "long"):
+        sign, digits = given[:1] if given[:1] in ("-", "+") else "", given.lstrip("+-")
+        return int(sign + digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else given
+    return given
+
+
+# ------------------------------------------------------------------ answers
+
+
+def write_answer(service: str, operation: str, result: Mapping[str, Any], request_id: str) -> bytes:
+    """An answer in XML; blobs of the result are bytes."""
+    model = _model(service)
+    shape = model["operations"][operation].get("output")
+    parts = [f'<?xml version="1.0"?><{operation}Response xmlns="{NAMESPACE}">']
+    if shape:
+        parts.append(f"<{operation}Result>")
+        _write_structure(parts, model["shapes"], shape["shape"], result)
+        parts.append(f"</{operation}Result>")
+    parts.append(f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{operation}Response>")
+    return "".join(parts).encode("utf-8", "backslashreplace")
+
+
+def write_error(error: ApiError, status: int, request_id: str) -> bytes:
+    """An error in XML; its code is the legacy one already."""
+    kind = "Sender" if status < 500 else "Receiver"
+    return (
+        f'<?xml version="1.0"?><ErrorResponse xmlns="{NAMESPACE}"><Error><Type>{kind}</Type>'
+        f"<Code>{_escaped(error.code)}</Code><Message>{_escaped(error.message)}</Message><Detail/></Error>"
+        f"<RequestId>{request_id}</RequestId></ErrorResponse>"
+    ).encode("utf-8", "backslashreplace")
+
+
+def _write_structure(parts: list[str], shapes: Model, name: str, value: Mapping[str, Any]) -> None:
+    for member, of in shapes[name]["members"].items():
+        found = value.get(member)
+        if found is not None:
+            _write_member(parts, shapes, member, of["shape"], found)
+
+
+def _write_member(parts: list[str], shapes: Model, member: str, shape_name: str, value: Any) -> None:
+    shape = shapes[shape_name]
+    tag = _LEGACY.get(shape_name, member)
+    if shape["type"] == "list":
+        for one in value:
+            _write_element(parts, shapes, tag, shape["member"]["shape"], one)
+    elif shape["type"] == "map":
+        key_name, value_name = _MAP_NAMES.get(shape_name, ("Name", "Value"))
+        for key, one in value.items():
+            parts.append(f"<{tag}><{key_name}>{_escaped(key)}</{key_name}>")
+            _write_element(parts, shapes, value_name, shape["value"]["shape"], one)
+            parts.append(f"</{tag}>")
+    else:
+        _write_element(parts, shapes, member, shape_name, value)
+
+
+def _write_element(parts: list[str], shapes: Model, tag: str, shape_name: str, value: Any) -> None:
+    if shapes[shape_name]["type"] == "structure":
+        parts.append(f"<{tag}>")
+        _write_structure(parts, shapes, shape_name, value)
+        parts.append(f"</{tag}>")
+    else:
+        parts.append(f"<{tag}>{_escaped(_text(value))}</{tag}>")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+def _escaped(text: str) -> str:
+    # A bare carriage return would reach the caller as a line feed.
+    return (
+        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("\r", "&#xD;")
+    )
+
+
+@cache
+def _model(service: str) -> Model:
+    model = load_model(service)
+    assert model is not None, service
+    return model

@@ -1,0 +1,62 @@
+"""What the three batch operations share: the rules for entries and their ids, and the answer in two halves.
+
+Source: API reference; texts observed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from statewright.api.sqs.errors import LEGACY
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+MOST_ENTRIES: Final = 10
+
+Failures = list[tuple[str, ApiError]]
+"""What was wrong, by the id of the entry."""
+
+_id_matches: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII).fullmatch
+
+
+def check_entries(entries: Sequence[Json], kind: str) -> list[str]:
+    """The ids of a batch's entries, in order; `kind` is what the service calls an entry.
+
+    Raises: ApiError, which refuses the whole request.
+    """
+    if not entries:
+        raise ApiError("EmptyBatchRequest", f"There should be at least one {kind} in the request.")
+    if len(entries) > MOST_ENTRIES:
+        raise ApiError(
+            "TooManyEntriesInBatchRequest",
+            f"Maximum number of entries per request are {MOST_ENTRIES}. You have sent {len(entries)}.",
+        )
+    ids: list[str] = []
+    for entry in entries:
+        name = entry["Id"]
+        if _id_matches(name) is None:
+            raise ApiError(
+                "InvalidBatchEntryId",
+                "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+                "It can be at most 80 letters long.",
+            )
+        if name in ids:
+            raise ApiError("BatchEntryIdsNotDistinct", f"Id {name} repeated.")
+        ids.append(name)
+    return ids
+
+
+def outcome(successful: list[Any], failures: Iterable[tuple[str, ApiError]]) -> Json:
+    """The answer: what succeeded, and what failed with legacy codes, as the service says them in batches."""
+    failed = [
+        {"Id": name, "SenderFault": True, "Code": LEGACY.get(error.code, error.code), "Message": error.message}
+        for name, error in failures
+    ]
+    answer: dict[str, Any] = {}
+    if successful or not failed:
+        answer["Successful"] = successful
+    if failed:
+        answer["Failed"] = failed
+    return answer

@@ -1,0 +1,146 @@
+"""Operations on queues as named things: create, find, list, delete, purge them, and their attributes.
+
+Attributes are checked and shown by `queues.attributes`; which queues there are is up to `queues.queues`.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from typing import Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.sqs.addresses import queue_at, url_of
+from statewright.api.sqs.errors import invalid, invalid_value, missing, no_such_queue
+from statewright.api.sqs.tags import check_tags
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.queues import attributes
+from statewright.queues.queues import Queue
+
+MOST_LISTED: Final = 1000
+
+
+@operation("sqs", "CreateQueue")
+async def create_queue(app: App, call: Call, request: Json) -> Json:
+    """Create a queue, or answer as before for one that is there."""
+    name, given = request["QueueName"], request.get("Attributes", {})
+    tags = request.get("tags", {})
+    settings = attributes.settings_of_new(name, given, app.config.limits)
+    check_tags(name, {}, tags)
+    texts = attributes.updates(attributes.QueueSettings(fifo=settings.fifo), settings, given)
+    queue = await app.queues.create(name, texts, tags)
+    return {"QueueUrl": url_of(app, call, queue)}
+
+
+@operation("sqs", "DeleteQueue")
+async def delete_queue(app: App, _call: Call, request: Json) -> Json:
+    """Delete a queue with its messages."""
+    await app.queues.delete_queue(queue_at(app, request["QueueUrl"]))
+    return {}
+
+
+@operation("sqs", "PurgeQueue")
+async def purge_queue(app: App, _call: Call, request: Json) -> Json:
+    """Drop every message of a queue."""
+    await app.queues.purge(queue_at(app, request["QueueUrl"]))
+    return {}
+
+
+@operation("sqs", "GetQueueUrl")
+async def get_queue_url(app: App, call: Call, request: Json) -> Json:
+    """The URL of a queue by its name."""
+    if request.get("QueueOwnerAWSAccountId", app.config.account) != app.config.account:
+        raise no_such_queue()
+    name = request["QueueName"]
+    attributes.check_name(name, fifo=name.endswith(attributes.FIFO_SUFFIX))
+    return {"QueueUrl": url_of(app, call, app.queues.find(name))}
+
+
+@operation("sqs", "ListQueues")
+async def list_queues(app: App, call: Call, request: Json) -> Json:
+    """URLs of queues, by name."""
+    prefix = request.get("QueueNamePrefix", "")
+    found, token = _page(request, lambda after, limit: app.queues.list_queues(prefix, after, limit))
+    return _present({"QueueUrls": [url_of(app, call, queue) for queue in found], "NextToken": token})
+
+
+@operation("sqs", "ListDeadLetterSourceQueues")
+async def list_dead_letter_source_queues(app: App, call: Call, request: Json) -> Json:
+    """URLs of the queues whose dead letters go to a queue."""
+    queue = queue_at(app, request["QueueUrl"])
+    found, token = _page(request, lambda after, limit: app.queues.dead_letter_sources(queue, after, limit))
+    answer: dict[str, Json] = {"queueUrls": [url_of(app, call, source) for source in found]}
+    return {**answer, "NextToken": token} if token else answer
+
+
+def _page(
+    request: Json, listed: Callable[[str | None, int], tuple[list[Queue], str | None]]
+) -> tuple[list[Queue], str | None]:
+    """One page, and the token of the next. Without MaxResults there is no next: the service stops at 1,000."""
+    most = request.get("MaxResults")
+    if most is not None and not 1 <= most <= MOST_LISTED:
+        raise invalid_value(most, "MaxResults", f"Must be between 1 and {MOST_LISTED}, if provided.")
+    token = request.get("NextToken")
+    if token is not None and most is None:
+        # Source: API reference, ListQueues: "you must set MaxResults to receive a value for NextToken".
+        raise missing("MaxResults")
+    found, last = listed(_name_of(token) if token else None, MOST_LISTED if most is None else most)
+    return found, urlsafe_b64encode(last.encode()).decode() if last is not None and most is not None else None
+
+
+def _name_of(token: str) -> str:
+    try:
+        return urlsafe_b64decode(token).decode()
+    except (binascii.Error, ValueError):
+        raise invalid("Invalid or expired next token.") from None
+
+
+# ------------------------------------------------------------------ attributes
+
+
+def settings_of(queue: Queue) -> attributes.QueueSettings:
+    """A queue's settings as attributes are checked against them."""
+    fifo = {"FifoQueue": "true"} if queue.settings.is_fifo else {}
+    return attributes.restored({**{name: text for name, text in queue.attributes.items() if text}, **fifo})
+
+
+@operation("sqs", "SetQueueAttributes")
+async def set_queue_attributes(app: App, _call: Call, request: Json) -> Json:
+    """Change some attributes of a queue."""
+    queue = queue_at(app, request["QueueUrl"])
+    given = request["Attributes"]
+    if not given:
+        raise missing("Attribute.Name")
+    before = settings_of(queue)
+    after = attributes.changed(before, given, app.config.limits)
+    await app.queues.set_attributes(queue, attributes.updates(before, after, given))
+    return {}
+
+
+@operation("sqs", "GetQueueAttributes")
+async def get_queue_attributes(app: App, _call: Call, request: Json) -> Json:
+    """Those attributes of a queue that are asked for."""
+    queue = queue_at(app, request["QueueUrl"])
+    wanted = request.get("AttributeNames") or ()
+    for name in wanted:
+        if name != "All" and name not in attributes.READABLE:
+            raise ApiError(attributes.INVALID_NAME, f"Unknown Attribute {name}.")
+    if not wanted:
+        return {}
+    names = attributes.READABLE if "All" in wanted else frozenset(wanted)
+    found = attributes.shown(settings_of(queue))
+    found["QueueArn"] = queue.arn
+    found["CreatedTimestamp"] = str(queue.created_ms // 1000)
+    found["LastModifiedTimestamp"] = str(queue.modified_ms // 1000)
+    if not names.isdisjoint(attributes.COUNTED):
+        counts = await app.queues.counts(queue)
+        found.update(zip(attributes.COUNTED, map(str, (counts.visible, counts.in_flight, counts.delayed)), strict=True))
+    shown = {name: text for name, text in found.items() if name in names}
+    return {"Attributes": shown} if shown else {}
+
+
+def _present(answer: dict[str, Json]) -> dict[str, Json]:
+    """The answer without what it lacks: the service leaves out empty lists here."""
+    return {name: value for name, value in answer.items() if value}

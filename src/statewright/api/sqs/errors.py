@@ -1,0 +1,90 @@
+"""Error codes of SQS: each has a name of today's model and a legacy code, which SDKs still show.
+
+Inside, errors carry the model's names. JSON answers say the name in `__type` and the legacy code in a header, because
+the service is compatible with its old query protocol; the query protocol says the legacy code alone.
+
+Source: service model (`awsQueryCompatible`); headers observed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.errors import ApiError
+
+_OLD: Final = "AWS.SimpleQueueService."
+
+LEGACY: Final = {
+    "QueueDoesNotExist": _OLD + "NonExistentQueue",
+    "QueueNameExists": "QueueAlreadyExists",
+    "InvalidParameterValueException": "InvalidParameterValue",
+    "MissingRequiredParameterException": "MissingParameter",
+    **{
+        name: _OLD + name
+        for name in (
+            "BatchEntryIdsNotDistinct",
+            "BatchRequestTooLong",
+            "EmptyBatchRequest",
+            "InvalidBatchEntryId",
+            "MessageNotInflight",
+            "PurgeQueueInProgress",
+            "QueueDeletedRecently",
+            "TooManyEntriesInBatchRequest",
+            "UnsupportedOperation",
+        )
+    },
+}
+"""Legacy code by the model's name; the others are the same in both."""
+
+STATUSES: Final = {
+    "InvalidAddress": 404,
+    "InvalidSecurity": 403,
+    "OverLimit": 403,
+    "PurgeQueueInProgress": 403,
+    "ReceiptHandleIsInvalid": 404,
+    "RequestThrottled": 403,
+    "ResourceNotFoundException": 404,
+}
+"""HTTP statuses that are not 400."""
+
+NO_SUCH_QUEUE: Final = "The specified queue does not exist."
+
+
+def type_of(error: ApiError) -> str:
+    """The `__type` of an error in JSON."""
+    return f"com.amazonaws.sqs#{error.code}"
+
+
+def headers_of(error: ApiError) -> tuple[tuple[bytes, bytes], ...]:
+    """The header that tells SDKs the legacy code."""
+    fault = "Sender" if (error.status or 400) < 500 and error.code != "InternalServerError" else "Receiver"
+    code = LEGACY.get(error.code, error.code)
+    return ((b"x-amzn-query-error", f"{code};{fault}".encode("ascii", "replace")),)
+
+
+def legacy(error: ApiError) -> ApiError:
+    """An error as the query protocol says it."""
+    message = error.message
+    if error.code == "QueueDoesNotExist" and message == NO_SUCH_QUEUE:
+        message = "The specified queue does not exist for this wsdl version."
+    return ApiError(LEGACY.get(error.code, error.code), message, status=error.status)
+
+
+def no_such_queue() -> ApiError:
+    """The answer to a request for a queue that is not there."""
+    return ApiError("QueueDoesNotExist", NO_SUCH_QUEUE)
+
+
+def invalid(reason: str) -> ApiError:
+    """An `InvalidParameterValue`."""
+    return ApiError("InvalidParameterValueException", reason)
+
+
+def invalid_value(value: object, parameter: str, reason: str) -> ApiError:
+    """An `InvalidParameterValue` that quotes the value."""
+    return invalid(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
+
+
+def missing(parameter: str) -> ApiError:
+    """A `MissingParameter`."""
+    return ApiError("MissingRequiredParameterException", f"The request must contain the parameter {parameter}.")

@@ -1,0 +1,103 @@
+"""Requests of SQS checked against the service model: types and required members, in the service's own words.
+
+What the model says beyond that (enums of attribute names, for one) the service words in its own way in each operation,
+so it is checked there. Compiled once for each operation: checks only the members that are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from statewright.api import shapes
+from statewright.api.models import load_model
+from statewright.api.sqs.errors import missing
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+Check = Callable[[Any, str], Any]
+"""Reads one value; the text is where it stands, with the point before a member: `SendMessageBatchRequestEntry.1.`"""
+
+_EMPTY_REFUSED: Final = frozenset({"QueueUrl", "QueueName", "MessageBody", "ReceiptHandle", "Label", "SourceArn"})
+"""Members for which the service takes an empty text as a missing one."""
+
+
+@cache
+def validator(operation: str) -> Callable[[Json], dict[str, Any]]:
+    """The check of an operation's requests; it gives the request without what the model does not know.
+
+    Raises (the check): ApiError (`MissingRequiredParameterException`, `SerializationException`).
+    """
+    model = load_model("sqs")
+    assert model is not None
+    check = _compile(model["shapes"], model["operations"][operation]["input"]["shape"])
+
+    def checked(request: Json) -> dict[str, Any]:
+        try:
+            known: dict[str, Any] = check(request, "")
+        except shapes.WrongType as wrong:
+            raise ApiError("SerializationException", str(wrong)) from None
+        return known
+
+    return checked
+
+
+def _compile(model: dict[str, Any], name: str) -> Check:
+    shape = model[name]
+    kind = shape["type"]
+    if kind == "structure":
+        return _structure(model, shape)
+    if kind == "list":
+        item_name = shape["member"]["shape"]
+        item = _compile(model, item_name)
+        # Entries of batches are named as the query protocol names them.
+        place = item_name if model[item_name]["type"] == "structure" else name
+
+        def listed(value: Any, where: str) -> Any:
+            if not isinstance(value, list):
+                raise shapes.WrongType("Expected list or null")
+            return [item(one, f"{place}.{number}.") for number, one in enumerate(value, 1) if one is not None]
+
+        return listed
+    if kind == "map":
+        inner = _compile(model, shape["value"]["shape"])
+
+        def mapped(value: Any, where: str) -> Any:
+            if not isinstance(value, dict):
+                raise shapes.WrongType("Expected map or null")
+            return {key: inner(one, f"{where}{key}.") for key, one in value.items() if one is not None}
+
+        return mapped
+    convert = shapes.converter(kind)
+    return lambda value, _where: convert(value)
+
+
+def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
+    required = tuple(shape.get("required", ()))
+    texts = frozenset(name for name, of in shape["members"].items() if model[of["shape"]]["type"] == "string")
+    checks = {name: _compile(model, of["shape"]) for name, of in shape["members"].items() if name not in texts}
+    refused_empty = _EMPTY_REFUSED.intersection(required)
+    others = checks.get
+
+    def structure(value: Any, where: str) -> Any:
+        if not isinstance(value, dict):
+            raise shapes.WrongType(
+                "Expected null" if not isinstance(value, list) else "Start of list found where not expected"
+            )
+        known = {}
+        for name, one in value.items():
+            if one is None:
+                continue
+            if name in texts:
+                known[name] = one if type(one) is str else shapes.converter("string")(one)
+            else:
+                check = others(name)
+                if check is not None:
+                    known[name] = check(one, f"{where}{name}.")
+        for name in required:
+            if name not in known or (name in refused_empty and not known[name]):
+                raise missing(where + name)
+        return known
+
+    return structure

@@ -1,0 +1,176 @@
+"""Operations that send messages.
+
+Owns what a message must be like to be sent: sizes, delays, groups and deduplication ids, batches. Bodies and attributes
+themselves are checked by `queues.message_attributes`. Messages without attributes take the short way through.
+
+Source: API reference, SendMessage and SendMessageBatch; texts observed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.sqs.addresses import queue_at
+from statewright.api.sqs.batches import Failures, check_entries, outcome
+from statewright.api.sqs.errors import invalid, invalid_value
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.queues.message_attributes import (
+    attributes_md5,
+    body_bytes,
+    body_md5,
+    encoded,
+    trace_header,
+)
+from statewright.queues.messages import Outgoing, Sent
+from statewright.queues.queues import Queue
+
+WRONG_KIND: Final = "The request include parameter that is not valid for this queue type."
+
+_identifies: Final = re.compile(r"[!-~]{1,128}", re.ASCII).fullmatch
+"""Letters, digits and punctuation of ASCII."""
+
+
+class _Ready(NamedTuple):
+    """A checked message, and what its sender is told of it."""
+
+    message: Outgoing
+    body_md5: str
+    attributes_md5: str | None
+    system_md5: str | None
+    size_bytes: int
+
+
+@operation("sqs", "SendMessage")
+async def send_message(app: App, call: Call, request: Json) -> Json:
+    """Send one message."""
+    queue = queue_at(app, request["QueueUrl"])
+    ready = _ready(app, call, queue, request)
+    _check_group(queue, request, "MissingRequiredParameterException")
+    [sent] = await app.queues.send(queue, [ready.message])
+    return _told(ready, sent)
+
+
+@operation("sqs", "SendMessageBatch")
+async def send_message_batch(app: App, call: Call, request: Json) -> Json:
+    """Send up to ten messages; each of them succeeds or fails."""
+    queue = queue_at(app, request["QueueUrl"])
+    entries = request["Entries"]
+    ids = check_entries(entries, "SendMessageBatchRequestEntry")
+    ready: list[tuple[str, _Ready]] = []
+    failed: Failures = []
+    for name, entry in zip(ids, entries, strict=True):
+        if queue.settings.is_fifo:
+            _check_group(queue, entry, "InvalidParameterValueException")
+        try:
+            ready.append((name, _ready(app, call, queue, entry)))
+        except ApiError as error:
+            failed.append((name, error))
+    size = sum(one.size_bytes for _, one in ready)
+    most = app.config.limits.message_bytes
+    if most is not None and size > most:
+        raise ApiError(
+            "BatchRequestTooLong", f"Batch requests cannot be longer than {most} bytes. You have sent {size} bytes."
+        )
+    if not ready:
+        return outcome([], failed)
+    sent = await app.queues.send(queue, [one.message for _, one in ready])
+    return outcome(
+        [{"Id": name, **_told(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed
+    )
+
+
+def _told(ready: _Ready, sent: Sent) -> dict[str, Json]:
+    told: dict[str, Json] = {"MessageId": sent.message_id, "MD5OfMessageBody": ready.body_md5}
+    if ready.attributes_md5 is not None:
+        told["MD5OfMessageAttributes"] = ready.attributes_md5
+    if ready.system_md5 is not None:
+        told["MD5OfMessageSystemAttributes"] = ready.system_md5
+    if sent.sequence_number is not None:
+        told["SequenceNumber"] = sent.sequence_number
+    return told
+
+
+# ------------------------------------------------------------------ one message
+
+
+def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
+    """Check one message.
+
+    Raises: ApiError (`InvalidParameterValueException`, `InvalidMessageContents`).
+    """
+    body: str = given["MessageBody"]
+    raw = body_bytes(body)
+    size = len(raw)
+    attributes: dict[str, Any] | None = None
+    attributes_sum = system_sum = trace = None
+    if given.get("MessageAttributes"):
+        made = encoded(given["MessageAttributes"])
+        attributes, attributes_sum = made.value, made.md5
+        size += made.size_bytes
+    if given.get("MessageSystemAttributes"):
+        trace = trace_header(given["MessageSystemAttributes"])
+        system_sum = attributes_md5(given["MessageSystemAttributes"])
+    settings = queue.settings
+    if size > settings.max_bytes:
+        raise invalid(
+            f"One or more parameters are invalid. Reason: Message must be shorter than {settings.max_bytes} bytes."
+        )
+    delay = given.get("DelaySeconds")
+    if delay is not None:
+        _check_delay(app, queue, delay)
+    group, deduplication = given.get("MessageGroupId"), given.get("MessageDeduplicationId")
+    if group is not None or deduplication is not None:
+        _check_identifiers(queue, group, deduplication)
+    message = Outgoing(
+        body,
+        attributes,
+        # A FIFO queue knows only its own delay.
+        None if delay is None or settings.is_fifo else delay * 1000,
+        group,
+        deduplication,
+        trace,
+        call.access_key,
+    )
+    return _Ready(message, body_md5(raw), attributes_sum, system_sum, size)
+
+
+def _check_delay(app: App, queue: Queue, delay: int) -> None:
+    most = app.config.limits.message_delay_seconds
+    if delay < 0 or (most is not None and delay > most):
+        raise invalid_value(delay, "DelaySeconds", f"DelaySeconds must be >= 0 and <= {most or 'unlimited'}.")
+    if delay and queue.settings.is_fifo:
+        raise invalid_value(delay, "DelaySeconds", WRONG_KIND)
+
+
+def _check_identifiers(queue: Queue, group: str | None, deduplication: str | None) -> None:
+    for name, value in (("MessageGroupId", group), ("MessageDeduplicationId", deduplication)):
+        if value is not None:
+            check_identifier(name, value)
+    if deduplication is not None and not queue.settings.is_fifo:
+        raise invalid_value(deduplication, "MessageDeduplicationId", WRONG_KIND)
+
+
+def check_identifier(name: str, value: str) -> None:
+    """Refuse an id that the service would. Raises: ApiError (`InvalidParameterValueException`)."""
+    if _identifies(value) is None:
+        raise invalid_value(
+            value, name, f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length."
+        )
+
+
+def _check_group(queue: Queue, given: Json, code: str) -> None:
+    """What a FIFO queue asks of every message; a batch is refused as a whole."""
+    if not queue.settings.is_fifo:
+        return
+    if not given.get("MessageGroupId"):
+        raise ApiError(code, "The request must contain the parameter MessageGroupId.")
+    if not given.get("MessageDeduplicationId") and not queue.settings.content_dedup:
+        raise invalid(
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
+            "explicitly"
+        )
+
+
