@@ -108,8 +108,8 @@ class Api:
         )  # fmt: skip
         running = perform(self.app, call, request)
         if waits_for_events(where.service, handling.operation):
-            return wire.answer(handling.operation, await self._while_connected(running, incoming.receive))
-        return wire.answer(handling.operation, await running)
+            running = self._while_connected(running, incoming.receive)
+        return wire.answer(handling.operation, await running, handling.request_id)
 
     async def _verify(self, where: Route, incoming: Incoming) -> str | None:
         """Who signed the request. A body that may be streamed is checked by whoever takes it."""

@@ -26,11 +26,26 @@ STATUSES: Final = {
 """HTTP status by error code. Source: service API reference, "Common Errors"; the rest are our own."""
 
 
+SERVICE_STATUSES: Final = {
+    "sqs": {
+        "InvalidAddress": 404,
+        "InvalidSecurity": 403,
+        "OverLimit": 403,
+        "PurgeQueueInProgress": 403,
+        "ReceiptHandleIsInvalid": 404,
+        "RequestThrottled": 403,
+        "ResourceNotFoundException": 404,
+    }
+}
+"""HTTP status by service and error code. Source: service models in the newer modelling language."""
+
+
 def status_of(error: ApiError, service: str = "") -> int:
     """The HTTP status of an error that a service answers; 400 unless something says otherwise."""
     if error.status is not None:
         return error.status
-    return STATUSES.get(error.code) or (_modelled(service).get(error.code) if service else None) or 400
+    own = SERVICE_STATUSES.get(service, {}).get(error.code)
+    return own or STATUSES.get(error.code) or (_modelled(service).get(error.code) if service else None) or 400
 
 
 @cache

@@ -22,6 +22,7 @@ from statewright.payload import Json
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
     from statewright.engine.state_machines import Machines
+    from statewright.queues.queues import Queues
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,10 @@ class App:
     extras: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def queues(self) -> Any:
+    def queues(self) -> Queues:
         """The queues."""
-        return self._part("queues")
+        found: Queues = self._part("queues")
+        return found
 
     @property
     def functions(self) -> Any:
@@ -90,6 +92,13 @@ MODULES: Final = (
     "statewright.api.states.activities",
     "statewright.api.states.map_runs",
     "statewright.api.states.trials",
+    "statewright.api.sqs.requests",
+    "statewright.api.sqs.catalogue",
+    "statewright.api.sqs.tags",
+    "statewright.api.sqs.permissions",
+    "statewright.api.sqs.sending",
+    "statewright.api.sqs.receiving",
+    "statewright.api.sqs.move_tasks",
 )
 """Where operations are; `load` imports them."""
 

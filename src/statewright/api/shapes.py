@@ -39,7 +39,7 @@ _LATEST_SECONDS: Final = 253_402_300_800
 """The year 10,000."""
 
 
-class _WrongType(Exception):
+class WrongType(Exception):
     """A value of another JSON type than the model's; the text is the service's parser's."""
 
 
@@ -52,6 +52,17 @@ _REFUSALS: dict[str, Refusal] = {}
 def refuse_with(service: str, refusal: Refusal) -> None:
     """Have a service speak of violated constraints in its own way, instead of in `ValidationException`."""
     _REFUSALS[service] = refusal
+
+
+Reader = Callable[[Json], dict[str, Json]]
+"""Checks a request, and gives what the model knows of it."""
+
+_READERS: dict[str, Callable[[str], Reader]] = {}
+
+
+def read_with(service: str, reader: Callable[[str], Reader]) -> None:
+    """Have a service check requests in its own way: `reader` gives what checks those of an operation, by name."""
+    _READERS[service] = reader
 
 
 class Validator:
@@ -69,7 +80,7 @@ class Validator:
         problems: Problems = []
         try:
             known: dict[str, Json] = self._check(request, "", problems)
-        except _WrongType as wrong:
+        except WrongType as wrong:
             raise ApiError("SerializationException", str(wrong)) from None
         if problems:
             refused = self._refusal(problems)
@@ -96,8 +107,10 @@ def operation_names(service: str) -> frozenset[str]:
 
 
 @cache
-def validator(service: str, operation: str, *, lift_sizes: bool = False) -> Validator:
+def validator(service: str, operation: str, *, lift_sizes: bool = False) -> Reader:
     """The validator of an operation's requests; `lift_sizes` accepts inputs and definitions of any length."""
+    if service in _READERS:
+        return _READERS[service](operation)
     model = load_model(service)
     assert model is not None, service
     shape = model["operations"][operation].get("input")
@@ -139,7 +152,7 @@ class _Compiler:
             return self._list(name, shape)
         if kind == "map":
             return self._map(shape)
-        convert = _convert(kind)
+        convert = converter(kind)
         rules = self._rules(name, shape)
         if not rules:
             return lambda value, _path, _problems: convert(value)
@@ -163,7 +176,7 @@ class _Compiler:
 
         def structure(value: Any, path: str, problems: Problems) -> Any:
             if not isinstance(value, dict):
-                raise _WrongType(
+                raise WrongType(
                     "Expected null" if not isinstance(value, list) else "Start of list found where not expected"
                 )
             known = {}
@@ -185,13 +198,13 @@ class _Compiler:
         rules = self._rules(name, shape)
         # A list of plain values is reported as a whole, with every constraint of its items.
         item_rules = self._rules(item_name, item_shape) if is_scalar else []
-        convert = _convert(item_shape["type"]) if is_scalar else None
+        convert = converter(item_shape["type"]) if is_scalar else None
         every = ", ".join([*(what for _, what in item_rules), _NULL])
         hidden = bool(item_shape.get("sensitive") or shape.get("sensitive"))
 
         def listed(value: Any, path: str, problems: Problems) -> Any:
             if not isinstance(value, list):
-                raise _WrongType("Expected list or null")
+                raise WrongType("Expected list or null")
             for broken, what in rules:
                 if broken(value):
                     problems.append(("" if hidden else f" '{shown(value)}'", path, what))
@@ -216,7 +229,7 @@ class _Compiler:
 
         def mapped(value: Any, path: str, problems: Problems) -> Any:
             if not isinstance(value, dict):
-                raise _WrongType("Expected map or null")
+                raise WrongType("Expected map or null")
             return {
                 key(name, path, problems): value_check(element, f"{path}.{name}.member", problems)
                 for name, element in value.items()
@@ -328,7 +341,8 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def _convert(kind: str) -> Callable[[Any], Any]:
+def converter(kind: str) -> Callable[[Any], Any]:
+    """What reads a plain value of a type of the model. Raises (the reader): WrongType."""
     if kind in _INTEGERS:
         words, bound = _INTEGERS[kind]
         return lambda value: _integer(value, words, bound)
@@ -338,7 +352,7 @@ def _convert(kind: str) -> Callable[[Any], Any]:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise _WrongType(_mistaken(value, "a String"))
+    raise WrongType(_mistaken(value, "a String"))
 
 
 def _integer(value: Any, words: str, bound: int) -> int:
@@ -349,25 +363,25 @@ def _integer(value: Any, words: str, bound: int) -> int:
         and value == int(value)
     ):
         return int(value)
-    raise _WrongType(_mistaken(value, words))
+    raise WrongType(_mistaken(value, words))
 
 
 def _number(value: Any) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    raise _WrongType(_mistaken(value, "a Float"))
+    raise WrongType(_mistaken(value, "a Float"))
 
 
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise _WrongType(_mistaken(value, "a Boolean"))
+    raise WrongType(_mistaken(value, "a Boolean"))
 
 
 def _instant_ms(value: Any) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _LATEST_SECONDS:
         return round(value * 1000)
-    raise _WrongType(_mistaken(value, "a Timestamp"))
+    raise WrongType(_mistaken(value, "a Timestamp"))
 
 
 def _bytes(value: Any) -> Any:
@@ -377,7 +391,7 @@ def _bytes(value: Any) -> Any:
     try:
         return base64.b64decode(_text(value), validate=True)
     except ValueError:
-        raise _WrongType("A blob is not base64 text") from None
+        raise WrongType("A blob is not base64 text") from None
 
 
 _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {

@@ -193,9 +193,7 @@ def updates(before: QueueSettings, after: QueueSettings, given: Mapping[str, str
     """Texts of the attributes that a change sets, in the service's spelling; an empty text takes one away."""
     old, new = shown(before), shown(after)
     return {
-        name: new.get(name, "")
-        for name in {**given, **old, **new}
-        if name in given or new.get(name) != old.get(name)
+        name: new.get(name, "") for name in {**given, **old, **new} if name in given or new.get(name) != old.get(name)
     }
 
 

@@ -44,7 +44,7 @@ class JsonWire:
         operation = incoming.headers.get("x-amz-target", "").rpartition(".")[2]
         return operation, read_request(incoming.headers.get("content-type", ""), await incoming.body())
 
-    def answer(self, operation: str, result: Json) -> Answer:
+    def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
         """One JSON object."""
         return Answer(200, write_answer(shapes.writer(self._service, operation)(result)), CONTENT_TYPE)
 

@@ -84,7 +84,9 @@ class QueryWire:
         if incoming.method == "POST":
             media_type = incoming.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type not in (FORM_TYPE, ""):
-                raise ApiError("UnsupportedMediaType", f"Content-Type is '{media_type}'; send Content-Type: {FORM_TYPE}.")
+                raise ApiError(
+                    "UnsupportedMediaType", f"Content-Type is '{media_type}'; send Content-Type: {FORM_TYPE}."
+                )
             body = await incoming.body()
             fields = "&".join(part for part in (fields, body.decode("utf-8", "replace")) if part)
         operation, request = read_form(self._service, fields)
@@ -93,7 +95,7 @@ class QueryWire:
             request[self._at_path] = path
         return operation, request
 
-    def answer(self, operation: str, result: Json, request_id: str = "") -> Answer:
+    def answer(self, operation: str, result: Json, request_id: str) -> Answer:
         """The answer in XML."""
         return Answer(200, write_answer(self._service, operation, result, request_id), XML_TYPE)
 
@@ -264,7 +266,11 @@ def _text(value: Any) -> str:
 def _escaped(text: str) -> str:
     # A bare carriage return would reach the caller as a line feed.
     return (
-        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("\r", "&#xD;")
+        text.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace('"', "&quot;")
+        .replace("\r", "&#xD;")
     )
 
 

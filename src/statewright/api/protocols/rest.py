@@ -98,7 +98,7 @@ class RestWire:
 
     # -------------------------------------------------------------- answers
 
-    def answer(self, operation: str, result: Json) -> Answer:
+    def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
         """Headers, status and body as the model places them."""
         model = _model(self._service)
         trait = model["operations"][operation]

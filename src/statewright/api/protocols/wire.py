@@ -84,7 +84,7 @@ class Wire(Protocol):
         Raises: ApiError.
         """
 
-    def answer(self, operation: str, result: Json) -> Answer:
+    def answer(self, operation: str, result: Json, request_id: str, /) -> Answer:
         """The answer; instants of `result` are epoch milliseconds."""
 
     def refusal(self, error: ApiError, request_id: str, path: str) -> Answer:

@@ -36,17 +36,6 @@ LEGACY: Final = {
 }
 """Legacy code by the model's name; the others are the same in both."""
 
-STATUSES: Final = {
-    "InvalidAddress": 404,
-    "InvalidSecurity": 403,
-    "OverLimit": 403,
-    "PurgeQueueInProgress": 403,
-    "ReceiptHandleIsInvalid": 404,
-    "RequestThrottled": 403,
-    "ResourceNotFoundException": 404,
-}
-"""HTTP statuses that are not 400."""
-
 NO_SUCH_QUEUE: Final = "The specified queue does not exist."
 
 

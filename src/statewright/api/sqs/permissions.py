@@ -52,9 +52,7 @@ async def add_permission(app: App, _call: Call, request: Json) -> Json:
         raise ApiError("OverLimit", f"{len(actions)} Actions were found, maximum allowed is {MOST_ACTIONS}.")
     for action in actions:
         if action not in _SHARED:
-            raise invalid_value(
-                f"SQS:{action}", "ActionName", "Only the queue owner is allowed to invoke this action."
-            )
+            raise invalid_value(f"SQS:{action}", "ActionName", "Only the queue owner is allowed to invoke this action.")
     for account in accounts:
         if _account_matches(account) is None:
             raise invalid_value(f"[{account}]", "PrincipalId", "Unable to verify.")

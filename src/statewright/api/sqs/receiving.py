@@ -37,16 +37,14 @@ _SYSTEM: Final[dict[str, Callable[[Received], str | None]]] = {
 
 
 @operation("sqs", "ReceiveMessage", waits=True)
-async def receive_message(app: App, call: Call, request: Json) -> Json:
+async def receive_message(app: App, _call: Call, request: Json) -> Json:
     """Receive messages; a long poll waits for the first one."""
     queue = queue_at(app, request["QueueUrl"])
     most, wait_ms, visibility_ms = 1, None, None
     if "MaxNumberOfMessages" in request:
         most = request["MaxNumberOfMessages"]
         if not 1 <= most <= MOST_RECEIVED:
-            raise invalid_value(
-                most, "MaxNumberOfMessages", f"Must be between 1 and {MOST_RECEIVED}, if provided."
-            )
+            raise invalid_value(most, "MaxNumberOfMessages", f"Must be between 1 and {MOST_RECEIVED}, if provided.")
     if "WaitTimeSeconds" in request:
         wait_ms = 1000 * _within(request["WaitTimeSeconds"], "WaitTimeSeconds", LONGEST_WAIT_SECONDS)
     if "VisibilityTimeout" in request:
@@ -58,9 +56,7 @@ async def receive_message(app: App, call: Call, request: Json) -> Json:
             raise invalid_value(attempt, "ReceiveRequestAttemptId", WRONG_KIND)
     system = _system_names(request)
     named = request.get("MessageAttributeNames")
-    found = await app.queues.receive(
-        queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt
-    )
+    found = await app.queues.receive(queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt)
     if not found:
         return {}
     return {"Messages": [_shown(app, message, system, named) for message in found]}

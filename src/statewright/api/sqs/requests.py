@@ -43,6 +43,9 @@ def validator(operation: str) -> Callable[[Json], dict[str, Any]]:
     return checked
 
 
+shapes.read_with("sqs", validator)
+
+
 def _compile(model: dict[str, Any], name: str) -> Check:
     shape = model[name]
     kind = shape["type"]
@@ -54,7 +57,7 @@ def _compile(model: dict[str, Any], name: str) -> Check:
         # Entries of batches are named as the query protocol names them.
         place = item_name if model[item_name]["type"] == "structure" else name
 
-        def listed(value: Any, where: str) -> Any:
+        def listed(value: Any, _where: str) -> Any:
             if not isinstance(value, list):
                 raise shapes.WrongType("Expected list or null")
             return [item(one, f"{place}.{number}.") for number, one in enumerate(value, 1) if one is not None]

@@ -77,9 +77,7 @@ async def send_message_batch(app: App, call: Call, request: Json) -> Json:
     if not ready:
         return outcome([], failed)
     sent = await app.queues.send(queue, [one.message for _, one in ready])
-    return outcome(
-        [{"Id": name, **_told(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed
-    )
+    return outcome([{"Id": name, **_told(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed)
 
 
 def _told(ready: _Ready, sent: Sent) -> dict[str, Json]:
@@ -172,5 +170,3 @@ def _check_group(queue: Queue, given: Json, code: str) -> None:
             "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
             "explicitly"
         )
-
-
