@@ -32,7 +32,14 @@ from statewright.asl.program import (
     WriterDef,
 )
 from statewright.asl.resources import parse_resource
-from statewright.asl.templates import compile_jsonata, compile_jsonata_typed, compile_template
+from statewright.asl.templates import (
+    compile_jsonata,
+    compile_jsonata_typed,
+    compile_template,
+    expression_text,
+    is_expression,
+)
+from statewright.query.jsonata import JsonataSyntaxError, compile_expression
 from statewright.query.refpath import compile_reference_path
 
 Node = dict[str, Any]
@@ -53,7 +60,27 @@ def compile_definition(definition: Node) -> Program:
         int(timeout) if timeout is not None else None,
         definition.get("Comment"),
         {name: sorted(reads) for name, reads in compiler.reads.items() if reads},
+        _by_library(definition),
     )
+
+
+def _by_library(definition: Node) -> bool:
+    """Whether some expression is more than plain closures; those that were compiled just now cost a look-up."""
+    pending: list[Any] = [definition]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node
+        elif isinstance(node, str) and is_expression(node):
+            try:
+                expression = compile_expression(expression_text(node))
+            except JsonataSyntaxError:  # Data of a JSONPath state that only looks like one.
+                continue
+            if expression.amplifies or not expression.tier0:
+                return True
+    return False
 
 
 class _Compiler:

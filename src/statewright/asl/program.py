@@ -211,10 +211,12 @@ class Program:
     comment: str | None
     variable_references: dict[str, list[str]] = field(default_factory=dict)
     """State name to the variables that it reads; states that read none are left out."""
+    by_library: bool = False
+    """Whether an expression may go to the JSONata library, and so take long or make much."""
 
     def child_program(self, scope: int) -> Program:
         """The program of a distributed Map's child executions: the same scopes, entered at `scope`."""
-        return Program((self.scopes[scope], *self.scopes[1:]), None, None, self.variable_references)
+        return Program((self.scopes[scope], *self.scopes[1:]), None, None, self.variable_references, self.by_library)
 
     def state(self, name: str) -> StateDef:
         """Find a state by name in any scope. Raises: KeyError."""
@@ -222,3 +224,11 @@ class Program:
             if name in scope.states:
                 return scope.states[name]
         raise KeyError(name)
+
+    def map_of(self, scope: int) -> MapDef:
+        """The Map whose iterations run in a scope. Raises: KeyError."""
+        for one in self.scopes:
+            for definition in one.states.values():
+                if isinstance(definition.body, MapDef) and definition.body.scope == scope:
+                    return definition.body
+        raise KeyError(scope)

@@ -132,6 +132,7 @@ class Engine:
         self.timers.stop()
         self.retention.stop()
         self.activities.release()
+        self.runner.heavy.stop()
         await self.runner.drain()
         await self.map_runs.drain()
         self.express.stop()
@@ -143,6 +144,7 @@ class Engine:
         """Let go of everything at once, as a process that dies would; for tests."""
         self.timers.stop()
         self.retention.stop()
+        self.runner.heavy.stop()
         self.runner.kill()
         self.map_runs.kill()
         self.express.stop()

@@ -7,15 +7,19 @@ has it run again from the start after a crash; its end is one commit.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 from statewright.asl.program import Program
 from statewright.clock import Clock, Timer
 from statewright.engine.dispatch import Dispatcher, ScheduledCall, call_of
+from statewright.engine.heavy_steps import HeavySteps, LeavesTheLoop, Source, advance_on_loop
+from statewright.engine.heavy_wire import StateBytes
 from statewright.errors import RUNTIME
 from statewright.interpreter import commands, events
-from statewright.interpreter.advance import advance
+from statewright.interpreter.advance import Step
+from statewright.interpreter.codec import encode
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState
 from statewright.limits import Limits
@@ -31,8 +35,24 @@ BILLED_MB: Final = 64
 class ExpressRun:
     """One EXPRESS execution under way. `ended` has its state once it is closed."""
 
-    __slots__ = ("_calls", "_clock", "_dispatcher", "_limits", "_program", "_timers", "_trace", "ended", "history",
-                 "on_history", "state")  # fmt: skip
+    __slots__ = (
+        "_away",
+        "_base",
+        "_calls",
+        "_clock",
+        "_dispatcher",
+        "_heavy",
+        "_limits",
+        "_program",
+        "_since",
+        "_source",
+        "_timers",
+        "_trace",
+        "_waiting",
+        "ended",
+        "on_history",
+        "state",
+    )
 
     def __init__(
         self,
@@ -41,6 +61,8 @@ class ExpressRun:
         limits: Limits,
         clock: Clock,
         dispatcher: Dispatcher,
+        heavy: HeavySteps,
+        source: Source,
         trace_header: str | None = None,
     ) -> None:
         self._program = program
@@ -50,13 +72,23 @@ class ExpressRun:
         self._trace = trace_header
         self._timers: dict[int, Timer] = {}
         self._calls: set[int] = set()
+        self._heavy = heavy
+        self._source = source
+        # Nothing of it is stored. So that another process can compute a step, a state is kept that the run had, and
+        # what it was told since.
+        self._base: StateBytes | None = None
+        self._since: list[tuple[events.Event, int]] = []
+        self._away: asyncio.Task[None] | None = None
+        self._waiting: deque[events.Event] = deque()
         self.state = state
-        self.history: list[HistoryEvent] = []
         self.on_history: Callable[[list[HistoryEvent]], None] | None = None
         self.ended: asyncio.Future[ExecutionState] = asyncio.get_running_loop().create_future()
 
     def begin(self) -> asyncio.Future[ExecutionState]:
         """Run from the first state."""
+        if self._program.by_library:
+            body, _, texts = encode(self.state)
+            self._base = StateBytes(body, (), texts)
         self.deliver(events.ExecutionStarted())
         return self.ended
 
@@ -64,21 +96,52 @@ class ExpressRun:
         """Tell the interpreter, and do what it asks for."""
         if self.ended.done():
             return
-        state = self.state
+        if self._away is not None:
+            self._waiting.append(event)
+            return
+        now_ms = self._clock.now_ms()
+        if self._base is not None:
+            self._since.append((event, now_ms))
         try:
-            step = advance(self._program, state, event, self._clock.now_ms(), limits=self._limits)
+            step = advance_on_loop(self._program, self.state, event, now_ms, limits=self._limits)
+        except LeavesTheLoop:
+            self._away = asyncio.create_task(self._elsewhere())
+        except Exception as problem:
+            self.kill(problem)
+        else:
+            self._carry_out(step)
+
+    def _carry_out(self, step: Step) -> None:
+        try:
             if self.on_history is not None and step.history:
                 self.on_history(step.history)
             for command in step.commands:
                 _DO[type(command)](self, command)
         except Exception as problem:
             # A bug of ours ends the caller's request, never the loop.
-            self._drop()
-            self.ended.set_exception(problem)
+            self.kill(problem)
             return
-        if state.status != "RUNNING":
+        if self.state.status != "RUNNING":
             self._drop()
-            self.ended.set_result(state)
+            self.ended.set_result(self.state)
+
+    async def _elsewhere(self) -> None:
+        """Have another process compute what the last event brings."""
+        assert self._base is not None
+        try:
+            delivery = await self._heavy.step(
+                self._source, self._program, self._base, self._since, self._limits, whole=True
+            )
+        except Exception as problem:
+            self.kill(problem)
+            return
+        step = delivery.adopt(self.state, whole=True)
+        self._base = delivery.state
+        self._since.clear()
+        self._away = None
+        self._carry_out(step)
+        while self._waiting and self._away is None and not self.ended.done():
+            self.deliver(self._waiting.popleft())
 
     def kill(self, problem: BaseException) -> None:
         """Give up."""
@@ -87,6 +150,8 @@ class ExpressRun:
             self.ended.set_exception(problem)
 
     def _drop(self) -> None:
+        if self._away is not None and self._away is not asyncio.current_task():
+            self._away.cancel()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from statewright.arn import express_arn
 from statewright.engine.express import BILLED_MB, EXPRESS, ExpressRun, billed_ms
+from statewright.engine.heavy_steps import Source
 from statewright.engine.state_machines import Target
 from statewright.engine.views import Head, Started, SyncOutcome, Tail
 from statewright.errors import ApiError, StoreError, Unavailable
@@ -132,7 +133,10 @@ class ExpressRuns:
         if self._stopped:
             raise Unavailable("the engine is stopping")
         limits = engine.limits_of("EXPRESS")
-        run = ExpressRun(program, state, limits, engine.clock, engine.dispatcher, head.trace_header)
+        source = Source(head.machine_id, head.revision_id)
+        run = ExpressRun(
+            program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source, head.trace_header
+        )
         self._runs[head.execution_arn] = run
         try:
             await run.begin()

@@ -14,12 +14,14 @@ import orjson
 
 from statewright.asl.program import Program
 from statewright.engine.dispatch import ScheduledCall, call_of, encode_call
+from statewright.engine.heavy_steps import Source, advance_on_loop
+from statewright.engine.heavy_wire import Delivery, StateBytes
 from statewright.engine.history_pages import encode_page
 from statewright.engine.map_run_orders import encode_order
 from statewright.engine.views import Head, Tail
 from statewright.interpreter import commands, events
-from statewright.interpreter.advance import advance
-from statewright.interpreter.codec import Decoder, Encoder
+from statewright.interpreter.advance import new_execution
+from statewright.interpreter.codec import Decoder, Encoder, encode
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import SERIAL_BITS, ExecutionState, Frame
 from statewright.limits import BURST_TRANSITIONS, Limits
@@ -80,6 +82,7 @@ class LiveExecution:
     __slots__ = (
         "continue_row",
         "head",
+        "is_heavy",
         "known_texts",
         "limits",
         "outbox",
@@ -107,6 +110,8 @@ class LiveExecution:
         """Task id to outbox id."""
         self.known_texts: set[bytes] = set()
         self.continue_row = 0
+        self.is_heavy = False
+        """Whether its next step is computed in another process."""
 
     @property
     def id(self) -> int:
@@ -117,6 +122,25 @@ class LiveExecution:
     def is_running(self) -> bool:
         """Whether it is open."""
         return self.state is not None and self.state.status == "RUNNING"
+
+    @property
+    def source(self) -> Source:
+        """Where its program comes from."""
+        return Source(self.head.machine_id, self.head.revision_id, self.head.scope)
+
+    def state_bytes(self) -> StateBytes:
+        """Its state, for another process."""
+        assert self.state is not None
+        body, frames, texts = encode(self.state)
+        return StateBytes(body, list(frames.values()), texts)
+
+    def unstarted(self) -> LiveExecution:
+        """The same execution before its first step."""
+        old = self.state
+        assert old is not None
+        assert not self.version
+        state = new_execution(old.identity, old.input, old.entropy.seed)
+        return LiveExecution(self.row, self.head, self.tail, state, self.program, self.limits)
 
 
 def decode_live(stored: Stored, program: Program | None, limits: Limits) -> LiveExecution:
@@ -176,8 +200,11 @@ class Work:
 
     # ------------------------------------------------------------------ applying
 
-    def apply(self, event: events.Event, call: ScheduledCall | None = None) -> None:
-        """Tell the interpreter, and take down what it asks for. `call` is the one whose result the event is."""
+    def apply(self, event: events.Event, call: ScheduledCall | None = None, delivery: Delivery | None = None) -> None:
+        """Tell the interpreter, and take down what it asks for. `call` is the one whose result the event is.
+
+        `delivery`: another process has computed the step. Raises: LeavesTheLoop.
+        """
         live = self.live
         state = self.state
         before = state.transitions
@@ -189,7 +216,10 @@ class Work:
                 return
             self._timer_gone(event.timer_id, due_ms)
         submitting = isinstance(event, events.TaskSubmitted) and self._is_open(event.task_id)
-        step = advance(self.program, state, event, self.now_ms, limits=live.limits, budget=self.budget)
+        if delivery is not None:
+            step = delivery.adopt(state, whole=False)
+        else:
+            step = advance_on_loop(self.program, state, event, self.now_ms, limits=live.limits, budget=self.budget)
         if state.redrive_count != redrives:
             self.batch.opened = True
         self.batch.transitions += state.transitions - before

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from statewright.asl.program import MapDef, Program
+from statewright.asl.program import Program
 from statewright.engine.express import ExpressRun
+from statewright.engine.heavy_steps import Source
 from statewright.engine.map_run_orders import Order
 from statewright.engine.redrives import Redrive
 from statewright.engine.runner import AlreadyThere, Input
@@ -114,7 +115,7 @@ class LiveRun:
         self.version = 0
         self.known_texts: set[bytes] = set()
         self.program = program.child_program(head.scope)
-        self.definition = _map_of(program, head.scope)
+        self.definition = program.map_of(head.scope)
         self._events: deque[tuple[MapRunEvent, asyncio.Future[None] | None]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._stops: list[int] = []
@@ -410,7 +411,9 @@ class LiveRun:
         head = self._head_of(index, given, item_count)
         name = child_name(self.head.map_run_arn, index)
         state = new_execution(head.identity(name, engine.region), given, child_seed(self.state, index))
-        run = ExpressRun(self.program, state, engine.limits_of("EXPRESS"), engine.clock, engine.dispatcher)
+        source = Source(head.machine_id, head.revision_id, head.scope)
+        limits = engine.limits_of("EXPRESS")
+        run = ExpressRun(self.program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source)
         self._express[index] = run
         try:
             await run.begin()
@@ -460,14 +463,6 @@ class LiveRun:
     def continue_run(self, _command: messages.ContinueRun) -> None:
         """Go on, after whatever waits."""
         self.tell(messages.RunContinued())
-
-
-def _map_of(program: Program, scope: int) -> MapDef:
-    for one in program.scopes:
-        for definition in one.states.values():
-            if isinstance(definition.body, MapDef) and definition.body.scope == scope:
-                return definition.body
-    raise KeyError(scope)
 
 
 _DO: Final[dict[type, Callable[[LiveRun, Any], None]]] = {

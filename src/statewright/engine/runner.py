@@ -17,6 +17,8 @@ from typing import Any, Final, Protocol, TypeVar
 from statewright.asl.program import Program
 from statewright.clock import Clock
 from statewright.engine.dispatch import ScheduledCall
+from statewright.engine.heavy_steps import HeavySteps, LeavesTheLoop
+from statewright.engine.heavy_wire import Delivery
 from statewright.engine.live import Batch, LiveExecution, Work, decode_live
 from statewright.engine.views import Head, StatusChange, Tail, view_from
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
@@ -103,6 +105,9 @@ class Programs(Protocol):
     async def program_of(self, machine_id: int, revision_id: str) -> Program:
         """The program of a revision, compiled once."""
 
+    async def definition_of(self, machine_id: int, revision_id: str) -> str:
+        """The text that the program of a revision was compiled from."""
+
 
 @dataclass(slots=True)
 class Counters:
@@ -145,6 +150,7 @@ class Runner:
         self.limits_of = limits_of
         self.region = region
         self.ids = IdSource(clock.now_ms)
+        self.heavy = HeavySteps(clock, programs.definition_of)
         self.counters = Counters()
         self.quarantined: dict[int, str] = {}
         self.on_ownership_lost: Callable[[], None] = _nothing
@@ -227,6 +233,10 @@ class Runner:
         except asyncio.CancelledError:
             self._refuse(slot.inputs, Unavailable("the engine is stopping"))
             raise
+        except Unavailable as problem:
+            # The engine stops while another process computes a step: whatever was told is told again at the next start.
+            slot.live = None
+            self._refuse(slot.inputs, problem)
         except OwnershipLost as problem:
             slot.live = None
             self._refuse(slot.inputs, problem)
@@ -253,7 +263,8 @@ class Runner:
         answers: list[tuple[Input, Any]] = []
         problem: BaseException | None = None
         try:
-            batch = self._apply(live, slot, taken, answers)
+            shipped = await self._ship(live, slot.inputs[0]) if live.is_heavy else None
+            batch = self._apply(live, slot, taken, answers, shipped)
             if batch is not None:
                 outcome = await self._commit(batch.commit, answers)
                 if isinstance(outcome, Stale):
@@ -265,6 +276,12 @@ class Runner:
                 else:
                     live.version = outcome.version
                     slot.reloads = 0
+        except LeavesTheLoop:
+            slot.inputs.extendleft(reversed(taken))
+            slot.live = await self._load(execution) if live.version else live.unstarted()
+            if slot.live is not None:
+                slot.live.is_heavy = True
+            return
         except BaseException:
             slot.inputs.extendleft(reversed(taken))
             raise
@@ -277,14 +294,37 @@ class Runner:
             fail_points.passed(fail_points.BEFORE_DISPATCH)
             self._follow(live, slot, batch)
 
+    async def _ship(self, live: LiveExecution, entry: Input) -> tuple[Delivery, int] | None:
+        """Have the step that an input causes computed elsewhere; also for which instant. `None`: it causes none."""
+        live.is_heavy = False
+        event = entry.event
+        if live.state is None or live.program is None or self.is_deleting(live.row.machine):
+            return None
+        if isinstance(event, events.TimerFired) and event.timer_id not in live.timers:
+            return None
+        try:
+            if entry.accept is not None and not entry.accept(live):
+                return None
+        except ApiError:
+            return None
+        now_ms = self.clock.now_ms()
+        delivery = await self.heavy.step(live.source, live.program, live.state_bytes(), [(event, now_ms)], live.limits)
+        live.is_heavy = delivery.heavy
+        return delivery, now_ms
+
     def _apply(
-        self, live: LiveExecution, slot: Slot, taken: list[Input], answers: list[tuple[Input, Any]]
+        self,
+        live: LiveExecution,
+        slot: Slot,
+        taken: list[Input],
+        answers: list[tuple[Input, Any]],
+        shipped: tuple[Delivery, int] | None,
     ) -> Batch | None:
-        """Apply as many inputs as the budget of one commit allows."""
+        """Apply as many inputs as the budget of one commit allows; of a step that was computed elsewhere, that one."""
         began = time.perf_counter_ns()
         work: Work | None = None
         inputs = slot.inputs
-        while inputs and (work is None or work.budget > 0):
+        while inputs and (work is None or (work.budget > 0 and shipped is None)):
             entry = inputs.popleft()
             taken.append(entry)
             try:
@@ -294,11 +334,13 @@ class Runner:
                 continue
             if live.state is not None:
                 if work is None:
-                    work = Work(live, self.clock.now_ms(), self.ids.next, self.region)
+                    now_ms = shipped[1] if shipped is not None else self.clock.now_ms()
+                    work = Work(live, now_ms, self.ids.next, self.region)
                     if self.is_deleting(live.row.machine) and live.is_running:
                         work.apply(events.ExecutionStopped())
+                        shipped = None
                 if applies:
-                    work.apply(entry.event, entry.call)
+                    work.apply(entry.event, entry.call, shipped[0] if shipped is not None else None)
                     if entry.client_token is not None:
                         work.note_client_token(entry.client_token)
                 if entry.inbox_row and entry.inbox_row != live.continue_row:

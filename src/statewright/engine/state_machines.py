@@ -186,6 +186,10 @@ class Machines:
             self._programs.move_to_end(key)
         return found
 
+    async def definition_of(self, machine_id: int, revision_id: str) -> str:
+        """The text of a revision. Raises: KeyError."""
+        return (await self._prepared(machine_id, revision_id))[0].definition
+
     async def load(self, arn: str) -> Machine | None:
         """The machine of an unqualified ARN. One in DELETING whose last execution has ended goes away here."""
         machine = await self.records.get(Machine, arn)

@@ -54,7 +54,7 @@ def _run_and_exit(work: Callable[[], object]) -> None:
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + EXTRA_BYTES,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (address_space() + EXTRA_BYTES,) * 2)
         # The limit counts from the process's start; a forked process starts at nothing.
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
         work()
@@ -66,7 +66,7 @@ def _run_and_exit(work: Callable[[], object]) -> None:
         os._exit(code)
 
 
-def _address_space() -> int:
+def address_space() -> int:
     """Bytes of address space in use; a guess where the system does not tell."""
     try:
         with open("/proc/self/statm", encoding="ascii") as statm:

@@ -44,7 +44,7 @@ class Expression:
     variable of the same name would hide. `states_fields` are the members of `$states` it touches. `problems` are
     the service's objections to it, to be reported when a definition is validated. `tier0` says that it may be
     answered without the library; `amplifies`, that it can make much from little, and is tried first where a driver has
-    set a trial (`fence`).
+    set a trial (`fence`). `is_slow` is the one thing that changes: it has run out of time before, and is tried too.
     """
 
     __slots__ = (
@@ -54,6 +54,7 @@ class Expression:
         "amplifies",
         "evaluate",
         "hideable",
+        "is_slow",
         "problems",
         "states_fields",
         "text",
@@ -76,14 +77,16 @@ class Expression:
         self.states_fields = facts.states_fields
         self.problems = facts.problems
         self.amplifies = facts.loops or facts.crosses
+        self.is_slow = False
         self._facts = facts
         self._tree = tree
         self._program: Program | None = None
         closure = compile_closure(tree, self.evaluate_by_library)
         self.tier0 = closure is not None
         # An attribute rather than a method: the smallest expressions take no longer than a call or two.
-        # What amplifies goes the longer way, past the fence.
-        self.evaluate = closure or (self.evaluate_by_library if self.amplifies else self._library().evaluate)
+        if closure is None and not self.amplifies:
+            self._library()
+        self.evaluate = closure or self.evaluate_by_library
 
     def evaluate_by_library(self, scope: Scope) -> Json:
         """As `evaluate`, without tier 0."""
@@ -91,11 +94,15 @@ class Expression:
             program = self._program or self._library()
         except JsonataSyntaxError as error:  # tier 0 took it, the library does not
             raise JsonataError(error.code, error.message) from None
-        if self.amplifies:
-            outcome = verdict(lambda: program.evaluate(scope), scope)
+        if self.amplifies or self.is_slow:
+            outcome = verdict(lambda: program.evaluate(scope), scope, is_slow=self.is_slow)
             if outcome != "fine":
                 raise JsonataTimeout if outcome == "time" else JsonataMemory
-        return program.evaluate(scope)
+        try:
+            return program.evaluate(scope)
+        except JsonataTimeout:
+            self.is_slow = True
+            raise
 
     def _library(self) -> Program:
         if self._program is None:

@@ -33,10 +33,13 @@ def set_trial(trial: Trial | None) -> Trial | None:
     return before
 
 
-def verdict(work: Callable[[], object], scope: Scope) -> Verdict:
-    """How the work went in the trial; fine where there is none, or too little data for it to matter."""
+def verdict(work: Callable[[], object], scope: Scope, *, is_slow: bool = False) -> Verdict:
+    """How the work went in the trial; fine where there is none, or too little data for it to matter.
+
+    `is_slow`: the expression has run out of time before, so that the data does not matter.
+    """
     trial = _FENCE.trial
-    if trial is None or not _is_large(scope):
+    if trial is None or not (is_slow or _is_large(scope)):
         return "fine"
     return trial(work)
 
