@@ -257,19 +257,19 @@ def test_a_bug_in_the_interpreter_quarantines(caplog: pytest.LogCaptureFixture, 
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         arn = await rig.begin(machine(W={"Type": "Wait", "Seconds": 5, "End": True}))
-        import statewright.engine.live as live
+        from statewright.engine import heavy_steps
 
         real = advance
 
         def broken(*args: Any, **options: Any) -> Any:
             raise AssertionError("impossible")
 
-        monkeypatch.setattr(live, "advance", broken)
+        monkeypatch.setattr(heavy_steps, "advance", broken)
         await rig.until(6_000)
         view = await rig.engine.describe(arn)
         assert (view.status, view.quarantine) == ("RUNNING", "AssertionError: impossible")
         assert await refused(rig.engine.redrive_execution(arn)) == "InternalServerError"
-        monkeypatch.setattr(live, "advance", real)
+        monkeypatch.setattr(heavy_steps, "advance", real)
         # Whoever wants to be rid of it may stop it.
         await rig.engine.stop_execution(arn)
         view = await rig.engine.describe(arn)
