@@ -6,9 +6,9 @@ no wire, so instants stay integer milliseconds and blobs are bytes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
 from statewright.api.errors import status_of
@@ -21,11 +21,18 @@ from statewright.payload import Json
 STATES: Final = "states"
 
 
-def invoker(app: App) -> Callable[[str, dict[str, Json]], Awaitable[Json]]:
+class Invoke(Protocol):
+    """Runs operations of Step Functions."""
+
+    def __call__(self, name: str, request: dict[str, Json], sent_by: str | None = None) -> Awaitable[Json]:
+        """The answer; `sent_by` is the same in every repeat of one task's call. Raises: ApiError."""
+
+
+def invoker(app: App) -> Invoke:
     """Runs operations of Step Functions on `app`; the function raises ApiError as the API answers it."""
 
-    async def invoke(name: str, request: dict[str, Json]) -> Json:
-        return await perform(app, Call(STATES, name, str(uuid4())), request)
+    async def invoke(name: str, request: dict[str, Json], sent_by: str | None = None) -> Json:
+        return await perform(app, Call(STATES, name, str(uuid4()), sent_by=sent_by), request)
 
     return invoke
 

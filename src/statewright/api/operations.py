@@ -65,7 +65,8 @@ class App:
 class Call:
     """One call as its operation sees it. `headers` have lower-case names; `access_key` is the signer's, if any.
 
-    `raw_path` and `query` are as sent, still escaped.
+    `raw_path` and `query` are as sent, still escaped. `sent_by` names the task whose call it is and its idempotency
+    key; `None` for calls from outside.
     """
 
     service: str
@@ -75,6 +76,7 @@ class Call:
     access_key: str | None = None
     raw_path: str = "/"
     query: str = ""
+    sent_by: str | None = None
 
 
 Operation = Callable[[App, Call, Any], Awaitable[Json]]

@@ -163,9 +163,14 @@ class Engine:
     # ------------------------------------------------------------------ executions
 
     async def start_execution(
-        self, target: Target, name: str | None, input_text: str, trace_header: str | None = None
+        self,
+        target: Target,
+        name: str | None,
+        input_text: str,
+        trace_header: str | None = None,
+        sent_by: str | None = None,
     ) -> Started:
-        """Begin an execution; returns once it cannot be lost.
+        """Begin an execution; returns once it cannot be lost. `sent_by` is the same in every repeat of one task's call.
 
         Raises: ApiError (`InvalidExecutionInput`, `ExecutionAlreadyExists`).
         """
@@ -175,7 +180,7 @@ class Engine:
         if target.type == "EXPRESS":
             return await self.express.start(target, chosen, input_text, payload, trace_header)
         arn = execution_arn(target.machine_arn, chosen)
-        head = head_of(target, arn, input_text, trace_header)
+        head = head_of(target, arn, input_text, trace_header, sent_by)
         live = self.new_live(target.machine_id, chosen, head, payload, target.program)
         try:
             await self.runner.begin(live)
@@ -196,8 +201,11 @@ class Engine:
         return LiveExecution(row, head, Tail(), state, program, self.limits_of(head.type))
 
     def _same_start(self, row: Row, wanted: Head) -> Started:
-        """The same start again, while the execution runs, is answered as the first was."""
-        if row.status == "RUNNING" and Head.decode(row.head).input == wanted.input:
+        """The same start again, while the execution runs, is answered as the first was; a task's own start always."""
+        there = Head.decode(row.head)
+        # A task's call is repeated after a crash, and what it started may have ended meanwhile.
+        repeated = wanted.sent_by is not None and there.sent_by == wanted.sent_by
+        if repeated or (row.status == "RUNNING" and there.input == wanted.input):
             return Started(wanted.execution_arn, row.started_ms)
         raise ApiError("ExecutionAlreadyExists", f"Execution Already Exists: '{wanted.execution_arn}'")
 
@@ -414,7 +422,7 @@ class Engine:
         return await metrics_of(self)
 
 
-def head_of(target: Target, arn: str, input_text: str, trace_header: str | None) -> Head:
+def head_of(target: Target, arn: str, input_text: str, trace_header: str | None, sent_by: str | None = None) -> Head:
     """The head of an execution of a machine."""
     return Head(
         arn,
@@ -428,6 +436,7 @@ def head_of(target: Target, arn: str, input_text: str, trace_header: str | None)
         target.alias_arn,
         trace_header,
         input_text,
+        sent_by=sent_by,
     )
 
 

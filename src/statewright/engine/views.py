@@ -23,7 +23,7 @@ class Head:
     """What an execution is from its start on. `input` is the text as it was given.
 
     `scope` is 0, or the scope of the program that a child execution of a Map Run enters. `map_run` is the id of that
-    run, 0 for none, and `index` the child's place in it.
+    run, 0 for none, and `index` the child's place in it. `sent_by` is the task that started it and its idempotency key.
     """
 
     execution_arn: str
@@ -42,6 +42,7 @@ class Head:
     scope: int = 0
     index: int = 0
     item_count: int | None = None
+    sent_by: str | None = None
 
     def encode(self) -> bytes:
         """The row's `head`."""

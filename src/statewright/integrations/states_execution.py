@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import formatdate
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from statewright.asl.timestamps import format_timestamp
 from statewright.clock import Clock
@@ -28,8 +28,13 @@ from statewright.integrations.patterns import (
 )
 from statewright.payload import Json, JsonTextError, dump_json, parse_json
 
-Invoke = Callable[[str, dict[str, Json]], Awaitable[Json]]
-"""Runs an operation of the API: name and request in, answer out, instants in epoch milliseconds. Raises: ApiError."""
+
+class Invoke(Protocol):
+    """Runs an operation of the API: name and request in, answer out, instants in epoch milliseconds."""
+
+    def __call__(self, name: str, request: dict[str, Json], sent_by: str | None = None) -> Awaitable[Json]:
+        """The answer; `sent_by` is the same in every repeat of one task's call. Raises: ApiError."""
+
 
 _PARAMETERS: Final = {
     "StateMachineArn": "stateMachineArn",
@@ -100,7 +105,7 @@ class StatesExecution:
         request = _lowered(task.parameters)
         if not isinstance(request, dict):
             return bad_parameters(task, "the parameters must be an object")
-        answer = await self._invoke()(action[:1].upper() + action[1:], _with_texts(request))
+        answer = await self._invoke()(action[:1].upper() + action[1:], _with_texts(request), _sender(task))
         return answered(task, _raised(answer, format_timestamp))
 
     # -------------------------------------------------------------- states:startExecution
@@ -117,14 +122,13 @@ class StatesExecution:
             reasons = [f'The field "{name}" is not supported by Step Functions' for name in foreign]
             return bad_parameters(task, *reasons)
         request = {_PARAMETERS[name]: value for name, value in parameters.items() if value is not None}
-        # Without a name, a repeat of the call must find the execution that the first one started.
-        derived = "name" not in request
-        if derived:
+        # A repeat of the call must find the execution that the first one started, even if that has ended.
+        if "name" not in request:
             request["name"] = named_uuid(task.execution_arn, task.idempotency_key)
         if task.resource.pattern == "sync":
-            answer = await self._started_for_good(task, _with_texts(request), derived=derived)
+            answer = await self._started_for_good(task, _with_texts(request))
         else:
-            answer = await self._started(_with_texts(request), derived=derived)
+            answer = await self._started(task, _with_texts(request))
         started = {"ExecutionArn": answer["executionArn"], "StartDate": answer["startDate"]}
         if task.resource.pattern == "sync":
             if ":express:" in started["ExecutionArn"]:
@@ -133,12 +137,10 @@ class StatesExecution:
             self._follow(task, started["ExecutionArn"])
         return answered(task, with_sdk_members(started, request_id, self._clock.now_ms()))
 
-    async def _started_for_good(
-        self, task: ScheduledCall, request: dict[str, Json], *, derived: bool
-    ) -> Mapping[str, Any]:
+    async def _started_for_good(self, task: ScheduledCall, request: dict[str, Json]) -> Mapping[str, Any]:
         """Start a child even if the task is cancelled meanwhile, so that `cancel` knows what to stop."""
         key = task.idempotency_key
-        starting = self._starting[key] = asyncio.ensure_future(self._started(request, derived=derived))
+        starting = self._starting[key] = asyncio.ensure_future(self._started(task, request))
         # Whoever cancelled the task may never ask what became of the start.
         starting.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
@@ -152,16 +154,8 @@ class StatesExecution:
         del self._starting[key]
         return answer
 
-    async def _started(self, request: dict[str, Json], *, derived: bool) -> Mapping[str, Any]:
-        invoke = self._invoke()
-        try:
-            answer: Mapping[str, Any] = await invoke("StartExecution", request)
-        except ApiError as error:
-            if not derived or error.code != "ExecutionAlreadyExists":
-                raise
-            # Only an earlier sending of this very call can have taken the name, and that execution has ended.
-            arn = error.message.removeprefix("Execution Already Exists: '").removesuffix("'")
-            answer = await invoke("DescribeExecution", {"executionArn": arn})
+    async def _started(self, task: ScheduledCall, request: dict[str, Json]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = await self._invoke()("StartExecution", request, _sender(task))
         return answer
 
     def _follow(self, task: ScheduledCall, arn: str) -> None:
@@ -186,6 +180,10 @@ class StatesExecution:
         except (ApiError, StoreError):
             # It has ended by itself, or is beyond our reach; either way nobody waits for it.
             return
+
+
+def _sender(task: ScheduledCall) -> str:
+    return f"{task.execution_arn} {task.idempotency_key}"
 
 
 def description(answer: Mapping[str, Any], *, parsed: bool) -> dict[str, Json]:

@@ -65,10 +65,10 @@ def test_starts_hand_on_texts_as_they_are():
     api, engine = api_of(start_execution=Started(EXECUTION, AT))
     reply = call(api, "StartExecution", {"stateMachineArn": MACHINE, "name": "e", "input": "[ 1 ]"})
     assert reply.json == {"executionArn": EXECUTION, "startDate": AT / 1000}
-    assert engine.calls[0][1][1:] == ("e", "[ 1 ]", None)
+    assert engine.calls[0][1][1:] == ("e", "[ 1 ]", None, None)
     trace = {"x-amzn-trace-id": "Root=1"}
     assert call(api, "StartExecution", {"stateMachineArn": MACHINE}, trace).status == 200
-    assert engine.calls[1][1][1:] == (None, "{}", "Root=1")
+    assert engine.calls[1][1][1:] == (None, "{}", "Root=1", None)
     call(api, "StartExecution", {"stateMachineArn": MACHINE, "traceHeader": "Root=2"}, trace)
     assert engine.calls[2][1][3] == "Root=2"
 

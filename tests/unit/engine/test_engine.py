@@ -89,6 +89,21 @@ def test_starting_again() -> None:
     run_virtual(main)
 
 
+def test_a_tasks_own_start_is_answered_as_before_even_after_its_end() -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        target = await rig.machine(machine(P=passing()))
+        first = await rig.engine.start_execution(target, "a", "{}", None, "parent 7")
+        await rig.end(first.arn)
+        await rig.crash()
+        assert await rig.engine.start_execution(target, "a", "{}", None, "parent 7") == first
+        for other in ("parent 8", None):
+            with pytest.raises(ApiError, match="Already Exists"):
+                await rig.engine.start_execution(target, "a", "{}", None, other)
+
+    run_virtual(main)
+
+
 def test_lists_go_page_by_page() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()

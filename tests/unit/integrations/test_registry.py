@@ -18,7 +18,7 @@ def play(steps: Any, config: Any = None) -> Any:
         registry = Registry(config or Config(), clock)
         asked = []
 
-        async def invoke(name, request):
+        async def invoke(name, request, sent_by=None):
             asked.append(name)
             return {"executionArn": "a", "startDate": 1}
 

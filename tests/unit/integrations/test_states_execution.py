@@ -21,14 +21,16 @@ class Api:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.senders: list[str | None] = []
         self.answers: dict[str, list[Any]] = {}
         self.ended: list[tuple[Any, ...]] = []
 
     def say(self, name: str, *answers) -> None:
         self.answers[name] = list(answers)
 
-    async def invoke(self, name: Any, request: Any) -> Any:
+    async def invoke(self, name: Any, request: Any, sent_by: str | None = None) -> Any:
         self.calls.append((name, request))
+        self.senders.append(sent_by)
         queue = self.answers[name]
         answer = queue.pop(0) if len(queue) > 1 else queue[0]
         if isinstance(answer, Exception):
@@ -101,13 +103,21 @@ def test_a_start_without_a_name_is_repeated_under_the_same_name():
     assert len(names) == 2
 
 
-def test_a_repeated_start_whose_execution_has_ended_finds_it():
-    def prepare(api):
-        api.say("StartExecution", ApiError("ExecutionAlreadyExists", f"Execution Already Exists: '{CHILD}'"))
+@pytest.mark.parametrize("resource", ["states:startExecution", "states:startExecution.sync:2"])
+def test_every_repeat_of_a_call_says_whose_it_is(resource):
+    async def steps(api, states, clock):
+        api.say("StartExecution", {"executionArn": CHILD, "startDate": 0})
         api.say("DescribeExecution", described("SUCCEEDED"))
+        made = task(resource, {"StateMachineArn": MACHINE, "Name": "x"})
+        await states.call(made)
+        await states.call(made)
 
-    _, result = call("states:startExecution", {"StateMachineArn": MACHINE}, prepare)
-    assert result.output["ExecutionArn"] == CHILD
+    api, _ = play(steps)
+    first, second = [
+        sender for (name, _), sender in zip(api.calls, api.senders, strict=True) if name == "StartExecution"
+    ]
+    assert first == second
+    assert first is not None
 
 
 def test_a_name_of_the_states_own_that_is_taken_fails_the_task():
@@ -260,7 +270,7 @@ def test_cancelling_while_the_child_is_being_started_stops_it_all_the_same(refus
         api.say("StopExecution", {"stopDate": 1})
         started = asyncio.Event()
 
-        async def slowly(name, request):
+        async def slowly(name, request, sent_by=None):
             if name == "StartExecution":
                 await started.wait()
                 if refused:

@@ -24,7 +24,7 @@ async def start_execution(app: App, call: Call, request: Json) -> Json:
     """Begin an execution; answers once it cannot be lost."""
     target, name, text, trace = await _start_of(app, call, request)
     try:
-        started = await app.engine.start_execution(target, name, text, trace)
+        started = await app.engine.start_execution(target, name, text, trace, call.sent_by)
     except ApiError as refused:
         raise worded(refused, text) from None
     return {"executionArn": started.arn, "startDate": started.start_ms}
