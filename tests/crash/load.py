@@ -25,6 +25,8 @@ ARNS = "arn:aws:states:us-east-1:000000000000"
 ACTIVITY = f"{ARNS}:activity:work"
 STARTERS = 3
 WORKERS = 2
+POLL_SECONDS = 1.5
+"""How long a worker waits for a task; one that leaves too early is handed a task that times out and is tried again."""
 MOST_OPEN = 60
 """Executions that may wait at once: what a server must take up again at each of its starts."""
 PATIENCE_SECONDS = 90
@@ -323,10 +325,11 @@ class Load:
         self.each("token", answer)
 
     def _works(self, ask: Asking) -> None:
-        while not self.settled:
-            task = ask.once("GetActivityTask", activityArn=ACTIVITY, workerName="w")
-            if task and task.get("taskToken"):
-                self._answer(ask, task["taskToken"], self.promises[json.loads(task["input"])["name"]])
+        with closing(Asking(self, POLL_SECONDS)) as poll:
+            while not self.settled:
+                task = poll.once("GetActivityTask", activityArn=ACTIVITY, workerName="w")
+                if task and task.get("taskToken"):
+                    self._answer(ask, task["taskToken"], self.promises[json.loads(task["input"])["name"]])
 
     def _answer(self, ask: Asking, token: str, promise: Promise) -> None:
         good = self.draw(("ok", "ok", "bad")) == "ok" and promise.name in self.promises
@@ -429,9 +432,9 @@ class GivenUp(Exception):
 class Asking:
     """One thread's way to the server: asks again until it is answered."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, seconds: float = 20) -> None:
         self._load = load
-        self._caller: Caller = load.servers.client()
+        self._caller = Caller(load.servers.port, seconds)
 
     def once(self, operation: str, **request: Any) -> Any:
         """The answer, or `None`. Raises: Refused."""
