@@ -95,7 +95,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         _log_status(change)
         integrations.status_changed(change)
 
-    engine = Engine(store, clock, machines, integrations, settings=settings, publish=publish)
+    engine = Engine(store, clock, machines, integrations, settings=settings, publish=publish, data=integrations.data)
     engine.runner.on_ownership_lost = _end_process
     operations.load()
     app = operations.App(engine, machines, clock, options.config, {"integrations": integrations})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,9 @@ from statewright.clock import VirtualClock, parse_duration_ms, run_virtual
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.live import decode_live
-from statewright.engine.map_run_live import LiveRun, RunHead
+from statewright.engine.map_run_data import Slice
+from statewright.engine.map_run_head import RunHead
+from statewright.engine.map_run_live import LiveRun
 from statewright.engine.runner import Input
 from statewright.engine.state_machines import Machines, Target
 from statewright.engine.views import StatusChange
@@ -23,7 +26,7 @@ from statewright.interpreter.map_run_state import child_name
 from statewright.interpreter.state import ExecutionState
 from statewright.limits import AWS, EXPRESS, Limits
 from statewright.payload import Payload, dump_json, parse_json
-from statewright.simulator.map_runs import WRITER_RESOURCE
+from statewright.simulator.map_runs import NOT_ITERABLE, WRITER_RESOURCE
 from statewright.simulator.mocks import Answer, Hung, Returned, ScriptRun, TaskCall, Threw
 from statewright.simulator.script import load_script
 from statewright.simulator.simulate import make_identity
@@ -46,6 +49,26 @@ class CaseEngine(Engine):
     def _offer(self, execution: int, call: ScheduledCall, parameters: Payload | None = None) -> None:
         self.runner.tell(execution, Input(events.TaskStarted(call.task_id, "simulator")))
         self._dispatch(execution, call)
+
+
+class Items:
+    """The items that a mock returned."""
+
+    def __init__(self, value: Any) -> None:
+        if not isinstance(value, (dict, list)):
+            raise ApiError("Failed", NOT_ITERABLE)
+        self.keys = list(value) if isinstance(value, dict) else None
+        self.values = list(value.values()) if isinstance(value, dict) else value
+        self.first = 0
+
+    async def take(self, count: int) -> Slice:
+        first, end = self.first, self.first + count
+        self.first = end
+        keys = self.keys[first:end] if self.keys is not None else None
+        return Slice(self.values[first:end], end >= len(self.values), keys, len(self.values))
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 @dataclass
@@ -116,7 +139,7 @@ class Mocks:
                 return run, name
         raise AssertionError(execution_arn)
 
-    async def read(self, head: RunHead, reader: Any, config: Any, resource: str) -> Any:
+    async def open(self, head: RunHead, reader: Any, config: Any, resource: str) -> Items:
         around = await self._around(head.parent_arn)
         answer = self._ask(head.parent_arn, head.state, resource, reader, around, tuple(head.iterations), head.attempt)
         assert answer is not None, head
@@ -125,14 +148,18 @@ class Mocks:
         if isinstance(answer.outcome, Threw):
             raise ApiError("Failed", answer.outcome.cause or answer.outcome.error or "")
         assert isinstance(answer.outcome, Returned)
-        return answer.outcome.value
+        return Items(answer.outcome.value)
 
-    async def write(self, head: RunHead, bucket: str, files: dict[str, bytes], arguments: Any) -> None:
+    async def write(self, head: RunHead, bucket: str, key: str, pieces: Iterable[bytes], arguments: Any) -> int:
+        size = sum(map(len, pieces))
+        if not key.endswith("/manifest.json"):
+            return size
         around = await self._around(head.parent_arn)
         state = f"{head.state}/ResultWriter"
         answer = self._ask(head.parent_arn, state, WRITER_RESOURCE, arguments, around, tuple(head.iterations), 0)
         if answer is not None and isinstance(answer.outcome, Threw):
             raise ApiError("Failed", answer.outcome.cause or answer.outcome.error or "")
+        return size
 
     def _tell_at(self, after_ms: int, task: ScheduledCall, event: events.Event) -> None:
         engine = self.engine

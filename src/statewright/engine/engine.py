@@ -23,7 +23,8 @@ from statewright.engine.express import EXPRESS as EXPRESS_ROW
 from statewright.engine.express_runs import ExpressRuns
 from statewright.engine.listing import history_page, list_page
 from statewright.engine.live import Batch, LiveExecution
-from statewright.engine.map_runs import MapRunData, MapRuns
+from statewright.engine.map_run_data import MapRunData
+from statewright.engine.map_runs import MapRuns
 from statewright.engine.metrics import metrics_of
 from statewright.engine.names import ExecutionNames
 from statewright.engine.redrives import Redrive

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from statewright.asl.program import Program
 from statewright.engine.express import ExpressRun
 from statewright.engine.heavy_steps import Source
+from statewright.engine.map_run_data import ItemStream
+from statewright.engine.map_run_head import RunHead
 from statewright.engine.map_run_orders import Order
 from statewright.engine.redrives import Redrive
 from statewright.engine.runner import AlreadyThere, Input
@@ -36,7 +39,7 @@ from statewright.interpreter.map_run_state import (
     child_seed,
     labelled_machine,
 )
-from statewright.payload import Json, Payload, dump_json, dump_row, parse_json
+from statewright.payload import Payload, dump_json
 from statewright.stores.protocol import Commit, Committed, Existing, Row
 
 if TYPE_CHECKING:
@@ -45,43 +48,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_ITERABLE: Final = "Attempting to map over non-iterable node."
-"""Observed: the cause when the data is neither a list nor an object."""
 MOST_EVENTS: Final = 256
 """Events that go into one commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunHead:
-    """What a run is from its start on: the head of its row."""
-
-    map_run_arn: str
-    parent: int
-    parent_arn: str
-    machine_id: int
-    revision_id: str
-    scope: int
-    child_type: str
-    role_arn: str
-    reader: Json
-    reader_config: Json
-    iterations: Sequence[int]
-    attempt: int
-    state: str
-
-    def encode(self) -> bytes:
-        """The row's `head`."""
-        return dump_row([1, *[getattr(self, name) for name in RunHead.__slots__]])
-
-    @staticmethod
-    def decode(body: bytes) -> RunHead:
-        """Read a row's `head`."""
-        return RunHead(*parse_json(body)[1:])
-
-    @property
-    def child_machine_arn(self) -> str:
-        """What child executions give for their state machine."""
-        return child_machine_arn(self.map_run_arn)
 
 
 async def load_run(engine: Engine, runs: MapRuns, run_id: int) -> LiveRun:
@@ -122,7 +90,9 @@ class LiveRun:
         self._standard: dict[int, int] = {}
         """Index to execution id, of STANDARD children that run."""
         self._express: dict[int, ExpressRun] = {}
-        self._read: tuple[Sequence[Json], Sequence[str] | None] | None = None
+        self._stream: ItemStream | None = None
+        self._position = 0
+        """How many items have been taken from the stream."""
         self._killed = False
 
     # ------------------------------------------------------------------ being told
@@ -277,44 +247,57 @@ class LiveRun:
         self._engine.aside(self._read_items(command))
 
     async def _read_items(self, command: messages.ReadItems) -> None:
-        if self._read is None:
-            distributed = self.definition.distributed
-            assert distributed is not None
-            assert distributed.reader is not None
-            head = self.head
-            resource = distributed.reader.resource.arn
-            try:
-                value = await self._runs.data.read(head, head.reader, head.reader_config, resource)
-            except ApiError as problem:
-                self.tell(messages.ReadFailed(problem.message))
-                return
-            if isinstance(value, dict):
-                self._read = (list(value.values()), list(value))
-            elif isinstance(value, list):
-                self._read = (value, None)
-            else:
-                self.tell(messages.ReadFailed(NOT_ITERABLE))
-                return
-        values, keys = self._read
-        end = command.first + command.count
-        some_keys = keys[command.first : end] if keys is not None else None
-        last = end >= len(values)
-        self.tell(messages.ItemsRead(command.first, values[command.first : end], last, some_keys, len(values)))
+        try:
+            stream = await self._stream_at(command.first)
+            part = await stream.take(command.count)
+        except ApiError as problem:
+            await self._close_stream()
+            self.tell(messages.ReadFailed(problem.message))
+            return
+        self._position = command.first + len(part.values)
+        if part.last:
+            await self._close_stream()
+        self.tell(messages.ItemsRead(command.first, part.values, part.last, part.keys, part.total, part.source))
+
+    async def _stream_at(self, first: int) -> ItemStream:
+        """The run's items from one on. After a restart those before it are passed over."""
+        if self._stream is not None and self._position == first:
+            return self._stream
+        await self._close_stream()
+        distributed = self.definition.distributed
+        assert distributed is not None
+        assert distributed.reader is not None
+        head, resource = self.head, distributed.reader.resource.arn
+        self._stream = await self._runs.data.open(head, head.reader, head.reader_config, resource)
+        self._position = 0
+        while self._position < first:
+            part = await self._stream.take(min(first - self._position, SLICE_ITEMS))
+            self._position += len(part.values)
+            if part.last:
+                break
+        return self._stream
+
+    async def _close_stream(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.close()
 
     def write_results(self, command: messages.WriteResults) -> None:
         """Write the result files."""
         self._engine.aside(self._write_results(command))
 
     async def _write_results(self, command: messages.WriteResults) -> None:
-        parts: dict[tuple[str, str], list[bytes]] = {}
-        for chunk in result_files(self.state, self.definition):
-            parts.setdefault((chunk.kind, chunk.file), []).append(chunk.data)
-        files = {key: b"".join(chunks) for key, chunks in parts.items()}
-        manifest = manifest_of(self.state, {key: len(data) for key, data in files.items()})
-        named = {f"{command.folder}/{file}": data for (_, file), data in files.items()}
-        named[f"{command.folder}/manifest.json"] = dump_json(manifest).encode()
+        data, head = self._runs.data, self.head
+        bucket, arguments = command.bucket, command.arguments
+        sizes: dict[tuple[str, str], int] = {}
+        chunks = result_files(self.state, self.definition)
         try:
-            await self._runs.data.write(self.head, command.bucket, named, command.arguments)
+            # The pieces of one file follow each other, so each is written as they are made.
+            for (kind, file), pieces in groupby(chunks, key=lambda chunk: (chunk.kind, chunk.file)):
+                contents = (piece.data for piece in pieces)
+                sizes[kind, file] = await data.write(head, bucket, f"{command.folder}/{file}", contents, arguments)
+            manifest = dump_json(manifest_of(self.state, sizes)).encode()
+            await data.write(head, bucket, f"{command.folder}/manifest.json", [manifest], arguments)
         except ApiError as problem:
             self.tell(messages.WriteFailed(problem.message))
         else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -19,7 +19,9 @@ from statewright.arn import MAP_RUN, parse_arn
 from statewright.engine.list_tokens import read_token, write_token
 from statewright.engine.live import MAP_RUN as ORDER
 from statewright.engine.live import STOP_RUN, Batch, LiveExecution
-from statewright.engine.map_run_live import LiveRun, RunHead, load_run
+from statewright.engine.map_run_data import MapRunData, NoData
+from statewright.engine.map_run_head import RunHead
+from statewright.engine.map_run_live import LiveRun, load_run
 from statewright.engine.map_run_orders import Order, command_of, decode_order
 from statewright.engine.names import MAP_RUN_IDS, labelled
 from statewright.engine.runner import Input
@@ -37,28 +39,6 @@ if TYPE_CHECKING:
     from statewright.engine.engine import Engine
 
 logger = logging.getLogger(__name__)
-
-
-class MapRunData(Protocol):
-    """Where items come from and results go to. `command` is the run's own order."""
-
-    async def read(self, head: RunHead, reader: Json, config: Json, resource: str) -> Json:
-        """All items: a list, or an object. Raises: ApiError whose message is the cause of the failure."""
-
-    async def write(self, head: RunHead, bucket: str, files: dict[str, bytes], arguments: Json) -> None:
-        """Write files by key. Raises: ApiError whose message is the cause of the failure."""
-
-
-class NoData:
-    """Stands in until S3 is there."""
-
-    async def read(self, _head: RunHead, _reader: Json, _config: Json, _resource: str) -> Json:
-        """Refuse."""
-        raise ApiError("NotSupported", "This version of Statewright does not carry out an ItemReader yet.")
-
-    async def write(self, _head: RunHead, _bucket: str, _files: dict[str, bytes], _arguments: Json) -> None:
-        """Refuse."""
-        raise ApiError("NotSupported", "This version of Statewright does not carry out a ResultWriter yet.")
 
 
 class MapRuns:

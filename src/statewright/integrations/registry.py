@@ -15,7 +15,10 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, ScheduledCall, TaskResult
 from statewright.engine.views import StatusChange
+from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.buckets import Buckets, EndpointBuckets, OwnBuckets
+from statewright.integrations.map_run_data import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
 from statewright.integrations.states_execution import Invoke, StatesExecution
@@ -45,6 +48,9 @@ class Registry:
         self._http: HttpTasks | None = None
         self._services: AwsServices | None = None
         self._own = OwnServices(clock, self._blocking, {})
+        self._buckets: Buckets | None = None
+        self.data = BucketData(self._found_buckets, self._blocking)
+        """What distributed Maps read and write."""
 
     def attach(self, answers: Answers, invoke: Invoke, own: Mapping[str, InvokeOwn] | None = None) -> None:
         """Where tasks are answered by token, and how operations of our own services are run inside this process.
@@ -56,6 +62,7 @@ class Registry:
         # An endpoint that somebody configured for a service is meant.
         own = {name: run for name, run in (own or {}).items() if name not in self._config.endpoints}
         self._own = OwnServices(self._clock, self._blocking, own)
+        self._buckets = OwnBuckets(own["s3"]) if "s3" in own else None
 
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make a task's call. Raises nothing."""
@@ -117,6 +124,13 @@ class Registry:
         if not self._config.endpoints:
             return Failed(NOT_CONFIGURED, no_endpoint_text(service.removeprefix("aws-sdk:")))
         return await self._aws_services().call(task)
+
+    def _found_buckets(self) -> Buckets:
+        if self._buckets is None:
+            if not {"s3", "default"} & set(self._config.endpoints):
+                raise ApiError(NOT_CONFIGURED, no_endpoint_text("s3"))
+            self._buckets = EndpointBuckets(self._config, self._blocking)
+        return self._buckets
 
     def _http_tasks(self) -> HttpTasks:
         if self._http is None:

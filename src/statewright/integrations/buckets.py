@@ -1,0 +1,131 @@
+"""Buckets as distributed Maps use them: our own in process, or those of a configured endpoint.
+
+Answers are by the names of the S3 API. Nothing here knows formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from statewright.asl.resources import parse_resource
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.integrations.blocking import BlockingCalls
+
+if TYPE_CHECKING:
+    from statewright.integrations.aws_sdk import Clients
+    from statewright.integrations.own_services import InvokeOwn
+
+PIECE_BYTES: Final = 1024 * 1024
+PART_BYTES: Final = 16 * 1024 * 1024
+"""Files up to this size are put at once, longer ones in parts of it."""
+
+
+class Buckets(Protocol):
+    """Calls operations of S3."""
+
+    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer; a `Body` in it is an async iterator of bytes. Raises: ApiError, in the service's words."""
+
+
+class OwnBuckets:
+    """The buckets of this very server."""
+
+    def __init__(self, invoke: InvokeOwn) -> None:
+        self._invoke = invoke
+
+    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Run the operation in process. Raises: ApiError."""
+        answer = dict(await self._invoke(operation, request, request_id="map-run"))
+        body = answer.get("Body")
+        if isinstance(body, bytes):
+            answer["Body"] = _once(body)
+        return answer
+
+
+class EndpointBuckets:
+    """Buckets at a configured endpoint, through botocore on threads."""
+
+    def __init__(self, config: Config, blocking: BlockingCalls) -> None:
+        self._config = config
+        self._blocking = blocking
+        self._clients: Clients | None = None
+
+    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Send the request. Raises: ApiError."""
+        answer = await self._blocking.run(self._send, operation, request)
+        if hasattr(answer.get("Body"), "read"):
+            answer["Body"] = self._pieces(answer["Body"])
+        return answer
+
+    def _send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        from statewright.integrations.aws_sdk import Clients, NoEndpoint
+        from statewright.integrations.service_names import api_of
+
+        if self._clients is None:
+            self._clients = Clients(self._config)
+        api = api_of(parse_resource(f"arn:aws:states:::aws-sdk:s3:{operation[:1].lower()}{operation[1:]}"))
+        try:
+            answer: dict[str, Any] = self._clients.client(api)._make_api_call(operation, request)
+        except NoEndpoint as nowhere:
+            raise ApiError("NotConfigured", str(nowhere)) from None
+        except ClientError as refusal:
+            error = refusal.response.get("Error", {})
+            raise ApiError(str(error.get("Code", "Unknown")), str(error.get("Message", ""))) from None
+        except BotoCoreError as problem:
+            raise ApiError("SdkClientException", f"Unable to execute HTTP request: {problem}") from None
+        return answer
+
+    async def _pieces(self, body: Any) -> AsyncIterator[bytes]:
+        try:
+            while piece := await self._blocking.run(body.read, PIECE_BYTES):
+                yield piece
+        finally:
+            body.close()
+
+
+async def put(buckets: Buckets, bucket: str, key: str, pieces: Iterable[bytes]) -> int:
+    """Write an object of any length; its size in bytes. Raises: ApiError."""
+    parts = _parts(pieces)
+    first, second = next(parts, b""), next(parts, None)
+    if second is None:
+        await buckets.call("PutObject", {"Bucket": bucket, "Key": key, "Body": first})
+        return len(first)
+    where = {"Bucket": bucket, "Key": key}
+    upload = {**where, "UploadId": (await buckets.call("CreateMultipartUpload", where))["UploadId"]}
+    size, done = 0, []
+    try:
+        for number, part in enumerate(chain((first, second), parts), 1):
+            answer = await buckets.call("UploadPart", {**upload, "PartNumber": number, "Body": part})
+            done.append({"ETag": answer["ETag"], "PartNumber": number})
+            size += len(part)
+        await buckets.call("CompleteMultipartUpload", {**upload, "MultipartUpload": {"Parts": done}})
+    except ApiError:
+        with suppress(ApiError):
+            await buckets.call("AbortMultipartUpload", upload)
+        raise
+    return size
+
+
+def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces, gathered to parts of about `PART_BYTES`."""
+    part: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        part.append(piece)
+        size += len(piece)
+        if size >= PART_BYTES:
+            yield b"".join(part)
+            part, size = [], 0
+    if part:
+        yield b"".join(part)
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    if body:
+        yield body
