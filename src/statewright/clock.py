@@ -25,8 +25,11 @@ Ts = TypeVarTuple("Ts")
 VIRTUAL_START_MS: Final = 1_767_225_600_000
 """Where virtual time begins unless told otherwise: 2026-01-01T00:00:00Z."""
 
-LONGEST_NAP_MS: Final = 60_000
-"""The real clock looks at the wall at least this often while a timer waits, because the host may be suspended."""
+LONGEST_NAP_MS: Final = 1_000
+"""The real clock looks at the wall at least this often while a timer waits.
+
+The wall may be set forward, or the host suspended.
+"""
 
 _NS_PER_MS: Final = 1_000_000
 _COMPACT_ABOVE: Final = 64

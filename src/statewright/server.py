@@ -31,6 +31,7 @@ from statewright.engine.state_machines import Machines
 from statewright.engine.views import StatusChange
 from statewright.integrations.registry import Registry
 from statewright.stores import fail_points
+from statewright.stores.ids import made_ms
 from statewright.stores.memory import MemoryStore
 from statewright.stores.opening import open_store
 from statewright.stores.protocol import STATUSES, Store
@@ -39,6 +40,8 @@ SWITCH_INTERVAL_SECONDS: Final = 0.0001
 """A busy event loop would otherwise starve the store's writer thread."""
 OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 """Longest request where the limits on payloads are lifted."""
+MOST_BEHIND_MS: Final = 60_000
+"""Clocks of several machines differ by less."""
 DATA_FOLDER: Final = ".statewright"
 OWN_SERVICES: Final[tuple[str, ...]] = ()
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
@@ -106,6 +109,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     listens = listener(api, lambda: on_ready(line), options.patience)
     await machines.recover()
     await engine.start()
+    _compare_clocks(await store.newest_id(0), clock.now_ms())
     host, port = listening.getsockname()[:2]
     shown_host = f"[{host}]" if ":" in host else host
     where = _where(options)
@@ -157,6 +161,17 @@ def _open_store(options: ServerOptions) -> Store:
     from statewright.stores.sqlite import SqliteStore
 
     return SqliteStore(options.data)
+
+
+def _compare_clocks(newest_id: int, now_ms: int) -> None:
+    """Say so if the store was written in the future: its timers fall due when the clock gets there."""
+    behind_ms = made_ms(newest_id) - now_ms if newest_id else 0
+    if behind_ms > MOST_BEHIND_MS:
+        log.warning(
+            "the system's clock is %d minutes behind the newest execution of the store: it is wrong now, or was when "
+            "that was started. Nothing is lost; timers that were set then fall due by the clock, so that much later",
+            round(behind_ms / 60_000),
+        )
 
 
 def _end_process() -> None:

@@ -24,7 +24,7 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
     """Copy the store of a data folder into the file TARGET; in a folder, into a file named by the time.
 
     The copy is what was committed at one instant. It is checked before it counts, and takes TARGET's name only when it
-    is complete. To restore it, copy it into an empty folder as statewright.db, and serve that.
+    is complete. To use it: statewright restore.
 
     \b
     Examples:
@@ -50,7 +50,7 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
             copy_database(source, copy, replace=force)
         finally:
             source.close()
-        found = _checked(copy)
+        found = checked(copy)
     except StoreError as problem:
         raise Stop(FAILED, f"The backup was not made: {problem}") from None
     except OSError as problem:
@@ -62,10 +62,10 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
     return OK
 
 
-def _checked(copy: Path) -> dict[str, Any]:
-    """What a copy holds. Raises: StoreError for a damaged one."""
+def checked(copy: Path) -> dict[str, Any]:
+    """What a copy holds. Raises: StoreError for one that is damaged, or none of ours."""
     from statewright.errors import StoreError
-    from statewright.stores.sqlite_file import connect, explained
+    from statewright.stores.sqlite_file import connect, explained, refuse_others
 
     with explained(copy):
         connection = connect(copy)
@@ -73,6 +73,7 @@ def _checked(copy: Path) -> dict[str, Any]:
             (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if said != "ok":
                 raise StoreError(f"the copy is damaged: {said}")
+            refuse_others(connection, copy)
             executions = _count(connection)
             (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchone()
         finally:

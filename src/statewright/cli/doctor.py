@@ -25,6 +25,8 @@ DATA_FOLDER: Final = ".statewright"
 SETTINGS_FILE: Final = "statewright.toml"
 OLDEST_PYTHON: Final = (3, 11)
 HEALTH_SECONDS: Final = 2.0
+MOST_CHECKED_BYTES: Final = 256 * 1024 * 1024
+"""Larger stores are not read through for damage: it would take too long."""
 LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 
 Status = Literal["ok", "note", "problem"]
@@ -202,7 +204,9 @@ def check_data(folder: Path) -> Check:
     problem = _read_store(file, facts)
     words = [str(folder), f"{facts['sizeBytes']:,} bytes"]
     if problem is not None:
-        return Check("data", "problem", f"{folder}: {problem}", facts=facts)
+        damaged = "damaged" in problem or "malformed" in problem
+        hint = f"move {folder} away, and then: statewright restore BACKUP --data {folder}" if damaged else None
+        return Check("data", "problem", f"{folder}: {problem}", hint, facts)
     words.append(f"{facts['executions']:,} executions")
     words.append(f"in use by {holder}" if holder is not None else "not in use")
     if facts["freeBytes"] < LEAST_FREE_BYTES:
@@ -253,6 +257,10 @@ def _read_store(file: Path, facts: dict[str, Any]) -> str | None:
             facts["schemaVersion"] = version
             if version > SCHEMA_VERSION:
                 return f"a newer Statewright wrote it (version {version}; this one knows {SCHEMA_VERSION})"
+            if facts["sizeBytes"] <= MOST_CHECKED_BYTES:
+                (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if said != "ok":
+                    return f"the file is damaged: {said}"
             (facts["executions"],) = connection.execute("SELECT count(*) FROM execution").fetchone()
         finally:
             connection.close()

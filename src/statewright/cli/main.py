@@ -36,6 +36,7 @@ from statewright.cli.output import (
     stderr,
     stdout,
 )
+from statewright.cli.restore import restore
 from statewright.cli.run import run
 from statewright.cli.serve import serve
 from statewright.cli.test import test
@@ -85,7 +86,7 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, serve, execution, machine, map_run, env, aws, backup, doctor,
+    run, validate, graph, test, dev, serve, execution, machine, map_run, env, aws, backup, restore, doctor,
 ):  # fmt: skip
     commands.add_command(_command)
 

@@ -81,7 +81,8 @@ class FolderLock:
             folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise Unavailable(f"data folder {folder} cannot be used: {error.strerror}") from error
+            reason = "it is a file; name a folder" if folder.is_file() else error.strerror
+            raise Unavailable(f"data folder {folder} cannot be used: {reason}") from error
         try:
             _lock(descriptor)
         except OSError:
@@ -183,10 +184,7 @@ def migrate(connection: sqlite3.Connection, file: Path, newest: int = SCHEMA_VER
     with explained(file):
         version = _version_of(connection, file)
         if version > newest:
-            raise StoreError(
-                f"the store {file} has version {version}; this program knows versions up to {newest}: "
-                "run the newer Statewright that wrote it, or restore an older copy"
-            )
+            raise _too_new(file, version, newest)
         if version == newest:
             return
         if version > 0:
@@ -212,8 +210,29 @@ def _version_of(connection: sqlite3.Connection, file: Path) -> int:
         connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY) STRICT")
         return 0
     if "schema_version" not in tables or application != APPLICATION_ID:
-        raise StoreError(f"{file} is an SQLite file, but not one of Statewright's; name another data folder")
+        raise _not_ours(file)
     return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()[0])
+
+
+def refuse_others(connection: sqlite3.Connection, file: Path) -> None:
+    """Look at whose file it is, and how new. Raises: StoreError for one that this program cannot serve."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION_ID:
+        raise _not_ours(file)
+    version = _version_of(connection, file)
+    if version > SCHEMA_VERSION:
+        raise _too_new(file, version, SCHEMA_VERSION)
+
+
+def _not_ours(file: Path) -> StoreError:
+    return StoreError(f"{file} is an SQLite file, but not one of Statewright's; name another data folder")
+
+
+def _too_new(file: Path, version: int, newest: int) -> StoreError:
+    return StoreError(
+        f"the store {file} has version {version}; this program knows versions up to {newest}: "
+        "run the newer Statewright that wrote it, or restore an older copy"
+    )
 
 
 def _migration(number: int) -> str:

@@ -1,0 +1,59 @@
+"""`statewright restore`: a data folder made from a backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from statewright.cli.backup import DATA_FOLDER, checked
+from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, reason_of, stdout
+
+
+@click.command(short_help="Make a data folder from a backup.")
+@click.argument("source", metavar="BACKUP")
+@click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The data folder to make.")
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+def restore(source: str, data: str, form: str) -> int:
+    """Put a backup into a data folder that is empty or not there yet; then serve it.
+
+    The backup is checked before it counts, and stays as it is. Executions go on where they were when it was taken.
+
+    \b
+    Examples:
+      statewright restore nightly.db
+      statewright restore nightly.db --data /var/lib/statewright && statewright serve --data /var/lib/statewright
+    """
+    from statewright.errors import StoreError
+    from statewright.stores.sqlite_file import FILE_NAME, FolderLock, connect, copy_database, refuse_others
+
+    backup, folder = Path(source), Path(data)
+    if not backup.is_file():
+        raise Stop(NOT_FOUND, f"There is no backup {backup}.", "it is the file that statewright backup has written")
+    if (folder / FILE_NAME).exists() or any(folder.glob(f"{FILE_NAME}-*")):
+        hint = "move it away, or name another folder: --data DIR"
+        raise Stop(USAGE, f"There is a store in {folder} already; it is not replaced.", hint)
+    try:
+        # Before the folder is made, so that a file that is no backup leaves nothing behind.
+        checked(backup)
+        lock = FolderLock(folder, "restore")
+        try:
+            copy = connect(backup)
+            try:
+                refuse_others(copy, backup)
+                copy_database(copy, folder / FILE_NAME)
+            finally:
+                copy.close()
+        finally:
+            lock.release()
+        found = checked(folder / FILE_NAME)
+    except StoreError as problem:
+        raise Stop(FAILED, f"Nothing was restored: {problem}") from None
+    except OSError as problem:
+        raise Stop(FAILED, f"Nothing was restored: {folder}: {reason_of(problem)}") from None
+    if form == "json":
+        stdout().json({"folder": str(folder), "backup": str(backup), **found})
+    else:
+        stdout().line(f"{folder}: {found['executions']:,} executions from {backup}, checked")
+        stdout().line(("To serve it: ", "idle"), f"statewright serve --data {folder}")
+    return OK
