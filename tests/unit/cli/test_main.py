@@ -26,13 +26,28 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
     assert names == [
         "run", "validate", "graph", "test", "dev", "serve", "execution", "machine", "map-run", "env", "aws", "backup",
+        "restore",
         "doctor",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "command",
-    ["run", "validate", "graph", "test", "dev", "serve", "execution", "machine", "map-run", "env", "backup", "doctor"],
+    [
+        "run",
+        "validate",
+        "graph",
+        "test",
+        "dev",
+        "serve",
+        "execution",
+        "machine",
+        "map-run",
+        "env",
+        "backup",
+        "restore",
+        "doctor",
+    ],
 )
 def test_every_command_has_examples(statewright: Run, command: str):
     result = statewright(command, "--help")
