@@ -24,6 +24,18 @@ MAP_RUN_CONCURRENCY: Final = 10_000
 """Source: service quotas, parallel child executions of one Map Run."""
 BURST_TRANSITIONS: Final = 200
 """Transitions that one call of `advance` may make before it yields. Ours: about 5 ms."""
+FUNCTION_CONCURRENCY: Final = 1_000
+"""Invocations at once in an account and Region. Source: Lambda quotas."""
+FUNCTION_UNRESERVED: Final = 100
+"""Concurrency that reservations must leave to other functions. Source: Lambda developer guide, "Reserved concurrency"."""
+FUNCTION_REQUEST_BYTES: Final = 6_291_456
+"""Payload of a synchronous invocation. Source: Lambda quotas."""
+FUNCTION_EVENT_BYTES: Final = 1_048_576
+"""Payload of an Event invocation. Source: Lambda quotas."""
+FUNCTION_RESPONSE_BYTES: Final = 6_291_556
+"""Longest result of a synchronous invocation (observed)."""
+FUNCTION_INIT_MS: Final = 10_000
+"""How long a worker may take to load its handler, beside the function's timeout. Source: Lambda developer guide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Functions: their definitions, their invocations, and the worker processes that run them."""

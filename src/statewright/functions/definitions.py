@@ -1,0 +1,349 @@
+"""Functions as things that are made, changed, shown and deleted.
+
+Owns `$LATEST` and what belongs to all versions (tags, reserved concurrency, recursion setting). Versions and aliases
+are `versions.py`'s, layers `layers.py`'s. What a setting may be is in `settings.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.functions import names
+from statewright.functions.names import LATEST, function_arn, invalid, not_found, refusal
+from statewright.functions.packages import ZIPPED_BYTES, Packages, decoded_zip
+from statewright.functions.records import (
+    ALIAS,
+    INVOKE_SETTINGS,
+    POLICY,
+    VERSION,
+    Alias,
+    Configuration,
+    Function,
+    Layer,
+    LayerVersion,
+    Records,
+    Version,
+    key_of,
+)
+from statewright.functions.settings import checked_layers, merged, same_but_for_stamps
+from statewright.limits import FUNCTION_CONCURRENCY, FUNCTION_UNRESERVED
+from statewright.query.scope import Entropy
+from statewright.stores.protocol import Store
+
+ReadObject = Callable[[str, str], Awaitable[bytes]]
+"""Bucket and key to the object's bytes. Raises: ApiError."""
+
+MOST_TAGS: Final = 50
+
+
+class OnChange(Protocol):
+    """Told when what a function's names stand for has changed."""
+
+    def __call__(self, name: str, *, latest: bool, everything: bool = False) -> None:
+        """`latest`: `$LATEST` runs other code or settings; `everything`: the function is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Where code comes from: a zip, an object, or a folder of this machine (from our own commands only)."""
+
+    zip: bytes | None = None
+    bucket: str | None = None
+    key: str | None = None
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One version of a function as callers see it; `qualifier` is what they named it by."""
+
+    function: Function
+    version: str
+    settings: Configuration
+    qualifier: str | None = None
+
+
+class Definitions:
+    """The catalogue of functions of one store. Changes are made one after the other."""
+
+    def __init__(self, store: Store, clock: Clock, config: Config, packages: Packages, entropy: Entropy) -> None:
+        self.store = store
+        self.clock = clock
+        self.config = config
+        self.packages = packages
+        self.entropy = entropy
+        self.records = Records(store.catalog)
+        self.changing = asyncio.Lock()
+        self.on_change: OnChange = lambda *_, **__: None
+        self.on_reserve: Callable[[str, int | None], None] = lambda *_: None
+        self.reserved: Callable[[], int] = lambda: 0
+        self.read_object: ReadObject | None = None
+        self.layer_packages: Callable[[Sequence[str]], Awaitable[dict[str, str]]] | None = None
+
+    # ------------------------------------------------------------------ finding
+
+    async def function(self, name: str) -> Function | None:
+        """A function by its bare name."""
+        return await self.records.get(Function, name)
+
+    async def existing(self, name_or_arn: str, qualifier: str | None = None) -> tuple[Function, str | None]:
+        """A function and the qualifier that it was named with. Raises: ApiError (`ResourceNotFoundException`)."""
+        named = names.parse_name(name_or_arn, qualifier, self.config)
+        function = await self.function(named.name)
+        if function is None:
+            raise not_found(function_arn(self.config, named.name, named.qualifier))
+        return function, named.qualifier
+
+    async def settings_of(self, function: Function, version: str) -> Configuration | None:
+        """What a version froze; of `$LATEST` what it is now."""
+        if version == LATEST:
+            return function.latest
+        found = await self.records.get(Version, f"{function.name}:{int(version)}")
+        return None if found is None else found.configuration
+
+    async def view(self, name_or_arn: str, qualifier: str | None = None) -> View:
+        """The version that a name, qualifier or ARN stands for. Raises: ApiError (`ResourceNotFoundException`)."""
+        function, named = await self.existing(name_or_arn, qualifier)
+        version = named or LATEST
+        if version != LATEST and not names.is_version(version):
+            alias = await self.records.get(Alias, f"{function.name}:{version}")
+            if alias is None:
+                raise not_found(function_arn(self.config, function.name, named))
+            version = alias.version
+        settings = await self.settings_of(function, version)
+        if settings is None:
+            raise not_found(function_arn(self.config, function.name, named))
+        return View(function, version, settings, named)
+
+    async def page(self, after: tuple[int, str] | None, limit: int) -> tuple[list[Function], tuple[int, str] | None]:
+        """Functions by name, and where the next page starts."""
+        return await self.records.page(Function, "", after=after, limit=limit)
+
+    # ------------------------------------------------------------------ making and changing
+
+    async def create(
+        self, name_or_arn: str, settings: Mapping[str, Any], code: Code, *, tags: Mapping[str, str] | None = None
+    ) -> Function:
+        """Make a function; it can be invoked at once. `settings` are by the service's member names.
+
+        Raises: ApiError (`InvalidParameterValueException`, `ResourceConflictException`).
+        """
+        named = names.parse_name(name_or_arn, None, self.config)
+        if settings.get("PackageType", "Zip") != "Zip":
+            raise invalid("This version of Statewright does not run container images (PackageType Image).")
+        runtime = settings.get("Runtime")
+        if not runtime or (not settings.get("Handler") and not runtime.startswith("provided")):
+            raise invalid("Runtime and Handler are mandatory parameters for functions created with deployment packages")
+        blank = Configuration(None, "", None, "", "", 0, 0, "")
+        checked = await self._with_layers(merged(blank, settings), settings)
+        kept = _checked_tags({}, tags or {})
+        packed = await self._packed(checked, code)
+        async with self.changing:
+            if await self.function(named.name) is not None:
+                raise refusal("ResourceConflictException", f"Function already exist: {named.name}")
+            number = await self.store.catalog.next_number("function")
+            function = Function(named.name, number, self.clock.now_ms(), self._stamped(packed), tags=kept)
+            await self.records.write(function)
+        self.on_change(named.name, latest=True)
+        return replace(function, stored=1)
+
+    async def update_code(
+        self, name_or_arn: str, code: Code, *, revision_id: str | None = None, dry_run: bool = False,
+        architectures: list[str] | None = None,
+    ) -> Function:  # fmt: skip
+        """Give `$LATEST` other code. Raises: ApiError (also `PreconditionFailedException`)."""
+        async with self.changing:
+            function = await self._changeable(name_or_arn, revision_id)
+            packed = await self._packed(function.latest, code)
+            if architectures:
+                packed = replace(packed, shown={**packed.shown, "Architectures": architectures})
+            if dry_run:
+                return replace(function, latest=packed)
+            function = replace(function, latest=self._stamped(packed))
+            await self.records.write(function)
+        self.on_change(function.name, latest=True)
+        return function
+
+    async def update_configuration(
+        self, name_or_arn: str, settings: Mapping[str, Any], *, revision_id: str | None = None
+    ) -> Function:
+        """Change settings of `$LATEST`. Raises: ApiError (also `PreconditionFailedException`)."""
+        async with self.changing:
+            function = await self._changeable(name_or_arn, revision_id)
+            after = await self._with_layers(merged(function.latest, settings), settings)
+            function = replace(function, latest=self._stamped(after))
+            await self.records.write(function)
+        self.on_change(function.name, latest=True)
+        return function
+
+    async def put_folder(self, name: str, folder: Path, settings: Mapping[str, Any]) -> bool:
+        """Make or update a function whose code lies in a folder of this machine; tells whether anything changed.
+
+        Every call retires the running workers, because the files may have changed.
+        """
+        function = await self.function(name)
+        if function is None:
+            await self.create(name, settings, Code(folder=folder))
+            return True
+        async with self.changing:
+            function = await self._changeable(name, None)
+            after = replace(merged(function.latest, settings), folder=str(folder), code="", code_sha256="", code_size=0)
+            changed = not same_but_for_stamps(function.latest, after)
+            if changed:
+                await self.records.write(replace(function, latest=self._stamped(after)))
+        self.on_change(name, latest=True)
+        return changed
+
+    async def delete(self, name_or_arn: str, qualifier: str | None = None) -> None:
+        """Delete a function with all it has, or one version that no alias names.
+
+        Raises: ApiError (`InvalidParameterValueException`, `ResourceConflictException`, `ResourceNotFoundException`).
+        """
+        async with self.changing:
+            function, named = await self.existing(name_or_arn, qualifier)
+            if named is not None:
+                await self._delete_version(function, named)
+            else:
+                everything = [key_of(function)]
+                for kind in (VERSION, ALIAS, INVOKE_SETTINGS, POLICY):
+                    everything += await self.records.keys(kind, function.name)
+                await self.store.catalog.write([], everything)
+                self.on_reserve(function.name, None)
+        self.on_change(function.name, latest=named is None, everything=named is None)
+        await self.forget_packages()
+
+    async def _delete_version(self, function: Function, version: str) -> None:
+        if not names.is_version(version):
+            raise invalid("$LATEST version cannot be deleted without deleting the function." if version == LATEST
+                          else "Deletion of aliases is not currently supported.")  # fmt: skip
+        for alias in await self.records.all(Alias, function.name):
+            if version == alias.version or version in alias.weights:
+                arn = function_arn(self.config, function.name, alias.alias)
+                raise refusal(
+                    "ResourceConflictException",
+                    f"Version {version} of the function cannot be deleted because it is referenced by [{arn}]",
+                )
+        found = await self.records.get(Version, f"{function.name}:{int(version)}")
+        if found is not None:
+            await self.store.catalog.write([], [key_of(found)])
+
+    async def forget_packages(self) -> None:
+        """Delete the packages that no version and no layer needs any more."""
+        needed = set()
+        for function in await self.records.all(Function, ""):
+            frozen = [version.configuration for version in await self.records.all(Version, function.name)]
+            for settings in (function.latest, *frozen):
+                needed.add(settings.code)
+                # A layer version that was deleted serves the functions that still have it.
+                needed |= set(settings.layers.values())
+        for layer in await self.records.all(Layer, ""):
+            needed |= {one.code for one in await self.records.all(LayerVersion, layer.name)}
+        with self.clock.busy():
+            await asyncio.to_thread(self.packages.keep_only, needed - {""})
+
+    # ------------------------------------------------------------------ what belongs to all versions
+
+    async def reserve(self, name_or_arn: str, most: int | None) -> None:
+        """Reserve concurrency, or give it back. Raises: ApiError (`InvalidParameterValueException`)."""
+        async with self.changing:
+            function, _ = await self.existing(name_or_arn)
+            if most is not None:
+                left = FUNCTION_CONCURRENCY - (self.reserved() - (function.reserved or 0)) - most
+                if left < FUNCTION_UNRESERVED:
+                    raise invalid(
+                        "Specified ReservedConcurrentExecutions for function decreases account's "
+                        f"UnreservedConcurrentExecution below its minimum value of [{FUNCTION_UNRESERVED}]."
+                    )
+            await self.records.write(replace(function, reserved=most))
+            self.on_reserve(function.name, most)
+
+    async def set_recursion(self, name_or_arn: str, recursion: str) -> None:
+        """Keep whether recursive loops are allowed; nothing here detects them."""
+        async with self.changing:
+            function, _ = await self.existing(name_or_arn)
+            await self.records.write(replace(function, recursion=recursion))
+
+    async def tag(self, arn: str, tags: Mapping[str, str]) -> None:
+        """Put tags on a function. Raises: ApiError."""
+        async with self.changing:
+            function, _ = await self.existing(arn)
+            await self.records.write(replace(function, tags=_checked_tags(function.tags, tags)))
+
+    async def untag(self, arn: str, keys: list[str]) -> None:
+        """Take tags away. Raises: ApiError."""
+        async with self.changing:
+            function, _ = await self.existing(arn)
+            left = {key: value for key, value in function.tags.items() if key not in keys}
+            await self.records.write(replace(function, tags=left))
+
+    # ------------------------------------------------------------------ parts of the above
+
+    async def _changeable(self, name_or_arn: str, revision_id: str | None) -> Function:
+        function, qualifier = await self.existing(name_or_arn)
+        if qualifier not in (None, LATEST):
+            raise invalid("This operation is permitted on Lambda functions only. Aliases and versions do not support this operation. Please specify either a function name or an unqualified function ARN.")  # fmt: skip # noqa: E501
+        check_revision(revision_id, function.latest.revision_id)
+        return function
+
+    def _stamped(self, settings: Configuration) -> Configuration:
+        return replace(settings, modified_ms=self.clock.now_ms(), revision_id=self.entropy.uuid4())
+
+    async def _with_layers(self, settings: Configuration, given: Mapping[str, Any]) -> Configuration:
+        if given.get("Layers") is None or self.layer_packages is None:
+            return settings
+        return replace(settings, layers=await self.layer_packages(checked_layers(given["Layers"])))
+
+    async def _packed(self, settings: Configuration, code: Code) -> Configuration:
+        if code.folder is not None:
+            return replace(settings, folder=str(code.folder), code="", code_sha256="", code_size=0)
+        data = await self.zip_bytes(code)
+        with self.clock.busy():
+            name, sha256, size = await asyncio.to_thread(self.packages.put, data)
+        return replace(settings, code=name, code_sha256=sha256, code_size=size, folder=None)
+
+    async def zip_bytes(self, code: Code) -> bytes:
+        """The zip that a caller gave or named. Raises: ApiError (`InvalidParameterValueException`)."""
+        if code.zip is not None:
+            data = decoded_zip(code.zip)
+            if len(data) > ZIPPED_BYTES:
+                raise refusal(
+                    "RequestEntityTooLargeException", f"Request must be smaller than {ZIPPED_BYTES} bytes for a package"
+                )
+            return data
+        if code.bucket is None or code.key is None:
+            raise invalid("Please provide a source for function code.")
+        if self.read_object is None:
+            raise invalid("There are no objects here to take code from: give the code as ZipFile.")
+        try:
+            return await self.read_object(code.bucket, code.key)
+        except ApiError as problem:
+            raise invalid(
+                f"Error occurred while GetObject. S3 Error Code: {problem.code}. S3 Error Message: {problem.message}"
+            ) from None
+
+
+def check_revision(given: str | None, present: str) -> None:
+    """Refuse a change of what somebody else has changed. Raises: ApiError (`PreconditionFailedException`)."""
+    if given is not None and given != present:
+        raise refusal(
+            "PreconditionFailedException",
+            "The Revision Id provided does not match the latest Revision Id. Call the GetFunction/GetAlias API to "
+            "retrieve the latest Revision Id",
+        )
+
+
+def _checked_tags(before: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    for key in given:
+        if not key or len(key) > 128 or key.lower().startswith("aws:"):
+            raise invalid(f"The tag key {key[:140]!r} is not valid: 1 to 128 characters that do not begin with aws:.")
+    after = {**before, **given}
+    if len(after) > MOST_TAGS:
+        raise invalid(f"A function has at most {MOST_TAGS} tags.")
+    return after

@@ -1,0 +1,232 @@
+"""The server's side of fork servers: starting one, having it start and end workers, hearing how they ended.
+
+Owns the processes of `runtimes/zygote.py` and the socket to each. What is said to a worker itself is `workers.py`'s.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import logging
+import os
+import resource
+import socket
+import struct
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+RUNTIMES: Final = Path(__file__).parent / "runtimes"
+GRACE_SECONDS: Final = 0.5
+"""How long a worker that is told to end has between SIGTERM and SIGKILL."""
+DESCRIPTORS: Final = 65_536
+"""How many descriptors the server wants for itself: two for each worker."""
+_LENGTH: Final = struct.Struct(">I")
+
+log = logging.getLogger("statewright.functions")
+
+Ended = Callable[[int | None], None]
+"""Called with a worker's exit code, negative for a signal; `None` when the fork server itself is gone."""
+
+
+class ForkServer:
+    """One fork server process. Everything runs on the loop's thread; nothing blocks."""
+
+    def __init__(self, interpreter: str, preload: Sequence[str]) -> None:
+        _raise_descriptor_limit()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self.interpreter = interpreter
+        self._control = ours
+        self._loop = asyncio.get_running_loop()
+        self._incoming = bytearray()
+        self._outgoing: deque[tuple[bytes, list[int]]] = deque()
+        self._workers: dict[int, Ended] = {}
+        self._refused: dict[int, str] = {}
+        self._on_started: dict[int, Callable[[int], None]] = {}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYENV_VERSION", "PYENV_ROOT", "HOME")
+        }
+        command = [interpreter, str(RUNTIMES / "zygote.py"), str(theirs.fileno()), *preload]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={**environment, "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"},
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._loop.add_reader(ours.fileno(), self._read)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can still be given orders."""
+        return self._control.fileno() >= 0
+
+    @property
+    def pid(self) -> int:
+        """The fork server's process."""
+        return self._process.pid
+
+    def spawn(
+        self,
+        worker: int,
+        order: Mapping[str, Any],
+        descriptors: tuple[int, int, int],
+        on_started: Callable[[int], None],
+        on_ended: Ended,
+    ) -> None:
+        """Start a worker. `descriptors` are its socket, its output and the null device; the caller may close them."""
+        self._workers[worker] = on_ended
+        self._on_started[worker] = on_started
+        self._send({"do": "spawn", "worker": worker, **order}, [os.dup(number) for number in descriptors])
+
+    def end(self, worker: int, *, grace_seconds: float = GRACE_SECONDS) -> None:
+        """End a worker and all its children: SIGTERM, and SIGKILL after the grace."""
+        if worker in self._workers:
+            self._send({"do": "end", "worker": worker, "grace_seconds": grace_seconds}, [])
+
+    def close(self) -> None:
+        """End every worker and the process itself. Waits for it: killing takes milliseconds."""
+        self._gone()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    # ------------------------------------------------------------------ the socket
+
+    def _send(self, message: Mapping[str, Any], descriptors: list[int]) -> None:
+        if not self.is_alive:
+            _close(descriptors)
+            return
+        body = orjson.dumps(message)
+        waiting = bool(self._outgoing)
+        self._outgoing.append((_LENGTH.pack(len(body)) + body, descriptors))
+        if not waiting:
+            self._write()
+
+    def _write(self) -> None:
+        while self._outgoing:
+            data, descriptors = self._outgoing[0]
+            try:
+                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+                sent = self._control.sendmsg([data], rights)
+            except BlockingIOError:
+                self._loop.add_writer(self._control.fileno(), self._write)
+                return
+            except OSError:
+                self._gone()
+                return
+            _close(descriptors)
+            if sent < len(data):
+                self._outgoing[0] = (data[sent:], [])
+            else:
+                self._outgoing.popleft()
+        self._loop.remove_writer(self._control.fileno())
+
+    def _read(self) -> None:
+        try:
+            data = self._control.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            log.warning("the fork server of %s (pid %d) has ended", self.interpreter, self._process.pid)
+            self._gone()
+            self._process.poll()
+            return
+        incoming = self._incoming
+        incoming += data
+        while len(incoming) >= 4:
+            (length,) = _LENGTH.unpack_from(incoming)
+            if len(incoming) < 4 + length:
+                return
+            message = orjson.loads(bytes(incoming[4 : 4 + length]))
+            del incoming[: 4 + length]
+            self._hear(message)
+
+    def _hear(self, message: Mapping[str, Any]) -> None:
+        worker = message["worker"]
+        if message["did"] == "started":
+            on_started = self._on_started.pop(worker, None)
+            if on_started is not None:
+                on_started(message["pid"])
+            return
+        if message["did"] == "refused":
+            log.warning("no worker can be started: %s", message["why"])
+        self._on_started.pop(worker, None)
+        on_ended = self._workers.pop(worker, None)
+        if on_ended is not None:
+            on_ended(message.get("status"))
+
+    def _gone(self) -> None:
+        if not self.is_alive:
+            return
+        self._loop.remove_reader(self._control.fileno())
+        self._loop.remove_writer(self._control.fileno())
+        self._control.close()
+        for _, descriptors in self._outgoing:
+            _close(descriptors)
+        self._outgoing.clear()
+        workers, self._workers = self._workers, {}
+        for on_ended in workers.values():
+            on_ended(None)
+
+
+class ForkServers:
+    """Fork servers by interpreter and preloaded modules, started at first use and again when one has died."""
+
+    def __init__(self) -> None:
+        self._servers: dict[tuple[str, tuple[str, ...]], ForkServer] = {}
+
+    def get(self, interpreter: str, preload: tuple[str, ...] = ()) -> ForkServer:
+        """The fork server for workers of an interpreter. Raises: OSError when it cannot be started."""
+        found = self._servers.get((interpreter, preload))
+        if found is None or not found.is_alive:
+            if found is not None:
+                found.close()
+            found = self._servers[interpreter, preload] = ForkServer(interpreter, preload)
+        return found
+
+    def close(self) -> None:
+        """End them all, with their workers."""
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes, for who looks after them."""
+        return [server.pid for server in self._servers.values() if server.is_alive]
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+    descriptors.clear()
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (OSError, ValueError):
+            log.warning("only %d descriptors: about %d workers at once", soft, soft // 2)

@@ -1,0 +1,109 @@
+"""Functions: the façade that the API, integrations, event sources and the simulator use.
+
+`definitions`, `versions`, `layers` and `invoke_settings` are the catalogue; `invoke` runs. Nothing is started, and no
+process made, before the first invocation.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, Literal
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.functions.definitions import Definitions, ReadObject
+from statewright.functions.invoke import Invoker, check_payload, decoded_context
+from statewright.functions.layers import Layers
+from statewright.functions.logs import Logs
+from statewright.functions.outcomes import Invoked
+from statewright.functions.packages import Packages
+from statewright.functions.records import Function
+from statewright.query.scope import Entropy
+from statewright.stores.protocol import Store
+
+Kind = Literal["RequestResponse", "Event", "DryRun"]
+Deliver = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
+"""Hands a payload to a destination by its ARN, with string attributes. Raises whatever keeps it from there."""
+
+CODE: Final = "functions/code"
+LOGS: Final = "functions/logs"
+
+__all__ = ["Functions", "Invoked", "Kind"]
+
+
+class Functions:
+    """The functions of one store.
+
+    `data` is the folder for code and logs; `None` keeps them in a temporary one. `endpoint` gives the server's own
+    address, for handlers. `read_object` and `deliver` are set by whoever wires the server.
+    """
+
+    def __init__(
+        self, store: Store, clock: Clock, config: Config, data: Path | None, *, endpoint: Callable[[], str]
+    ) -> None:
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if data is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="statewright-functions-")
+            data = Path(self._temporary.name)
+        entropy = Entropy(os.urandom(32))
+        self.clock = clock
+        self.config = config
+        self.logs = Logs(data / LOGS, clock)
+        self.definitions = Definitions(store, clock, config, Packages((data / CODE).absolute()), entropy)
+        self.layers = Layers(self.definitions)
+        self.invoker = Invoker(clock, config, self.definitions, self.logs, endpoint)
+        self.definitions.on_change = self.invoker.changed
+        self.definitions.on_reserve = self.invoker.concurrency.reserve
+        self.definitions.reserved = lambda: sum(self.invoker.concurrency.reserved.values())
+        self._entropy = entropy
+        self.deliver: Deliver | None = None
+
+    def read_objects_with(self, read_object: ReadObject) -> None:
+        """Say how code is read from buckets."""
+        self.definitions.read_object = read_object
+
+    async def start(self) -> None:
+        """Take up reservations and what waits to be invoked."""
+        for function in await self.definitions.records.all(Function, ""):
+            if function.reserved is not None:
+                self.invoker.concurrency.reserve(function.name, function.reserved)
+
+    async def stop(self) -> None:
+        """End every worker; what waits stays in the store."""
+        self.invoker.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    async def invoke(
+        self,
+        name_or_arn: str,
+        payload: bytes,
+        *,
+        qualifier: str | None = None,
+        kind: Kind = "RequestResponse",
+        client_context: str | None = None,
+        log_tail: bool = False,
+        request_id: str | None = None,
+        trace_header: str | None = None,
+    ) -> Invoked:
+        """Invoke a function by name, partial ARN or ARN. The payload is JSON text, not looked into.
+
+        A function's own error is an answer, not an exception. Raises: ApiError (`ResourceNotFoundException`,
+        `TooManyRequestsException`, `RequestTooLargeException`, `InvalidRequestContentException` ...).
+        """
+        target = await self.invoker.resolve(name_or_arn, qualifier)
+        if request_id is None:
+            request_id = self._entropy.uuid4()
+        if kind == "DryRun":
+            return Invoked(204, b"", None, None, target.version, request_id)
+        context = decoded_context(client_context) if client_context else None
+        return await self.invoker.run(
+            target, payload, request_id=request_id, client_context=context, trace_header=trace_header,
+            log_tail=log_tail,
+        )  # fmt: skip
+
+
+checked_payload = check_payload

@@ -1,0 +1,327 @@
+"""Invocations: from a name and a payload to a worker and back.
+
+Owns finding the version that runs, concurrency limits, and the way of one invocation. Definitions come from the
+catalogue (`definitions.py`), processes from `pools.py`; Event invocations wait in `async_queue.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import os
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from statewright.clock import Clock, VirtualClock
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.functions import names, plans
+from statewright.functions.definitions import Definitions
+from statewright.functions.fork_servers import ForkServer, ForkServers
+from statewright.functions.logs import Logs
+from statewright.functions.names import LATEST
+from statewright.functions.outcomes import Invoked, answer_of, last_lines
+from statewright.functions.pools import Pool, Pools
+from statewright.functions.records import Alias, Configuration
+from statewright.functions.workers import WorkerPlan
+from statewright.limits import (
+    FUNCTION_CONCURRENCY,
+    FUNCTION_EVENT_BYTES,
+    FUNCTION_INIT_MS,
+    FUNCTION_REQUEST_BYTES,
+)
+from statewright.query.scope import Entropy
+
+_KNOWN: Final = 10_000
+"""Resolved names held in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What runs: one version of one function, and by which ARN it was asked for."""
+
+    name: str
+    version: str
+    settings: Configuration
+    arn: str
+    timeout_ms: int
+    start_line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a name stands for: a version, or two of which `share` of the calls go to the second."""
+
+    first: Target
+    second: Target | None = None
+    share: float = 0.0
+
+
+class Concurrency:
+    """How many invocations are under way, against the account's limit and reservations."""
+
+    def __init__(self, account: int = FUNCTION_CONCURRENCY) -> None:
+        self.account = account
+        self.reserved: dict[str, int] = {}
+        self.running: defaultdict[str, int] = defaultdict(int)
+        self.unreserved_running = 0
+
+    @property
+    def unreserved(self) -> int:
+        """What is left for functions without a reservation."""
+        return self.account - sum(self.reserved.values())
+
+    def enter(self, name: str) -> None:
+        """Count an invocation in. Raises: ApiError (`TooManyRequestsException`)."""
+        most = self.reserved.get(name)
+        if most is not None:
+            if self.running[name] >= most:
+                raise _throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
+        else:
+            if self.unreserved_running >= (self.unreserved if self.reserved else self.account):
+                raise _throttled("ConcurrentInvocationLimitExceeded")
+            self.unreserved_running += 1
+        self.running[name] += 1
+
+    def leave(self, name: str) -> None:
+        """Count an invocation out."""
+        left = self.running[name] - 1
+        if left:
+            self.running[name] = left
+        else:
+            del self.running[name]
+        if name not in self.reserved:
+            self.unreserved_running -= 1
+
+    def reserve(self, name: str, most: int | None) -> None:
+        """Set or take away a reservation; invocations under way change sides with it."""
+        running = self.running.get(name, 0)
+        if name not in self.reserved:
+            self.unreserved_running -= running
+        if most is None:
+            self.reserved.pop(name, None)
+            self.unreserved_running += running
+        else:
+            self.reserved[name] = most
+
+
+class Invoker:
+    """Runs invocations. `endpoint` gives the server's own address at the time a worker starts."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        config: Config,
+        definitions: Definitions,
+        logs: Logs,
+        endpoint: Callable[[], str],
+    ) -> None:
+        self.clock = clock
+        self.config = config
+        self.definitions = definitions
+        self.logs = logs
+        self.endpoint = endpoint
+        self.concurrency = Concurrency()
+        self.pools = Pools(clock)
+        self.runtimes = plans.Runtimes()
+        self._entropy = Entropy(os.urandom(32))
+        self._fork_servers = ForkServers()
+        self._known: dict[tuple[str, str | None], Resolution] = {}
+        self._opening: dict[tuple[str, str], asyncio.Lock] = {}
+
+    def close(self) -> None:
+        """End every worker."""
+        self.pools.close()
+        self._fork_servers.close()
+        self.logs.flush()
+
+    def changed(self, name: str, *, latest: bool, everything: bool = False) -> None:
+        """A function has changed: forget what its names stand for; new code gets new workers."""
+        self._known.clear()
+        if everything:
+            self.pools.retire(name)
+        elif latest:
+            self.pools.retire(name, LATEST)
+
+    # ------------------------------------------------------------------ what runs
+
+    async def resolve(self, name_or_arn: str, qualifier: str | None) -> Target:
+        """The version that an invocation runs; an alias with weights draws lots. Raises: ApiError."""
+        found = self._known.get((name_or_arn, qualifier))
+        if found is None:
+            found = await self._resolved(name_or_arn, qualifier)
+            if len(self._known) > _KNOWN:
+                self._known.clear()
+            self._known[name_or_arn, qualifier] = found
+        if found.second is not None and self._entropy.uniform() < found.share:
+            return found.second
+        return found.first
+
+    async def _resolved(self, name_or_arn: str, qualifier: str | None) -> Resolution:
+        named = names.parse_name(name_or_arn, qualifier, self.config)
+        function = await self.definitions.function(named.name)
+        arn = names.function_arn(self.config, named.name, named.qualifier)
+        if function is None:
+            raise names.not_found(arn)
+
+        async def target(version: str) -> Target:
+            settings = await self.definitions.settings_of(function, version)
+            if settings is None:
+                raise names.not_found(arn)
+            return Target(
+                function.name, version, settings, arn, settings.timeout * 1000, f" Version: {version}\n".encode()
+            )
+
+        if named.qualifier is None or named.qualifier == LATEST or names.is_version(named.qualifier):
+            return Resolution(await target(named.qualifier or LATEST))
+        alias = await self.definitions.records.get(Alias, f"{named.name}:{named.qualifier}")
+        if alias is None:
+            raise names.not_found(arn)
+        first = await target(alias.version)
+        for version, share in alias.weights.items():
+            return Resolution(first, await target(version), share)
+        return Resolution(first)
+
+    # ------------------------------------------------------------------ one invocation
+
+    async def run(
+        self,
+        target: Target,
+        payload: bytes,
+        *,
+        request_id: str,
+        client_context: dict[str, Any] | None = None,
+        trace_header: str | None = None,
+        log_tail: bool = False,
+    ) -> Invoked:
+        """Run an invocation now. Raises: ApiError (`TooManyRequestsException`, `InvalidRuntimeException`)."""
+        pool = self.pools.get(target.name, target.version) or await self._open_pool(target)
+        self.concurrency.enter(target.name)
+        try:
+            header: dict[str, Any] = {
+                "t": "invoke",
+                "id": request_id,
+                "arn": target.arn,
+                "timeout_ms": target.timeout_ms,
+            }
+            if client_context is not None:
+                header["client_context"] = client_context
+            if trace_header is not None:
+                header["trace"] = trace_header
+            start = b"START RequestId: " + request_id.encode() + target.start_line
+            outcome, worker = await pool.run(orjson.dumps(header), payload, target.timeout_ms, start)
+        finally:
+            self.concurrency.leave(target.name)
+        if outcome.kind == "unstartable":
+            raise ApiError("ServiceException", f"No worker can be started: {outcome.body.decode()}", status=500)
+        answer, error = answer_of(outcome, request_id, target.settings.timeout)
+        tail = None
+        if worker is not None:
+            init_ms, worker.init_ms = worker.init_ms, None
+            worker.log.end(
+                last_lines(
+                    outcome, request_id, timeout_seconds=target.settings.timeout, memory=target.settings.memory,
+                    init_ms=init_ms, now_ms=self.clock.now_ms(),
+                )
+            )  # fmt: skip
+            tail = worker.log.tail if log_tail else None
+        elif log_tail:
+            tail = b""
+        return Invoked(200, answer, error, tail, target.version, request_id)
+
+    async def _open_pool(self, target: Target) -> Pool:
+        lock = self._opening.setdefault((target.name, target.version), asyncio.Lock())
+        async with lock:
+            found = self.pools.get(target.name, target.version)
+            if found is None:
+                found = await self._new_pool(target)
+                self.pools.add(target.name, target.version, found)
+            return found
+
+    async def _new_pool(self, target: Target) -> Pool:
+        settings = target.settings
+        runtime = await self.runtimes.find(settings.runtime)
+        if runtime is None:
+            raise ApiError(
+                "InvalidRuntimeException",
+                f"The runtime {settings.runtime} cannot be run on this machine: the program for it is not installed.",
+                status=502,
+                details={"Type": "User"},
+            )
+        with self.clock.busy():
+            root, layers = await asyncio.to_thread(self._folders, settings)
+            preload = ("boto3",) if runtime.kind == "python" and plans.mentions_boto3(root) else ()
+        variables = plans.environment(self.config, target.name, target.version, settings, root, layers, self.endpoint())
+        program = runtime.program if runtime.kind == "python" else plans.own_python()
+
+        def fork_server() -> ForkServer:
+            return self._fork_servers.get(program, preload)
+
+        day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
+        plan = WorkerPlan(
+            order=plans.order_of(runtime, settings, root, variables),
+            fork_server=fork_server,
+            open_log=lambda stream: self.logs.stream(target.name, stream),
+            remark=f"INIT_START {runtime.remark}\n".encode(),
+            memory_bytes=settings.memory * 1024 * 1024,
+            start_ms=FUNCTION_INIT_MS + target.timeout_ms,
+            virtual_time=isinstance(self.clock, VirtualClock),
+        )
+        return Pool(self.pools, plan, f"{day}/[{target.version}]")
+
+    def _folders(self, settings: Configuration) -> tuple[Path, list[Path]]:
+        packages = self.definitions.packages
+        root = Path(settings.folder) if settings.folder is not None else packages.unpacked(settings.code)
+        return root, [packages.unpacked(code) for code in settings.layers.values()]
+
+
+def check_payload(payload: bytes, kind: str) -> bytes:
+    """A payload as a handler may get it; none stands for an empty object.
+
+    Raises: ApiError (`RequestTooLargeException`, `InvalidRequestContentException`).
+    """
+    most = FUNCTION_EVENT_BYTES if kind == "Event" else FUNCTION_REQUEST_BYTES
+    if len(payload) > most:
+        raise names.refusal(
+            "RequestTooLargeException",
+            f"{len(payload)} byte payload is too large for the {kind} invocation type (limit {most} bytes)",
+        )
+    if not payload.strip():
+        return b"{}"
+    try:
+        orjson.loads(payload)
+    except orjson.JSONDecodeError as problem:
+        raise names.refusal(
+            "InvalidRequestContentException",
+            f"Could not parse request body into json: Could not parse payload into json: {problem}",
+        ) from None
+    return payload
+
+
+def decoded_context(text: str | None) -> dict[str, Any] | None:
+    """The client context of a header: JSON in base64. Raises: ApiError (`InvalidRequestContentException`)."""
+    if not text:
+        return None
+    try:
+        found = orjson.loads(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise names.refusal("InvalidRequestContentException", "Client context must be a JSON object in base64.")
+    return found
+
+
+def _throttled(reason: str) -> ApiError:
+    return ApiError(
+        "TooManyRequestsException",
+        "Rate Exceeded.",
+        status=429,
+        details={"Reason": reason, "Type": "User", "retryAfterSeconds": "1"},
+    )

@@ -1,0 +1,106 @@
+"""Layers: packages that several functions share, in numbered versions.
+
+A layer is unpacked beside the functions and reached by paths (`PYTHONPATH`, `NODE_PATH`, `PATH`); `/opt` itself would
+need a root file system of its own, which needs root.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from statewright.functions.definitions import Code, Definitions
+from statewright.functions.names import invalid, layer_arn, refusal
+from statewright.functions.records import Layer, LayerVersion, key_of
+
+
+class Layers:
+    """The layers of one catalogue."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self.definitions = definitions
+        self.records = definitions.records
+        definitions.layer_packages = self.packages_of
+
+    async def publish(
+        self, name_or_arn: str, code: Code, *, description: str = "", runtimes: Sequence[str] = (),
+        architectures: Sequence[str] = (), license: str | None = None,
+    ) -> LayerVersion:  # fmt: skip
+        """Keep a package as the next version of a layer. Raises: ApiError (`InvalidParameterValueException`)."""
+        name = layer_name(name_or_arn)
+        definitions = self.definitions
+        data = await definitions.zip_bytes(code)
+        with definitions.clock.busy():
+            kept, sha256, size = await asyncio.to_thread(definitions.packages.put, data)
+        async with definitions.changing:
+            layer = await self.records.get(Layer, name) or Layer(name, 0)
+            layer = replace(layer, last_version=layer.last_version + 1)
+            version = LayerVersion(
+                name, layer.last_version, definitions.clock.now_ms(), kept, sha256, size, description, list(runtimes),
+                list(architectures), license,
+            )  # fmt: skip
+            await self.records.write(layer, version)
+        return version
+
+    async def get(self, name_or_arn: str, number: int) -> LayerVersion:
+        """One version. Raises: ApiError (`ResourceNotFoundException`)."""
+        found = await self.records.get(LayerVersion, f"{layer_name(name_or_arn)}:{number}")
+        if found is None:
+            raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
+        return found
+
+    async def by_arn(self, arn: str) -> LayerVersion:
+        """One version by its ARN. Raises: ApiError (`ResourceNotFoundException`, `ValidationException`)."""
+        parts = arn.split(":")
+        if len(parts) != 8 or not parts[7].isdigit():
+            raise refusal(
+                "ValidationException",
+                f"1 validation error detected: Value '{arn}' at 'arn' is not one of a layer version",
+            )
+        return await self.get(parts[6], int(parts[7]))
+
+    async def versions(
+        self, name_or_arn: str, after: tuple[int, str] | None, limit: int
+    ) -> tuple[list[LayerVersion], tuple[int, str] | None]:
+        """Versions of a layer, oldest first, and where the next page starts."""
+        return await self.records.page(LayerVersion, layer_name(name_or_arn), after=after, limit=limit)
+
+    async def newest(
+        self, after: tuple[int, str] | None, limit: int
+    ) -> tuple[list[LayerVersion], tuple[int, str] | None]:
+        """The newest version of every layer that has one."""
+        layers, place = await self.records.page(Layer, "", after=after, limit=limit)
+        found = []
+        for layer in layers:
+            versions = await self.records.all(LayerVersion, layer.name)
+            if versions:
+                found.append(versions[-1])
+        return found, place
+
+    async def delete(self, name_or_arn: str, number: int) -> None:
+        """Delete a version; functions that have it keep it until they change. Harmless when there is none."""
+        found = await self.records.get(LayerVersion, f"{layer_name(name_or_arn)}:{number}")
+        if found is not None:
+            await self.definitions.store.catalog.write([], [key_of(found)])
+
+    async def packages_of(self, arns: Sequence[str]) -> dict[str, str]:
+        """Package names by the ARNs of layer versions. Raises: ApiError (`InvalidParameterValueException`)."""
+        found = {}
+        for arn in arns:
+            parts = arn.split(":")
+            known = len(parts) == 8 and parts[7].isdigit()
+            version = await self.records.get(LayerVersion, f"{parts[6]}:{parts[7]}") if known else None
+            if version is None:
+                raise invalid(f"Layer version {arn} does not exist.")
+            found[arn] = version.code
+        return found
+
+    def arn(self, name: str, number: int | None = None) -> str:
+        """ARN of a layer or one of its versions."""
+        return layer_arn(self.definitions.config, name, number)
+
+
+def layer_name(name_or_arn: str) -> str:
+    """The bare name of a layer."""
+    return name_or_arn.split(":")[6] if name_or_arn.startswith("arn:") else name_or_arn

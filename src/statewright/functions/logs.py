@@ -1,0 +1,121 @@
+"""Log streams of functions, in bounded files: what `function logs` shows.
+
+One file for each function, and the one before it once it has grown: `NAME.log`, `NAME.log.1`. A line is
+`epoch ms TAB stream TAB text`. Lines gather in memory for a moment; a killed server loses that moment.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from statewright.clock import Clock, Timer
+
+FILE_BYTES: Final = 10 * 1024 * 1024
+"""A file that has grown past this becomes the old one."""
+PART_BYTES: Final = 1024 * 1024
+"""Of what one invocation writes, this much is kept; the rest is counted."""
+WRITE_AFTER_MS: Final = 100
+TAIL_BYTES: Final = 4_096
+"""Source: API reference, `LogResult`: the last 4 KB."""
+
+log = logging.getLogger("statewright.functions")
+
+
+class StreamLog:
+    """The output of one worker, and of the invocation that it has in hand."""
+
+    __slots__ = ("left_out", "logs", "name", "partial", "stream", "tail", "taken")
+
+    def __init__(self, logs: Logs, name: str, stream: str) -> None:
+        self.logs = logs
+        self.name = name
+        self.stream = stream
+        self.tail = b""
+        self.partial = b""
+        self.taken = 0
+        self.left_out = 0
+
+    def begin(self, start: bytes) -> None:
+        """An invocation begins; the tail begins anew with it."""
+        self.tail = b""
+        self.taken = 0
+        self.write(start)
+
+    def write(self, data: bytes) -> None:
+        """Take what the worker has written; lines are kept when they are whole."""
+        self.tail = (self.tail + data)[-TAIL_BYTES:]
+        room = PART_BYTES - self.taken
+        if len(data) > room:
+            self.left_out += len(data) - max(room, 0)
+            data = data[: max(room, 0)]
+        self.taken += len(data)
+        whole, newline, rest = (self.partial + data).rpartition(b"\n")
+        self.partial = rest
+        if newline:
+            self.logs.append(self.name, self.stream, whole)
+
+    def end(self, last_lines: bytes) -> None:
+        """The invocation is over: end its last line, say what was left out, and how it went."""
+        if self.partial:
+            self.tail += b"\n"
+            self.logs.append(self.name, self.stream, self.partial)
+            self.partial = b""
+        if self.left_out:
+            self.logs.append(self.name, self.stream, b"(%d more bytes of output were left out)" % self.left_out)
+        self.taken = self.left_out = 0
+        self.tail = (self.tail + last_lines)[-TAIL_BYTES:]
+        self.logs.append(self.name, self.stream, last_lines[:-1])
+
+
+class Logs:
+    """The log files of one server; without a folder nothing is kept but the tails."""
+
+    def __init__(self, folder: Path | None, clock: Clock) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._waiting: dict[str, list[bytes]] = {}
+        self._timer: Timer | None = None
+
+    def stream(self, name: str, stream: str) -> StreamLog:
+        """A stream to write to."""
+        return StreamLog(self, name, stream)
+
+    def append(self, name: str, stream: str, lines: bytes) -> None:
+        """Add lines to a function's log."""
+        if self.folder is None:
+            return
+        head = b"%d\t%s\t" % (self._clock.now_ms(), stream.encode())
+        self._waiting.setdefault(name, []).append(head + lines.replace(b"\n", b"\n" + head) + b"\n")
+        if self._timer is None:
+            self._timer = self._clock.call_at(self._clock.now_ms() + WRITE_AFTER_MS, self.flush)
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, {}
+        for name, parts in waiting.items():
+            try:
+                self._write(name, b"".join(parts))
+            except OSError as problem:
+                log.warning("the log of function %s cannot be written: %s", name, problem)
+
+    def _write(self, name: str, data: bytes) -> None:
+        assert self.folder is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{name}.log"
+        with path.open("ab") as file:
+            file.write(data)
+            size = file.tell()
+        if size > FILE_BYTES:
+            path.replace(path.with_suffix(".log.1"))
+
+    def delete(self, name: str) -> None:
+        """Delete a function's log."""
+        self._waiting.pop(name, None)
+        if self.folder is not None:
+            (self.folder / f"{name}.log").unlink(missing_ok=True)
+            (self.folder / f"{name}.log.1").unlink(missing_ok=True)

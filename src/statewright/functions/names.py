@@ -1,0 +1,84 @@
+"""Names and ARNs of functions, versions, aliases and layers, and the errors that every part of this package raises.
+
+Source: Lambda API reference (patterns of FunctionName and Qualifier); error texts observed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from statewright.config import Config
+from statewright.errors import ApiError
+
+LATEST: Final = "$LATEST"
+
+_NAME: Final = re.compile(
+    r"(?:(?:arn:(?P<partition>aws[a-z-]*):lambda:(?P<region>[a-z0-9-]+):)?(?P<account>\d{12}):)?"
+    r"(?:function:)?(?P<name>[A-Za-z0-9_-]{1,64})(?::(?P<qualifier>\$LATEST|[A-Za-z0-9_-]{1,128}))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionName:
+    """A function as a caller names it; `qualifier` is a version, an alias, `$LATEST`, or absent."""
+
+    name: str
+    qualifier: str | None
+
+
+def parse_name(text: str, qualifier: str | None, config: Config) -> FunctionName:
+    """Read a name, a partial ARN or an ARN, with the qualifier that may come apart from it.
+
+    Raises: ApiError (`ValidationException`, `InvalidParameterValueException`, `ResourceNotFoundException`).
+    """
+    found = _NAME.fullmatch(text)
+    if found is None:
+        raise ApiError(
+            "ValidationException",
+            f"1 validation error detected: Value '{text}' at 'functionName' failed to satisfy constraint: Member must "
+            "satisfy regular expression pattern: (arn:(aws[a-zA-Z-]*)?:lambda:)?([a-z]{2}((-gov)|(-iso([a-z]?)))?"
+            "-[a-z]+-\\d{1}:)?(\\d{12}:)?(function:)?([a-zA-Z0-9-_\\.]+)(:(\\$LATEST(\\.PUBLISHED)?|[a-zA-Z0-9-_]+))?",
+        )
+    inner = found["qualifier"]
+    if inner is not None and qualifier is not None and inner != qualifier:
+        raise refusal(
+            "InvalidParameterValueException",
+            "The derived qualifier from the function name does not match the specified qualifier.",
+        )
+    if found["region"] not in (None, config.region) or found["account"] not in (None, config.account):
+        raise not_found(text)
+    return FunctionName(found["name"], qualifier or inner)
+
+
+def function_arn(config: Config, name: str, qualifier: str | None = None) -> str:
+    """ARN of a function, or of its version or alias."""
+    tail = "" if qualifier is None else f":{qualifier}"
+    return f"arn:aws:lambda:{config.region}:{config.account}:function:{name}{tail}"
+
+
+def layer_arn(config: Config, name: str, version: int | None = None) -> str:
+    """ARN of a layer, or of one of its versions."""
+    tail = "" if version is None else f":{version}"
+    return f"arn:aws:lambda:{config.region}:{config.account}:layer:{name}{tail}"
+
+
+def is_version(qualifier: str) -> bool:
+    """Whether a qualifier is the number of a version."""
+    return qualifier.isascii() and qualifier.isdigit()
+
+
+def refusal(code: str, message: str, **details: object) -> ApiError:
+    """An error for which the caller is to blame, as the service marks it."""
+    return ApiError(code, message, details={"Type": "User", **details})
+
+
+def invalid(message: str) -> ApiError:
+    """`InvalidParameterValueException`."""
+    return refusal("InvalidParameterValueException", message)
+
+
+def not_found(arn: str) -> ApiError:
+    """The error for a function, version or alias that is not there (observed)."""
+    return refusal("ResourceNotFoundException", f"Function not found: {arn}")

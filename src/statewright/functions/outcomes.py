@@ -1,0 +1,92 @@
+"""From how an invocation ended to what its caller and its log see.
+
+Owns the error documents of the service. Source: reference of error types in the developer guide; documents observed.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+
+from statewright.functions.workers import Outcome
+from statewright.limits import FUNCTION_RESPONSE_BYTES
+
+UNHANDLED: Final = "Unhandled"
+
+
+@dataclass(frozen=True, slots=True)
+class Invoked:
+    """What a caller gets. `status` is 200, 202 (Event) or 204 (DryRun); a function's error is still 200."""
+
+    status: int
+    payload: bytes
+    function_error: str | None
+    log_tail: bytes | None
+    executed_version: str
+    request_id: str
+
+
+def answer_of(outcome: Outcome, request_id: str, timeout_seconds: int) -> tuple[bytes, str | None]:
+    """Payload and `FunctionError` of an outcome."""
+    kind = outcome.kind
+    if kind == "result":
+        if len(outcome.body) > FUNCTION_RESPONSE_BYTES:
+            return orjson.dumps(
+                {
+                    "errorMessage": "Response payload size exceeded maximum allowed payload size "
+                    f"({FUNCTION_RESPONSE_BYTES} bytes).",
+                    "errorType": "Function.ResponseSizeTooLarge",
+                }
+            ), UNHANDLED
+        return outcome.body, None
+    if kind == "error":
+        return outcome.body, UNHANDLED
+    if kind == "failed":
+        return orjson.dumps({**orjson.loads(outcome.body), "requestId": request_id}), UNHANDLED
+    if kind == "timeout":
+        reason = f"Task timed out after {timeout_seconds:.2f} seconds"
+        return _sandbox("Sandbox.Timedout", request_id, reason), UNHANDLED
+    return _sandbox("Runtime.ExitError", request_id, exit_words(outcome)), UNHANDLED
+
+
+def exit_words(outcome: Outcome) -> str:
+    """How a process ended, in the service's words."""
+    code = outcome.exit_code
+    if outcome.killed_for_memory:
+        return "Runtime exited with error: signal: killed"
+    if code is None or code == 0:
+        return "Runtime exited without providing a reason"
+    if code < 0:
+        try:
+            name = signal.strsignal(-code) or str(-code)
+        except ValueError:
+            name = str(-code)
+        return f"Runtime exited with error: signal: {name.lower()}"
+    return f"Runtime exited with error: exit status {code}"
+
+
+def _sandbox(kind: str, request_id: str, reason: str) -> bytes:
+    return orjson.dumps({"errorType": kind, "errorMessage": f"RequestId: {request_id} Error: {reason}"})
+
+
+def last_lines(
+    outcome: Outcome, request_id: str, *, timeout_seconds: int, memory: int, init_ms: float | None, now_ms: int
+) -> bytes:
+    """What the log says when an invocation is over: the reason if the runtime ended, END, REPORT."""
+    said = ""
+    if outcome.kind == "timeout":
+        at = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        said = f"{at}.{now_ms % 1000:03d}Z {request_id} Task timed out after {timeout_seconds:.2f} seconds\n\n"
+    elif outcome.kind == "exit":
+        said = f"RequestId: {request_id} Error: {exit_words(outcome)}\nRuntime.ExitError\n"
+    duration_ms = outcome.duration_ns / 1e6
+    init = f"Init Duration: {init_ms:.2f} ms\t" if init_ms is not None else ""
+    used = memory if outcome.killed_for_memory else min(outcome.peak_kib // 1024, memory)
+    return (
+        f"{said}END RequestId: {request_id}\nREPORT RequestId: {request_id}\tDuration: {duration_ms:.2f} ms\t"
+        f"Billed Duration: {int(duration_ms) + 1} ms\tMemory Size: {memory} MB\tMax Memory Used: {used} MB\t{init}\n"
+    ).encode()

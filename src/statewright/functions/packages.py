@@ -1,0 +1,156 @@
+"""Code packages: zip files by their hash in a folder, each unpacked once.
+
+Owns the folder, what a zip may hold, and its disappearance. A package that is accepted is on disk before the answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import io
+import os
+import shutil
+import stat
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from statewright.functions.names import invalid
+
+UNZIPPED_BYTES: Final = 262_144_000
+"""Source: service quotas, deployment package, unzipped."""
+ZIPPED_BYTES: Final = 52_428_800
+"""Source: service quotas, deployment package, zipped, for direct upload."""
+MOST_FILES: Final = 100_000
+_CHUNK: Final = 1 << 20
+_CANNOT_UNZIP: Final = "Could not unzip uploaded file. Please check your file, then try to upload again."
+
+
+class Packages:
+    """The packages of one server. Its methods do file work; call them from a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, data: bytes) -> tuple[str, str, int]:
+        """Keep a zip and unpack it; returns its name, its SHA-256 in base64 and its size.
+
+        Raises: ApiError (`InvalidParameterValueException`) for what is no zip, too large, or reaches outside itself.
+        """
+        digest = hashlib.sha256(data).digest()
+        name = digest.hex()
+        zipped = self.folder / f"{name}.zip"
+        if not zipped.exists() or not (self.folder / name).is_dir():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._unpack(data, name)
+            _write_durably(zipped, data)
+        return name, base64.b64encode(digest).decode(), len(data)
+
+    def zip_of(self, name: str) -> Path:
+        """Where the zip of a package is."""
+        return self.folder / f"{name}.zip"
+
+    def unpacked(self, name: str) -> Path:
+        """The folder of a package, unpacked again when it is missing. Raises: OSError, ApiError."""
+        folder = self.folder / name
+        if not folder.is_dir():
+            self._unpack(self.zip_of(name).read_bytes(), name)
+        return folder
+
+    def keep_only(self, names: set[str]) -> None:
+        """Delete every package that nobody names."""
+        if not self.folder.is_dir():
+            return
+        for entry in self.folder.iterdir():
+            if entry.name.partition(".")[0] in names or entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+
+    def _unpack(self, data: bytes, name: str) -> None:
+        try:
+            archive = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError):
+            raise invalid(_CANNOT_UNZIP) from None
+        with archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            if not members:
+                raise invalid("Uploaded file must be a non-empty zip")
+            if len(members) > MOST_FILES:
+                raise invalid(f"The package holds {len(members)} files; {MOST_FILES} are the most here.")
+            if sum(member.file_size for member in members) > UNZIPPED_BYTES:
+                raise _too_large()
+            places = [_place(member) for member in members]
+            staging = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=self.folder))
+            try:
+                self._write(archive, members, places, staging)
+                staging.chmod(0o755)
+                staging.rename(self.folder / name)
+            except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError):
+                raise invalid(_CANNOT_UNZIP) from None
+            except OSError:
+                # Somebody else has unpacked the same zip meanwhile, or it names a file and a folder alike.
+                if not (self.folder / name).is_dir():
+                    raise invalid(_CANNOT_UNZIP) from None
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+
+    def _write(
+        self, archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], places: list[PurePosixPath], staging: Path
+    ) -> None:
+        left = UNZIPPED_BYTES
+        for member, place in zip(members, places, strict=True):
+            target = staging / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as source, target.open("wb") as sink:
+                while chunk := source.read(_CHUNK):
+                    # What a zip says of its sizes may be a lie.
+                    left -= len(chunk)
+                    if left < 0:
+                        raise _too_large()
+                    sink.write(chunk)
+            target.chmod(0o755 if (member.external_attr >> 16) & 0o111 else 0o644)
+
+
+def decoded_zip(given: bytes | str) -> bytes:
+    """A zip as bytes; text is base64. Raises: ApiError (`InvalidParameterValueException`)."""
+    if isinstance(given, bytes):
+        return given
+    try:
+        return base64.b64decode(given, validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid(_CANNOT_UNZIP) from None
+
+
+def _place(member: zipfile.ZipInfo) -> PurePosixPath:
+    """Where a member goes below its package. Raises: ApiError for what would go elsewhere."""
+    name = member.filename
+    place = PurePosixPath(name)
+    mode = member.external_attr >> 16
+    if stat.S_ISLNK(mode):
+        raise invalid(f"The package holds the symbolic link {name[:200]!r}; links are not unpacked here.")
+    if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or ":" in place.parts[0]:
+        raise invalid(f"The package holds {name[:200]!r}, which would lie outside of it.")
+    return place
+
+
+def _too_large() -> Exception:
+    return invalid(f"Unzipped size must be smaller than {UNZIPPED_BYTES} bytes")
+
+
+def _write_durably(target: Path, data: bytes) -> None:
+    staging = target.with_name(f".{target.name}.{os.getpid()}")
+    with staging.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    staging.rename(target)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,248 @@
+"""Pools of warm workers: which worker runs an invocation, when another is started, when an idle one goes.
+
+A pool belongs to one function version as it is now; a change of code or configuration retires it. Whoever finds no
+idle worker waits for the first that is free, old or new: a few workers start at a time, so that fifty short
+invocations at once do not become fifty processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from statewright.clock import Clock, Timer
+from statewright.functions.workers import Outcome, Worker, WorkerPlan
+
+STARTING_AT_ONCE: Final = 4
+"""Workers of one pool that may be on their way up."""
+WORTH_A_WORKER_MS: Final = 10
+"""Whoever has waited this long for one of the running workers gets one more started: shorter queues drain faster."""
+IDLE_MS: Final = 5 * 60_000
+"""An idle worker goes after this long. Ours; the service says only "some time"."""
+LOOK_MS: Final = 1_000
+"""How often the memory of busy workers is looked at, and whether idle ones have been so for too long."""
+MOST_WORKERS: Final = 1_200
+"""Above this many processes, whoever has been idle longest makes room."""
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+log = logging.getLogger("statewright.functions")
+
+
+class Pool:
+    """The workers of one function version."""
+
+    def __init__(self, pools: Pools, plan: WorkerPlan, stream_prefix: str) -> None:
+        self.pools = pools
+        self.plan = plan
+        self.stream_prefix = stream_prefix
+        self.workers: set[Worker] = set()
+        self.idle: list[Worker] = []
+        self.waiting: deque[tuple[int, asyncio.Future[Worker | Outcome]]] = deque()
+        """Who waits for a worker, and since when."""
+        self._later: Timer | None = None
+        self.starting = 0
+        self.retired = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> tuple[Outcome, Worker | None]:
+        """Run an invocation on the first worker that is free; the worker is `None` when none could be started."""
+        while True:
+            if self.idle:
+                found: Worker | Outcome = self.idle.pop()
+            else:
+                future: asyncio.Future[Worker | Outcome] = asyncio.get_running_loop().create_future()
+                self.waiting.append((self.pools.clock.now_ms(), future))
+                self._start_more()
+                try:
+                    found = await future
+                except asyncio.CancelledError:
+                    self._pass_on(future)
+                    raise
+            if isinstance(found, Outcome):
+                return found, None
+            if not (found.died or found.doomed):
+                return await found.invoke(header, payload, timeout_ms, start), found
+
+    def _pass_on(self, future: asyncio.Future[Worker | Outcome]) -> None:
+        """A caller went away just when a worker had been given to it."""
+        if future.done() and not future.cancelled():
+            given = future.result()
+            if isinstance(given, Worker) and given.in_hand is None:
+                self.on_free(given)
+
+    def retire(self) -> None:
+        """Let nobody new in: idle workers end now, busy ones after what they have in hand."""
+        self.retired = True
+        for worker in self.idle:
+            worker.end(grace_seconds=0)
+        self.idle.clear()
+
+    def on_free(self, worker: Worker) -> None:
+        """A worker is ready for an invocation: the first that waits, or the stack of idle ones."""
+        if worker.doomed or worker.died:
+            return
+        if not worker.pid_counted:
+            worker.pid_counted = True
+            self.starting -= 1
+        while self.waiting:
+            _, future = self.waiting.popleft()
+            if not future.done():
+                future.set_result(worker)
+                if self.waiting:
+                    self._start_more()
+                return
+        if self.retired:
+            worker.end(grace_seconds=0)
+            return
+        worker.idle_since_ms = self.pools.clock.now_ms()
+        self.idle.append(worker)
+        self.pools.look_later()
+
+    def on_end(self, worker: Worker) -> None:
+        """A worker is gone. One that never became ready tells its reason to the first that waits."""
+        self.workers.discard(worker)
+        self.pools.count -= 1
+        if worker in self.idle:
+            self.idle.remove(worker)
+        if not worker.pid_counted:
+            worker.pid_counted = True
+            self.starting -= 1
+            if worker.init_failure is not None:
+                self._tell(Outcome("failed", worker.init_failure))
+            elif worker.timed_out_starting:
+                self._tell(Outcome("timeout"))
+            else:
+                self._tell(Outcome("exit", exit_code=worker.exit_code, killed_for_memory=worker.killed_for_memory))
+        self._start_more()
+
+    def _tell(self, outcome: Outcome) -> None:
+        while self.waiting:
+            _, future = self.waiting.popleft()
+            if not future.done():
+                future.set_result(outcome)
+                return
+
+    def _start_more(self) -> None:
+        while self.starting < STARTING_AT_ONCE and self.starting < len(self.waiting):
+            if self.workers and not self._waited_long():
+                return
+            self.starting += 1
+            task = asyncio.get_running_loop().create_task(self._start())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _waited_long(self) -> bool:
+        """Whether the first in the queue has waited long enough for another worker; if not, it is asked again then."""
+        due_ms = self.waiting[0][0] + WORTH_A_WORKER_MS
+        if self.plan.virtual_time or self.pools.clock.now_ms() >= due_ms:
+            return True
+        if self._later is None:
+            self._later = self.pools.clock.call_at(due_ms, self._start_later)
+        return False
+
+    def _start_later(self) -> None:
+        self._later = None
+        self._start_more()
+
+    async def _start(self) -> None:
+        self.pools.make_room()
+        self.pools.look_later()
+        worker = Worker(
+            next(self.pools.numbers), self.plan, self.pools.clock, self._stream(), self.on_free, self.on_end
+        )
+        self.pools.count += 1
+        self.workers.add(worker)
+        try:
+            await worker.start()
+        except OSError as problem:
+            log.warning("no worker can be started: %s", problem)
+            self.workers.discard(worker)
+            self.pools.count -= 1
+            self.starting -= 1
+            self._tell(Outcome("unstartable", str(problem).encode()))
+
+    def _stream(self) -> str:
+        return f"{self.stream_prefix}{os.urandom(16).hex()}"
+
+
+class Pools:
+    """Every pool, and the watch over all workers."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.numbers = itertools.count(1)
+        self.count = 0
+        self._pools: dict[tuple[str, str], Pool] = {}
+        self._retired: list[Pool] = []
+        self._look: Timer | None = None
+
+    def get(self, name: str, version: str) -> Pool | None:
+        """The pool of a function version, if it has one."""
+        return self._pools.get((name, version))
+
+    def add(self, name: str, version: str, pool: Pool) -> None:
+        """Take up a new pool."""
+        self._pools[name, version] = pool
+
+    def retire(self, name: str, version: str | None = None) -> None:
+        """Retire the pool of a version, or all pools of a function."""
+        for key in [key for key in self._pools if key[0] == name and version in (None, key[1])]:
+            pool = self._pools.pop(key)
+            pool.retire()
+            self._retired = [old for old in self._retired if old.workers or old.waiting]
+            self._retired.append(pool)
+
+    def all(self) -> Iterable[Pool]:
+        """Every pool that may still have workers."""
+        return itertools.chain(self._pools.values(), self._retired)
+
+    def make_room(self) -> None:
+        """End the worker that has been idle longest when there are too many processes."""
+        if self.count < MOST_WORKERS:
+            return
+        idle = [(pool.idle[0].idle_since_ms, number, pool) for number, pool in enumerate(self.all()) if pool.idle]
+        if idle:
+            min(idle)[2].idle.pop(0).end(grace_seconds=0)
+
+    def look_later(self) -> None:
+        """Have the workers looked at in a while; once is enough."""
+        if self._look is None:
+            self._look = self.clock.call_at(self.clock.now_ms() + LOOK_MS, self._look_at_all)
+
+    def _look_at_all(self) -> None:
+        self._look = None
+        if self.count == 0:
+            return
+        now_ms = self.clock.now_ms()
+        for pool in self.all():
+            while pool.idle and now_ms - pool.idle[0].idle_since_ms >= IDLE_MS:
+                pool.idle.pop(0).end()
+            for worker in pool.workers:
+                if worker.in_hand is not None and resident_bytes(worker.pid) > pool.plan.memory_bytes:
+                    worker.killed_for_memory = True
+                    worker.end(grace_seconds=0)
+        self.look_later()
+
+    def close(self) -> None:
+        """Forget everything; the fork servers end the processes."""
+        if self._look is not None:
+            self._look.cancel()
+        for pool in self.all():
+            pool.retired = True
+        self._pools.clear()
+        self._retired.clear()
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory of a process; 0 when it is gone or the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,1 @@
+"""What runs in worker processes. The server names these files and never imports them."""

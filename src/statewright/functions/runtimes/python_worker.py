@@ -1,0 +1,343 @@
+"""The Python runtime inside a worker: imports the handler, then calls it once for every frame that comes.
+
+Loaded by the fork server (`zygote.py`), so it too uses the standard library alone, from Python 3.9 on. What a handler
+may rely on (context object, environment, log lines, error documents) is as in the service.
+
+Frames, both ways, on descriptor 3: `u32 length of the rest | u32 length of the header | header (JSON) | body`.
+From the server: `invoke` with the event as body, `time` and `refused` as answers about the clock. To the server:
+`ready`, `failed` (the handler cannot be loaded), `result`, `error`, and the clock's `now` and `sleep_until`.
+
+Source: Lambda developer guide, "Python context object", "Python logging"; error documents observed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+HEAD = struct.Struct(">II")
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+def preload(modules: list[str]) -> None:
+    """Import in the fork server what every worker would import otherwise."""
+    import uuid  # noqa: F401
+
+    for name in modules:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+class Channel:
+    """The worker's end of its socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.buffer = b""
+
+    def send(self, header: dict[str, Any], body: bytes = b"") -> None:
+        """Send a frame."""
+        head = json.dumps(header).encode()
+        self.connection.sendall(HEAD.pack(4 + len(head) + len(body), len(head)) + head + body)
+
+    def receive(self) -> tuple[dict[str, Any], bytes] | None:
+        """The next frame; `None` when the server is gone."""
+        data = self.buffer or self._read(65536)
+        while len(data) < 8:
+            more = self._read(65536)
+            if not more:
+                return None
+            data += more
+        total, head = HEAD.unpack_from(data)
+        missing = 4 + total - len(data)
+        if missing > 0:
+            parts = [data]
+            while missing > 0:
+                more = self._read(min(missing + 65536, 1 << 20))
+                if not more:
+                    return None
+                parts.append(more)
+                missing -= len(more)
+            data = b"".join(parts)
+        self.buffer = data[4 + total :]
+        return json.loads(data[8 : 8 + head]), data[8 + head : 4 + total]
+
+    def _read(self, most: int) -> bytes:
+        try:
+            return self.connection.recv(most)
+        except ConnectionError:
+            return b""
+
+
+class ClockRefused(RuntimeError):
+    """The server keeps real time: a worker reads and sleeps for itself."""
+
+
+class ServerClock:
+    """The server's clock, for workers of a server in virtual time."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def now_ms(self) -> int:
+        """The server's instant in epoch milliseconds. Raises: ClockRefused in real time."""
+        return self._ask({"t": "now"})
+
+    def sleep_until(self, due_ms: int) -> int:
+        """Return when the server's clock has reached an instant; the answer is its time. Raises: ClockRefused."""
+        return self._ask({"t": "sleep_until", "due_ms": due_ms})
+
+    def _ask(self, header: dict[str, Any]) -> int:
+        self._channel.send(header)
+        answer = self._channel.receive()
+        if answer is None:
+            raise SystemExit(0)
+        if answer[0]["t"] == "refused":
+            raise ClockRefused(answer[0]["why"])
+        now_ms: int = answer[0]["now_ms"]
+        return now_ms
+
+
+class CognitoIdentity:
+    """`context.identity`."""
+
+    def __init__(self) -> None:
+        self.cognito_identity_id = None
+        self.cognito_identity_pool_id = None
+
+    def __repr__(self) -> str:
+        return "CognitoIdentity([cognito_identity_id=None,cognito_identity_pool_id=None])"
+
+
+class Client:
+    """`context.client_context.client`."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.installation_id = given.get("installation_id")
+        self.app_title = given.get("app_title")
+        self.app_version_name = given.get("app_version_name")
+        self.app_version_code = given.get("app_version_code")
+        self.app_package_name = given.get("app_package_name")
+
+
+class ClientContext:
+    """`context.client_context`."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.client = Client(given.get("client") or {})
+        self.custom = given.get("custom")
+        self.env = given.get("env")
+
+
+class LambdaContext:
+    """The second argument of a handler."""
+
+    def __init__(self, header: dict[str, Any], settings: dict[str, str]) -> None:
+        self.aws_request_id = header["id"]
+        self.invoked_function_arn = header["arn"]
+        self.function_name = settings["AWS_LAMBDA_FUNCTION_NAME"]
+        self.function_version = settings["AWS_LAMBDA_FUNCTION_VERSION"]
+        self.memory_limit_in_mb = settings["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"]
+        self.log_group_name = settings["AWS_LAMBDA_LOG_GROUP_NAME"]
+        self.log_stream_name = settings["AWS_LAMBDA_LOG_STREAM_NAME"]
+        self.tenant_id = None
+        self.identity = CognitoIdentity()
+        given = header.get("client_context")
+        self.client_context = ClientContext(given) if isinstance(given, dict) else None
+        self._deadline_ms = time.time() * 1000 + header["timeout_ms"]
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the invocation times out; never less than 0."""
+        return max(int(self._deadline_ms - time.time() * 1000), 0)
+
+    def log(self, message: object) -> None:
+        """Write to the log."""
+        sys.stdout.write(str(message))
+
+    def __repr__(self) -> str:
+        shown = ("aws_request_id", "function_name", "function_version", "invoked_function_arn", "memory_limit_in_mb")
+        return "LambdaContext([{}])".format(",".join(f"{name}={getattr(self, name)}" for name in shown))
+
+
+class CannotLoad(Exception):
+    """The handler is not there, or its module does not load."""
+
+    def __init__(self, kind: str, message: str, trace: list[str]) -> None:
+        super().__init__(message)
+        self.document = {"errorMessage": message, "errorType": kind, "requestId": "", "stackTrace": trace}
+
+
+def load_handler(text: str) -> Callable[[Any, Any], Any]:
+    """The function that `module.name` stands for. Raises: CannotLoad."""
+    module_name, dot, name = text.rpartition(".")
+    if not dot:
+        raise CannotLoad(
+            "Runtime.MalformedHandlerName",
+            f"Bad handler '{text}': not enough values to unpack (expected 2, got 1)",
+            [],
+        )
+    try:
+        module = importlib.import_module(module_name.replace("/", "."))
+    except ImportError as problem:
+        raise CannotLoad(
+            "Runtime.ImportModuleError", f"Unable to import module '{module_name}': {problem}", []
+        ) from None
+    except SyntaxError as problem:
+        where = '  File "{}" Line {}\n    {}'.format(problem.filename, problem.lineno, (problem.text or "").strip())
+        raise CannotLoad(
+            "Runtime.UserCodeSyntaxError", f"Syntax error in module '{module_name}': {problem}", [where]
+        ) from None
+    except Exception as problem:
+        raise CannotLoad(type(problem).__name__, str(problem), _trace(problem)) from None
+    try:
+        handler: Callable[[Any, Any], Any] = getattr(module, name)
+    except AttributeError:
+        raise CannotLoad("Runtime.HandlerNotFound", f"Handler '{name}' missing on module '{module_name}'", []) from None
+    return handler
+
+
+def _trace(problem: BaseException) -> list[str]:
+    """The frames of the function's own code, as the service shows them."""
+    found = [
+        (frame.filename, frame.lineno, frame.name, frame.line)
+        for frame in traceback.extract_tb(problem.__traceback__)
+        if frame.filename not in (__file__, importlib.__file__) and not frame.filename.startswith("<frozen importlib")
+    ]
+    return traceback.format_list(found)  # type: ignore[arg-type]
+
+
+def _document(problem: BaseException, request_id: str) -> dict[str, Any]:
+    return {
+        "errorMessage": str(problem),
+        "errorType": type(problem).__name__,
+        "requestId": request_id,
+        "stackTrace": _trace(problem),
+    }
+
+
+class RequestLog(logging.StreamHandler):  # type: ignore[type-arg]
+    """The handler that the root logger has in the service: level, instant, request, message."""
+
+    request_id = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        record.aws_request_id = RequestLog.request_id
+        self.stream = sys.stdout
+        super().emit(record)
+
+
+def _set_up_logging() -> None:
+    handler = RequestLog(sys.stdout)
+    shape = logging.Formatter(
+        "[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(message)s", "%Y-%m-%dT%H:%M:%S"
+    )
+    shape.converter = time.gmtime
+    handler.setFormatter(shape)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    level = os.environ.get("AWS_LAMBDA_LOG_LEVEL")
+    if level:
+        root.setLevel(level)
+
+
+def _say(document: dict[str, Any]) -> None:
+    lines = ["[ERROR] {}: {}".format(document["errorType"], document["errorMessage"])]
+    if document["stackTrace"]:
+        lines.append("Traceback (most recent call last):")
+        lines += [line.rstrip("\n") for line in document["stackTrace"]]
+    # Carriage returns keep a traceback one event of the log.
+    sys.stdout.write("\r".join(lines) + "\n")
+
+
+def _peak_kib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT // 1024
+
+
+def main(order: dict[str, Any]) -> None:
+    """Serve until the server is gone. `order` is the spawn order: handler, paths, environment."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.argv = [""]
+    sys.path[:0] = order["paths"]
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    _set_up_logging()
+    channel = Channel(socket.socket(fileno=3))
+    own_pid = os.getpid()
+    try:
+        handler = load_handler(order["handler"])
+    except CannotLoad as problem:
+        _say(problem.document)
+        sys.stdout.flush()
+        channel.send({"t": "failed"}, json.dumps(problem.document).encode())
+        return
+    except SystemExit as problem:
+        sys.stdout.flush()
+        os._exit(_exit_code(problem))
+    channel.send({"t": "ready"})
+    settings = dict(os.environ)
+    while True:
+        frame = channel.receive()
+        if frame is None:
+            return
+        header, body = frame
+        kind, answer = _call(handler, header, body, settings)
+        if os.getpid() != own_pid:
+            # A handler that forked, and whose child came back here: only the parent answers.
+            os._exit(0)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass
+        channel.send({"t": kind, "peak_kib": _peak_kib()}, answer)
+
+
+def _call(
+    handler: Callable[[Any, Any], Any], header: dict[str, Any], body: bytes, settings: dict[str, str]
+) -> tuple[str, bytes]:
+    request_id = RequestLog.request_id = header["id"]
+    if header.get("trace"):
+        os.environ["_X_AMZN_TRACE_ID"] = header["trace"]
+    try:
+        try:
+            event = json.loads(body)
+        except ValueError as problem:
+            return _failed("Runtime.UnmarshalError", f"Unable to unmarshal input: {problem}", request_id)
+        result = handler(event, LambdaContext(header, settings))
+        try:
+            return "result", json.dumps(result).encode("utf-8", "surrogatepass")
+        except Exception as problem:
+            return _failed("Runtime.MarshalError", f"Unable to marshal response: {problem}", request_id)
+    except SystemExit as problem:
+        sys.stdout.flush()
+        os._exit(_exit_code(problem))
+    except BaseException as problem:
+        document = _document(problem, request_id)
+        _say(document)
+        return "error", json.dumps(document).encode()
+
+
+def _failed(kind: str, message: str, request_id: str) -> tuple[str, bytes]:
+    document = {"errorMessage": message, "errorType": kind, "requestId": request_id, "stackTrace": []}
+    _say(document)
+    return "error", json.dumps(document).encode()
+
+
+def _exit_code(problem: SystemExit) -> int:
+    if problem.code is None:
+        return 0
+    return problem.code & 255 if isinstance(problem.code, int) else 1

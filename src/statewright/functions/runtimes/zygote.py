@@ -1,0 +1,253 @@
+"""The fork server: one process that starts, reaps and ends every worker of one interpreter.
+
+Runs as a script of its own with any Python from 3.9 on, so it uses the standard library alone and nothing of ours but
+its neighbour `python_worker.py`. A function's code never runs here: a Python worker imports its handler after the fork.
+Other runtimes are forked and replaced (`argv`).
+
+The server talks to it over one Unix stream socket: frames of `u32 length | JSON`; a spawn carries three descriptors.
+When that socket ends, however the server died, every worker is killed and the fork server goes too.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LENGTH = struct.Struct(">I")
+MOST_DESCRIPTORS = 32
+WORKER_DESCRIPTORS = 1024
+
+
+class ForkServer:
+    """Workers by pid, and the socket over which the server commands them."""
+
+    def __init__(self, control: socket.socket, prctl: Any) -> None:
+        self.control = control
+        self.prctl = prctl
+        self.workers: dict[int, int] = {}
+        """Worker's number by pid."""
+        self.pids: dict[int, int] = {}
+        self.doomed: dict[int, float] = {}
+        """When workers that were asked to end are killed, by pid, in monotonic seconds."""
+        self.buffer = bytearray()
+        self.descriptors: list[int] = []
+        self.wakeup_out, self.wakeup_in = socket.socketpair()
+        for end in (self.wakeup_out, self.wakeup_in):
+            end.setblocking(False)
+        signal.set_wakeup_fd(self.wakeup_in.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def serve(self) -> None:
+        """Work until the server is gone; returns in the fork server only."""
+        selector = selectors.DefaultSelector()
+        selector.register(self.control, selectors.EVENT_READ)
+        selector.register(self.wakeup_out, selectors.EVENT_READ)
+        while True:
+            ready = [key.fileobj for key, _ in selector.select(self._patience())]
+            if self.wakeup_out in ready:
+                self.wakeup_out.recv(4096)
+            if self.control in ready and not self._receive():
+                break
+            self._reap()
+            self._kill_doomed()
+        self._kill_all()
+
+    def _patience(self) -> float | None:
+        return max(0.0, min(self.doomed.values()) - time.monotonic()) if self.doomed else None
+
+    def _receive(self) -> bool:
+        space = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
+        try:
+            data, ancillary, _, _ = self.control.recvmsg(65536, space)
+        except ConnectionError:
+            return False
+        for level, kind, body in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                received = array.array("i")
+                received.frombytes(body[: len(body) - len(body) % received.itemsize])
+                self.descriptors += received
+        if not data:
+            return False
+        self.buffer += data
+        while len(self.buffer) >= 4:
+            (length,) = LENGTH.unpack_from(self.buffer)
+            if len(self.buffer) < 4 + length:
+                break
+            order = json.loads(bytes(self.buffer[4 : 4 + length]))
+            del self.buffer[: 4 + length]
+            self._obey(order)
+        return True
+
+    def _obey(self, order: dict[str, Any]) -> None:
+        if order["do"] == "spawn":
+            channel, output, null = (self.descriptors.pop(0) for _ in range(3))
+            self._spawn(order, channel, output, null)
+            for descriptor in (channel, output, null):
+                os.close(descriptor)
+        elif order["do"] == "end":
+            pid = self.pids.get(order["worker"])
+            if pid is not None:
+                _signal_group(pid, signal.SIGTERM if order["grace_seconds"] > 0 else signal.SIGKILL)
+                self.doomed[pid] = time.monotonic() + order["grace_seconds"]
+
+    def _spawn(self, order: dict[str, Any], channel: int, output: int, null: int) -> None:
+        try:
+            pid = os.fork()
+        except OSError as problem:
+            self._tell({"did": "refused", "worker": order["worker"], "why": str(problem)})
+            return
+        if pid == 0:
+            code = 127
+            try:
+                code = self._become_worker(order, channel, output, null)
+            except BaseException as problem:
+                os.write(2, (f"cannot start the worker: {problem}\n").encode())
+            finally:
+                os._exit(code)
+        self.workers[pid] = order["worker"]
+        self.pids[order["worker"]] = pid
+        self._tell({"did": "started", "worker": order["worker"], "pid": pid})
+
+    def _become_worker(self, order: dict[str, Any], channel: int, output: int, null: int) -> int:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        if self.prctl is not None:
+            self.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            self.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        # The server's descriptors come above those that are put in place, so none is overwritten before it is used.
+        for source, target in ((null, 0), (output, 1), (output, 2), (channel, 3)):
+            os.dup2(source, target, inheritable=target != 3 or order["argv"] is not None)
+        os.closerange(4, WORKER_DESCRIPTORS)
+        os.environ.clear()
+        os.environ.update(order["env"])
+        time.tzset()
+        _limit(order)
+        os.chdir(order["root"])
+        if order["argv"] is not None:
+            os.execvpe(order["argv"][0], order["argv"], order["env"])
+        import python_worker  # type: ignore[import-not-found]
+
+        python_worker.main(order)
+        return 0
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            pid = ended.si_pid
+            worker = self.workers.get(pid)
+            if worker is not None:
+                # The dead leader still holds the group's number: nobody else can be hit.
+                _signal_group(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+            if worker is not None:
+                del self.workers[pid]
+                self.pids.pop(worker, None)
+                self.doomed.pop(pid, None)
+                self._kill_orphans()
+                self._tell({"did": "ended", "worker": worker, "status": os.waitstatus_to_exitcode(status)})
+
+    def _kill_orphans(self) -> None:
+        """Descendants of a dead worker that had left its group: they have become this process's own children."""
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children") as listing:
+                children = [int(word) for word in listing.read().split()]
+        except OSError:
+            return
+        for pid in children:
+            if pid not in self.workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _kill_doomed(self) -> None:
+        now = time.monotonic()
+        for pid, due in list(self.doomed.items()):
+            if due <= now:
+                del self.doomed[pid]
+                _signal_group(pid, signal.SIGKILL)
+
+    def _kill_all(self) -> None:
+        for pid in self.workers:
+            _signal_group(pid, signal.SIGKILL)
+        while True:
+            try:
+                os.wait()
+            except ChildProcessError:
+                return
+            self._kill_orphans()
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        body = json.dumps(message).encode()
+        with contextlib.suppress(OSError):
+            self.control.sendall(LENGTH.pack(len(body)) + body)
+
+
+def _signal_group(pid: int, number: int) -> None:
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        # A worker that was forked a moment ago has no group of its own yet.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _limit(order: dict[str, Any]) -> None:
+    import resource
+
+    wanted = [
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, WORKER_DESCRIPTORS),
+    ]
+    if order.get("data_bytes") and hasattr(resource, "RLIMIT_DATA"):
+        wanted.append((resource.RLIMIT_DATA, order["data_bytes"]))
+    for what, most in wanted:
+        hard = resource.getrlimit(what)[1]
+        if hard == resource.RLIM_INFINITY or most <= hard:
+            resource.setrlimit(what, (most, most))
+
+
+def _prctl() -> Any:
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    return ctypes.CDLL(None).prctl
+
+
+def main() -> None:
+    """Preload, then fork on demand. Arguments: the control socket's descriptor, then modules to preload."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    prctl = _prctl()
+    if prctl is not None:
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [here, *(path for path in sys.path if os.path.abspath(path) != here)]
+    import python_worker
+
+    sys.path.remove(here)
+    python_worker.preload(sys.argv[2:])
+    gc.collect()
+    gc.freeze()
+    ForkServer(control, prctl).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,334 @@
+"""A worker: one process that runs the invocations of one function version, one after the other.
+
+Owns the frames over its socket, its output pipe, its timeout and its end. Which worker gets which invocation is the
+pool's business (`pools.py`), what its outcome means to a caller is `invoke.py`'s.
+
+Frames, both ways: `u32 length of the rest | u32 length of the header | header (JSON) | body`. Bodies are never parsed
+here. Besides results a worker may ask about time: in virtual time it is told the clock's, and parks in `sleep_until`;
+in real time it is refused, because then it has its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from statewright.clock import BusyToken, Clock, Timer
+from statewright.functions.fork_servers import ForkServer
+from statewright.functions.logs import StreamLog
+
+_HEAD: Final = struct.Struct(">II")
+_READ_BYTES: Final = 65_536
+_LAST_WORDS_MS: Final = 200
+"""How long a dead worker's socket may hold back its end of file, when some child of it still has the other end."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How an invocation ended.
+
+    `kind` is `result`, `error` (the handler raised), `failed` (the handler cannot be loaded), `exit` (the process
+    ended; `exit_code` says how, `None` when nobody knows), `timeout`, or `unstartable`.
+    """
+
+    kind: str
+    body: bytes = b""
+    exit_code: int | None = None
+    peak_kib: int = 0
+    duration_ns: int = 0
+    killed_for_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """How the workers of a function version are started.
+
+    `order` is what the fork server is told; `open_log` gives the log of a stream, `remark` is its first line.
+    `start_ms` is how long a worker may take until it is ready.
+    """
+
+    order: Mapping[str, Any]
+    fork_server: Callable[[], ForkServer]
+    open_log: Callable[[str], StreamLog]
+    remark: bytes
+    memory_bytes: int
+    start_ms: int
+    virtual_time: bool = False
+
+
+class Worker(asyncio.BufferedProtocol):
+    """One worker process and the invocation that it has in hand, if any."""
+
+    def __init__(
+        self,
+        number: int,
+        plan: WorkerPlan,
+        clock: Clock,
+        stream: str,
+        on_free: Callable[[Worker], None],
+        on_end: Callable[[Worker], None],
+    ) -> None:
+        self.number = number
+        self.plan = plan
+        self.stream = stream
+        self.on_free = on_free
+        self.on_end = on_end
+        self.pid = 0
+        self.pid_counted = False
+        """Whether its pool has noted that it is no longer starting."""
+        self.timed_out_starting = False
+        self.ready = False
+        self.died = False
+        self.doomed = False
+        self.killed_for_memory = False
+        self.init_failure: bytes | None = None
+        self.init_ms: float | None = None
+        self.log = plan.open_log(stream)
+        self.idle_since_ms = 0
+        self.in_hand: asyncio.Future[Outcome] | None = None
+        self.transport: asyncio.Transport | None = None
+        self.output = -1
+        self.started_ns = time.perf_counter_ns()
+        self._clock = clock
+        self._buffer = bytearray(_READ_BYTES)
+        self._filled = 0
+        self._deadline: Timer | None = None
+        self._ended = False
+        self._exit_code: int | None = None
+        self._sent_ns = 0
+        self._token: BusyToken | None = None
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Have the process started; it reports by itself when it is ready. Raises: OSError."""
+        self.log.write(self.plan.remark)
+        loop = asyncio.get_running_loop()
+        self.fork_server = self.plan.fork_server()
+        ours, theirs = socket.socketpair()
+        output, their_output = os.pipe()
+        os.set_blocking(output, False)
+        null = os.open(os.devnull, os.O_RDONLY)
+        self._token = self._clock.busy()
+        try:
+            order = {**self.plan.order, "env": {**self.plan.order["env"], "AWS_LAMBDA_LOG_STREAM_NAME": self.stream}}
+            self.fork_server.spawn(
+                self.number, order, (theirs.fileno(), their_output, null), self._on_started, self._on_ended
+            )
+        finally:
+            theirs.close()
+            os.close(their_output)
+            os.close(null)
+        self.output = output
+        loop.add_reader(output, self._read_output)
+        ours.setblocking(False)
+        self._deadline = self._clock.call_at(self._clock.now_ms() + self.plan.start_ms, self._time_out_starting)
+        await loop.create_unix_connection(lambda: self, sock=ours)
+
+    def end(self, *, grace_seconds: float | None = None) -> None:
+        """End the process with its children; harmless when repeated."""
+        if not self.doomed and not self.died:
+            self.doomed = True
+            if grace_seconds is None:
+                self.fork_server.end(self.number)
+            else:
+                self.fork_server.end(self.number, grace_seconds=grace_seconds)
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the process ended: negative for a signal."""
+        return self._exit_code
+
+    def _time_out_starting(self) -> None:
+        self.timed_out_starting = True
+        self.end(grace_seconds=0)
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _on_started(self, pid: int) -> None:
+        self.pid = pid
+
+    def _on_ended(self, exit_code: int | None) -> None:
+        self._ended = True
+        self._exit_code = exit_code
+        if self.transport is None or self.transport.is_closing():
+            self._bury()
+        else:
+            # What it had sent before it died may still lie in the socket; the end of file comes after it.
+            self._clock.call_at(self._clock.now_ms() + _LAST_WORDS_MS, self._bury)
+
+    def _bury(self) -> None:
+        if self.died:
+            return
+        self.died = True
+        self._stop_deadline()
+        self._read_output()
+        if self.output >= 0:
+            asyncio.get_running_loop().remove_reader(self.output)
+            os.close(self.output)
+            self.output = -1
+        if self.transport is not None:
+            self.transport.abort()
+        self._finish(Outcome("exit", exit_code=self._exit_code, killed_for_memory=self.killed_for_memory))
+        self._release()
+        self.on_end(self)
+
+    # ------------------------------------------------------------------ invocations
+
+    def invoke(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> asyncio.Future[Outcome]:
+        """Give the worker an invocation; the header is JSON, `start` the line that begins its log.
+
+        The outcome comes by itself, however the worker ends.
+        """
+        assert self.transport is not None
+        assert self.in_hand is None
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.in_hand = future
+        self.log.begin(start)
+        self._token = self._clock.busy()
+        self._sent_ns = time.perf_counter_ns()
+        self._deadline = self._clock.call_at(self._clock.now_ms() + timeout_ms, self._time_out)
+        head = _HEAD.pack(4 + len(header) + len(payload), len(header))
+        self.transport.write(head + header + payload)
+        return future
+
+    def _time_out(self) -> None:
+        self._read_output()
+        self._finish(Outcome("timeout"))
+        self.end()
+
+    def _finish(self, outcome: Outcome) -> None:
+        future, self.in_hand = self.in_hand, None
+        if future is None:
+            return
+        self._stop_deadline()
+        outcome.duration_ns = time.perf_counter_ns() - self._sent_ns
+        self._release()
+        if not future.done():
+            future.set_result(outcome)
+
+    def _release(self) -> None:
+        token, self._token = self._token, None
+        if token is not None:
+            token.release()
+
+    # ------------------------------------------------------------------ the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The worker's end may be silent for long: it is still importing."""
+        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
+        self.transport = transport  # type: ignore[assignment]
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """The process is gone, or closed its socket; either way it is of no use."""
+        if self._ended:
+            self._bury()
+        else:
+            self.end()
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        """Where the loop puts what comes."""
+        return memoryview(self._buffer)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take whole frames out; grow for one that is longer than the buffer."""
+        self._filled += nbytes
+        buffer = self._buffer
+        at = 0
+        while self._filled - at >= 8:
+            total, head = _HEAD.unpack_from(buffer, at)
+            end = at + 4 + total
+            if end > self._filled:
+                if 4 + total > len(buffer):
+                    grown = bytearray(4 + total)
+                    grown[: self._filled - at] = buffer[at : self._filled]
+                    self._buffer = grown
+                    self._filled -= at
+                    return
+                break
+            view = memoryview(buffer)
+            header = view[at + 8 : at + 8 + head].tobytes()
+            body = view[at + 8 + head : end].tobytes()
+            view.release()
+            at = end
+            self._hear(header, body)
+        left = self._filled - at
+        if left and at:
+            buffer[:left] = buffer[at : self._filled]
+        self._filled = left
+        if not left and len(buffer) > _READ_BYTES:
+            self._buffer = bytearray(_READ_BYTES)
+
+    def _hear(self, header: bytes, body: bytes) -> None:
+        message = orjson.loads(header)
+        kind = message["t"]
+        if kind in ("result", "error"):
+            self._read_output()
+            was_busy = self.in_hand is not None
+            self._finish(Outcome(kind, body, peak_kib=message.get("peak_kib", 0)))
+            if was_busy and not self.doomed:
+                self.on_free(self)
+        elif kind == "ready":
+            self.ready = True
+            self.init_ms = (time.perf_counter_ns() - self.started_ns) / 1e6
+            self._stop_deadline()
+            self._release()
+            self.on_free(self)
+        elif kind == "failed":
+            self._read_output()
+            self.init_failure = body
+            self._release()
+            self.end()
+        elif kind in ("now", "sleep_until"):
+            self._answer_about_time(message)
+
+    def _answer_about_time(self, message: Mapping[str, Any]) -> None:
+        if not self.plan.virtual_time:
+            self._say({"t": "refused", "why": "this server keeps real time: read the time and sleep by yourself"})
+        elif message["t"] == "now":
+            self._say({"t": "time", "now_ms": self._clock.now_ms()})
+        else:
+            # A handler in a virtual sleep is not busy: time may jump to where it wakes.
+            due_ms = max(int(message["due_ms"]), self._clock.now_ms())
+            self._clock.call_at(due_ms, self._wake)
+            self._release()
+
+    def _wake(self) -> None:
+        if self.in_hand is not None:
+            self._token = self._clock.busy()
+            self._say({"t": "time", "now_ms": self._clock.now_ms()})
+
+    def _say(self, header: Mapping[str, Any]) -> None:
+        head = orjson.dumps(header)
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(_HEAD.pack(4 + len(head), len(head)) + head)
+
+    # ------------------------------------------------------------------ output
+
+    def _read_output(self) -> None:
+        """Take what the process has written; at most a little at a time, so that a flood does not hold the loop."""
+        if self.output < 0:
+            return
+        try:
+            data = os.read(self.output, _READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self.log.write(data)
+        else:
+            asyncio.get_running_loop().remove_reader(self.output)
+            os.close(self.output)
+            self.output = -1
