@@ -27,7 +27,7 @@ BURST_TRANSITIONS: Final = 200
 FUNCTION_CONCURRENCY: Final = 1_000
 """Invocations at once in an account and Region. Source: Lambda quotas."""
 FUNCTION_UNRESERVED: Final = 100
-"""Concurrency that reservations must leave to other functions. Source: Lambda developer guide, "Reserved concurrency"."""
+"""Concurrency that reservations must leave to other functions. Source: Lambda guide, "Reserved concurrency"."""
 FUNCTION_REQUEST_BYTES: Final = 6_291_456
 """Payload of a synchronous invocation. Source: Lambda quotas."""
 FUNCTION_EVENT_BYTES: Final = 1_048_576

@@ -29,6 +29,7 @@ from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.state_machines import Machines
 from statewright.engine.views import StatusChange
+from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
@@ -101,16 +102,19 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     engine = Engine(store, clock, machines, integrations, settings=settings, publish=publish, data=integrations.data)
     engine.runner.on_ownership_lost = _end_process
     operations.load()
-    app = operations.App(engine, machines, clock, options.config, {"integrations": integrations})
+    host, port = listening.getsockname()[:2]
+    functions = Functions(store, clock, options.config, _data_of(options), endpoint=lambda: _own_address(host, port))
+    parts = {"integrations": integrations, "functions": functions}
+    app = operations.App(engine, machines, clock, options.config, parts)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)
     body_bytes = BODY_BYTES if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
     listens = listener(api, lambda: on_ready(line), options.patience)
     await machines.recover()
+    await functions.start()
     await engine.start()
     _compare_clocks(await store.newest_id(0), clock.now_ms())
-    host, port = listening.getsockname()[:2]
     shown_host = f"[{host}]" if ":" in host else host
     where = _where(options)
     line = f"Statewright is ready on http://{shown_host}:{port} (data: {where}, pid {os.getpid()})"
@@ -121,6 +125,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         await listens.serve(sockets=[listening])
     finally:
         await engine.stop()
+        await functions.stop()
         await integrations.close()
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
@@ -140,6 +145,19 @@ def _listen(options: ServerOptions) -> socket:
             "workflows. Put [credentials] with access keys and secrets into statewright.toml, or listen on 127.0.0.1"
         )
     return listening
+
+
+def _data_of(options: ServerOptions) -> Path | None:
+    """The folder for files beside the store."""
+    return None if options.store == "memory" else options.data
+
+
+def _own_address(host: str, port: int) -> str:
+    """Where processes of this machine reach the server."""
+    address = ip_address(host)
+    if address.is_unspecified:
+        return f"http://127.0.0.1:{port}" if address.version == 4 else f"http://[::1]:{port}"
+    return f"http://[{host}]:{port}" if address.version == 6 else f"http://{host}:{port}"
 
 
 def _where(options: ServerOptions) -> str:

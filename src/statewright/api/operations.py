@@ -22,6 +22,7 @@ from statewright.payload import Json
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
     from statewright.engine.state_machines import Machines
+    from statewright.functions.functions import Functions
     from statewright.queues.queues import Queues
 
 
@@ -45,9 +46,10 @@ class App:
         return found
 
     @property
-    def functions(self) -> Any:
+    def functions(self) -> Functions:
         """The functions."""
-        return self._part("functions")
+        found: Functions = self._part("functions")
+        return found
 
     @property
     def objects(self) -> Any:
