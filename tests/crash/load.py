@@ -203,6 +203,16 @@ class Load:
         """Let the starters work as well, until `rest`."""
         self._threads += [self._thread(self._starts) for _ in range(STARTERS)]
 
+    def each_kind(self) -> None:
+        """Let a starter start one execution of each kind."""
+
+        def starts(ask: Asking) -> None:
+            for kind in STARTED:
+                self.start(ask, self.promise(kind))
+            self._start_fast(ask)
+
+        self._threads.append(self._thread(starts))
+
     def rest(self) -> None:
         """Start nothing more, and wait until every promise is kept or every caller has given up."""
         self._over.set()
