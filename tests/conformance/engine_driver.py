@@ -19,7 +19,7 @@ from statewright.engine.map_run_head import RunHead
 from statewright.engine.map_run_live import LiveRun
 from statewright.engine.runner import Input
 from statewright.engine.state_machines import Machines, Target
-from statewright.engine.views import StatusChange
+from statewright.engine.views import Head, StatusChange
 from statewright.errors import ApiError
 from statewright.interpreter import events
 from statewright.interpreter.map_run_state import child_name
@@ -251,7 +251,7 @@ class EngineRun:
     async def _state(self, execution: int) -> ExecutionState:
         stored = await self.store.executions.load(execution)
         assert stored is not None
-        state = decode_live(stored, self.program, self.limits).state
+        state = decode_live(stored, Head.decode(stored.row.head), self.program, self.limits, "us-east-1").state
         assert state is not None
         return state
 

@@ -478,6 +478,10 @@ def test_due_timers_come_earliest_first(with_store):
         assert await store.executions.due(0, START_MS + 10, 9) == [timers[1], timers[2]]
         assert [t.timer for t in await store.executions.due(0, START_MS + 99, 9)] == [2, 3, 1, 4]
         assert [t.timer for t in await store.executions.due(0, START_MS + 99, 3)] == [2, 3, 1]
+        page = await store.executions.due(0, START_MS + 99, 2, after=timers[1])
+        assert [t.timer for t in page] == [3, 1]
+        assert [t.timer for t in await store.executions.due(0, START_MS + 99, 9, after=page[-1])] == [4]
+        assert await store.executions.due(0, START_MS + 20, 9, after=page[-1]) == []
         await store.executions.commit(step(commit, 1, timers=(timers[0],), timers_done=(timers[1],)))
         assert [t.timer for t in await store.executions.due(0, START_MS + 99, 9)] == [3, 1, 4]
 

@@ -106,10 +106,11 @@ def test_what_keeps_a_server_from_starting(tmp_path: Path):
 
 def test_changes_of_status_are_logged_without_payloads(caplog: pytest.LogCaptureFixture):
     view: Any = SimpleNamespace(status="FAILED", execution_arn="arn:x", error="Oh", output="swordfish")
-    server._log_status(StatusChange(view))
+    change = StatusChange("arn:x", "FAILED", None, lambda: view)
+    server._log_status(change)
     assert caplog.records == []
     with caplog.at_level(logging.DEBUG, "statewright.executions"):
-        server._log_status(StatusChange(view))
+        server._log_status(change)
     assert [(one.getMessage(), vars(one)["execution_arn"]) for one in caplog.records] == [("FAILED", "arn:x")]
     assert "swordfish" not in str(vars(caplog.records[0]))
 

@@ -61,7 +61,7 @@ class EngineSettings:
 
     limits: Limits = AWS
     hot_executions: int = 512
-    make_seed: Callable[[], bytes] = lambda: os.urandom(32)
+    make_seed: Callable[[], bytes] = lambda: os.urandom(16)
     retention_ms: int | None = 90 * DAY_MS
 
 
@@ -348,8 +348,8 @@ class Engine:
         self.map_runs.after_commit(live, batch)
         self.retention.look()
 
-    def _fire(self, execution: int, timer: int) -> None:
-        self.runner.tell(execution, Input(events.TimerFired(timer)))
+    def _fire(self, execution: int, timer: int, settled: Callable[[], None]) -> None:
+        self.runner.tell(execution, Input(events.TimerFired(timer), settled=settled))
 
     def _dispatch(self, execution: int, call: ScheduledCall) -> None:
         def answered(made: ScheduledCall, event: events.Event) -> None:

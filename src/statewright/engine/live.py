@@ -143,16 +143,15 @@ class LiveExecution:
         return LiveExecution(self.row, self.head, self.tail, state, self.program, self.limits)
 
 
-def decode_live(stored: Stored, program: Program | None, limits: Limits) -> LiveExecution:
+def decode_live(stored: Stored, head: Head, program: Program | None, limits: Limits, region: str) -> LiveExecution:
     """An execution as the store has it. Raises: CodecError, KeyError for a missing large value."""
-    head, tail = Head.decode(stored.row.head), Tail.decode(stored.row.tail)
-    live = LiveExecution(stored.row, head, tail, None, program, limits)
+    live = LiveExecution(stored.row, head, Tail.decode(stored.row.tail), None, program, limits)
     live.version = stored.version
     if stored.state is None:
         return live
     decoder = Decoder(lambda digest: stored.texts[digest].decode())
     live.known_texts = set(stored.texts)
-    state = live.state = decoder.execution(_opened(live, stored.state))
+    state = live.state = decoder.execution(_opened(live, stored.state), head.identity(stored.row.name, region))
     for frame_id, body in stored.frames.items():
         state.frames[frame_id] = decoder.frame(_opened(live, body))
     return live
@@ -413,7 +412,8 @@ class Work:
             extras["t"] = [[state.timeout_timer, live.timers[state.timeout_timer]]]
         if live.continue_row:
             extras["c"] = live.continue_row
-        body = encoder.execution(state)
+        # Who the execution is stands in its head, which is written once.
+        body = encoder.execution(state, with_identity=False)
         if extras:
             body = orjson.dumps(extras) + b"\n" + body
         frames: dict[int, bytes] = {}

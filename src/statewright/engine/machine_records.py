@@ -9,6 +9,7 @@ and `activity_records.py`.
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
@@ -31,6 +32,9 @@ ACTIVITY: Final = "activity"
 TAGS: Final = "tags"
 DELETING: Final = "deleting"
 
+RECENT_MS: Final = 1_000
+"""How old a record may be that another node has changed meanwhile."""
+MOST_RECENT: Final = 1_000
 _ATTEMPTS: Final = 20
 
 P = ParamSpec("P")
@@ -193,13 +197,40 @@ def _decoded(body_type: type[Body], record: Record) -> Body:
 class Records:
     """Reads and writes the records above."""
 
-    def __init__(self, catalog: CatalogStore) -> None:
+    def __init__(self, catalog: CatalogStore, now_ms: Callable[[], int]) -> None:
         self.catalog = catalog
+        self._now_ms = now_ms
+        self._recent: OrderedDict[tuple[type, str], tuple[int, Any]] = OrderedDict()
+        """Records that starts have asked for, with the instant of their reading."""
+        self._changes = 0
 
     async def get(self, body_type: type[Body], key: str) -> Body | None:
         """One record by its key."""
         record = await self.catalog.get(_KINDS[body_type], key)
         return None if record is None else _decoded(body_type, record)
+
+    async def recent(self, body_type: type[Body], key: str) -> Body | None:
+        """As `get`, for the many starts of one machine.
+
+        Changes made through these records are seen at once: `write` forgets what was read before it, and whatever is
+        being read meanwhile is not kept. Another node's changes are seen within `RECENT_MS`; the service itself
+        promises no more than that starts use a change within a few seconds (API reference, UpdateStateMachine).
+        What is not there is looked for every time.
+        """
+        place = (body_type, key)
+        now_ms = self._now_ms()
+        known = self._recent.get(place)
+        if known is not None and now_ms - known[0] < RECENT_MS:
+            body: Body = known[1]
+            return body
+        before = self._changes
+        found = await self.get(body_type, key)
+        if found is not None and before == self._changes:
+            self._recent[place] = (now_ms, found)
+            self._recent.move_to_end(place)
+            if len(self._recent) > MOST_RECENT:
+                self._recent.popitem(last=False)
+        return found
 
     async def page(
         self, body_type: type[Body], parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
@@ -225,7 +256,13 @@ class Records:
 
     async def write(self, *kept: Kept, delete: Sequence[tuple[str, str]] = (), more: Sequence[Record] = ()) -> None:
         """Write and delete, all or nothing. Raises: Conflict, when any record has changed since it was read."""
-        if not await self.catalog.write([*(one.record() for one in kept), *more], delete):
+        try:
+            written = await self.catalog.write([*(one.record() for one in kept), *more], delete)
+        finally:
+            # Also when nobody can say whether it was written.
+            self._changes += 1
+            self._recent.clear()
+        if not written:
             raise Conflict("a catalogue entry was changed by somebody else")
 
 

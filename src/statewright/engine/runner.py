@@ -20,7 +20,7 @@ from statewright.engine.dispatch import ScheduledCall
 from statewright.engine.heavy_steps import HeavySteps, LeavesTheLoop
 from statewright.engine.heavy_wire import Delivery
 from statewright.engine.live import Batch, LiveExecution, Work, decode_live
-from statewright.engine.views import Head, StatusChange, Tail, view_from
+from statewright.engine.views import ExecutionView, Head, StatusChange, Tail, view_from
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
 from statewright.limits import Limits
@@ -61,9 +61,10 @@ class Input:
 
     `accept` decides on the state in memory whether the event applies: false leaves it out, an ApiError is the answer.
     `result` makes the answer from the state once the event is applied. Both answers are given after the commit.
+    `settled` is called once then, whatever the answer.
     """
 
-    __slots__ = ("accept", "answer", "call", "client_token", "event", "inbox_row", "result")
+    __slots__ = ("accept", "answer", "call", "client_token", "event", "inbox_row", "result", "settled")
 
     def __init__(
         self,
@@ -75,7 +76,9 @@ class Input:
         inbox_row: int = 0,
         client_token: str | None = None,
         call: ScheduledCall | None = None,
+        settled: Callable[[], None] | None = None,
     ) -> None:
+        self.settled = settled
         self.call = call
         """The call whose result the event is."""
         self.client_token = client_token
@@ -382,13 +385,19 @@ class Runner:
 
     def _tell_status(self, live: LiveExecution, batch: Batch) -> None:
         assert self._publish is not None
-        view = view_from(live.row, live.head, live.tail, self.clock.now_ms(), live.limits)
+        row, head, tail, limits, now_ms = live.row, live.head, live.tail, live.limits, self.clock.now_ms()
+
+        def view() -> ExecutionView:
+            return view_from(row, head, tail, now_ms, limits)
+
+        def opened() -> ExecutionView:
+            return replace(view(), status="RUNNING", stopped_ms=None, output=None, error=None, cause=None)
+
         try:
             if batch.opened:
-                opened = replace(view, status="RUNNING", stopped_ms=None, output=None, error=None, cause=None)
-                self._publish(StatusChange(opened))
+                self._publish(StatusChange(head.execution_arn, "RUNNING", None, opened))
             if batch.closed:
-                self._publish(StatusChange(view))
+                self._publish(StatusChange(head.execution_arn, row.status, row.stopped_ms, view))
         except Exception:
             logger.exception("publishing a status change of %s failed", live.head.execution_arn)
 
@@ -444,7 +453,7 @@ class Runner:
         if stored.state is not None:
             whole = await self.patiently(lambda: self.programs.program_of(head.machine_id, head.revision_id))
             program = whole.child_program(head.scope) if head.scope else whole
-        return decode_live(stored, program, self.limits_of(head.type))
+        return decode_live(stored, head, program, self.limits_of(head.type), self.region)
 
     async def patiently(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Ask the store until it answers; for work that no caller waits for."""
@@ -520,6 +529,9 @@ class Runner:
 
 
 def _settle(entry: Input, value: Any) -> None:
+    if entry.settled is not None:
+        settled, entry.settled = entry.settled, None
+        settled()
     answer = entry.answer
     if answer is None or answer.done():
         return

@@ -104,7 +104,7 @@ class Machines:
         self.clock = clock
         self.config = config or Config()
         self.entropy = entropy or Entropy(os.urandom(32))
-        self.records = Records(store.catalog)
+        self.records = Records(store.catalog, clock.now_ms)
         self.versions = Versions(self)
         self.aliases = Aliases(self)
         self.tags = Tags(self)
@@ -122,7 +122,9 @@ class Machines:
         Raises: ApiError (`InvalidArn`, `StateMachineDoesNotExist`, `StateMachineDeleting`, `ValidationException`).
         """
         parsed = machine_of(arn)
-        machine = await self.load(parsed.machine)
+        machine = await self.records.recent(Machine, parsed.machine)
+        if machine is None or machine.deleting:
+            machine = await self.load(parsed.machine)
         if machine is None:
             raise does_not_exist(arn)
         if machine.deleting:
@@ -130,12 +132,12 @@ class Machines:
         if parsed.rest is None:
             return await self._target(machine, machine.revision, None, None)
         if parsed.is_version:
-            version = await self.versions.get(machine, arn)
+            version = await self.versions.recent(machine, arn)
             return await self._target(machine, version.revision, version.arn, None)
-        alias = await self.records.get(Alias, arn)
+        alias = await self.records.recent(Alias, arn)
         if alias is None:
             raise does_not_exist(arn)
-        version = await self.versions.get(machine, self._drawn(alias))
+        version = await self.versions.recent(machine, self._drawn(alias))
         return await self._target(machine, version.revision, version.arn, alias.arn)
 
     def _drawn(self, alias: Alias) -> str:

@@ -1,7 +1,12 @@
-"""The due-soon heap: timers of the next minute in memory, all others in the store alone.
+"""The due-soon heap: timers of the next minute in memory, at most 50,000 of them; all others in the store alone.
 
-Nothing ticks: one alarm stands at the earliest instant in the heap, one where the next timer beyond it comes within
-reach. So an idle engine sleeps, and virtual time jumps straight to what is due.
+Nothing ticks: one alarm stands at the earliest instant in the heap, one where timers beyond it come within reach. So
+an idle engine sleeps, and virtual time jumps straight to what is due.
+
+The store is read in order, from where the last look ended. Whatever it has up to there is in the heap, on its way or
+done; whoever arms a timer behind that place leaves it to a later look when the heap is full. When very many are due at
+once they are let go a few at a time, as fast as executions take them, because each one on its way holds its execution
+in memory.
 """
 
 from __future__ import annotations
@@ -13,36 +18,53 @@ from typing import Final
 
 from statewright.clock import Clock, Timer, TimerQueue
 from statewright.errors import Unavailable
-from statewright.stores.protocol import ExecutionStore
+from statewright.stores.protocol import ExecutionStore, TimerRow
 
 logger = logging.getLogger(__name__)
 
 REACH_MS: Final = 60_000
 """How far ahead timers are held in memory."""
-MOST_AT_ONCE: Final = 50_000
-"""How many timers one look into the store takes up."""
+MOST_HELD: Final = 50_000
+"""How many timers are held in memory."""
+MOST_ON_THEIR_WAY: Final = 512
+"""How many fired timers may wait for their executions at once: a full group of the store's writer."""
+IN_ONE_GO: Final = 32
+"""How many are fired before others have the loop again: a few milliseconds of work."""
 FOREVER_MS: Final = 1 << 62
 RETRY_MS: Final = 500
 
-Fire = Callable[[int, int], None]
-"""`fire(execution, timer)`."""
+Fire = Callable[[int, int, Callable[[], None]], None]
+"""`fire(execution, timer, settled)`; `settled` is called once the execution has taken the timer, or never will."""
+
+_Place = tuple[int, int, int]
+"""(due, execution, timer): the order of timers in the store."""
+_START: Final[_Place] = (-1, 0, 0)
+_LAST_ID: Final = (1 << 63) - 1
 
 
 class DueSoon:
     """The timers of one shard."""
 
-    def __init__(self, store: ExecutionStore, clock: Clock, shard: int, fire: Fire) -> None:
+    def __init__(self, store: ExecutionStore, clock: Clock, shard: int, fire: Fire, most: int = MOST_HELD) -> None:
         self._store = store
         self._clock = clock
         self._shard = shard
         self._fire = fire
-        self._queue: TimerQueue[tuple[int, int]] = TimerQueue()
-        self._entries: dict[tuple[int, int], int] = {}
+        self._most = most
+        self._queue: TimerQueue[_Place] = TimerQueue()
+        self._entries: dict[tuple[int, int], tuple[_Place, int]] = {}
+        """(execution, timer) to its place and its id in the queue."""
         self._alarm: Timer | None = None
         self._alarm_ms = FOREVER_MS
-        self._refill: Timer | None = None
-        self._refill_ms = FOREVER_MS
+        self._look: Timer | None = None
+        self._look_ms = FOREVER_MS
         self._filling: asyncio.Task[None] | None = None
+        self._seen = _START
+        self._more = False
+        """Whether the store has more behind `_seen` that is within reach."""
+        self._on_their_way = 0
+        self._goes_on = False
+        """Whether `_let_go` is about to be called again."""
         self._stopped = False
         self.fired = 0
         self.late_ms_total = 0
@@ -59,32 +81,49 @@ class DueSoon:
         """A timer was committed."""
         if self._stopped:
             return
-        if due_ms > self._clock.now_ms() + REACH_MS:
-            self._look_again_at(due_ms - REACH_MS)
+        place = (due_ms, execution, timer)
+        if due_ms > self._clock.now_ms() + REACH_MS and place > self._seen:
+            self._look_at(due_ms - REACH_MS)
             return
-        self._hold(execution, timer, due_ms)
+        if len(self._entries) >= self._most:
+            self._let_half_go()
+        # While the store is read, nobody can say whether the answer will have this timer.
+        if place > self._seen and self._more and not self._is_filling:
+            self._look_at(due_ms)
+            return
+        self._hold(place)
         if due_ms < self._alarm_ms:
             self._set_alarm(due_ms)
 
     def disarm(self, execution: int, timer: int) -> None:
-        """A timer is gone; harmless for one that is not in reach."""
-        entry = self._entries.pop((execution, timer), None)
-        if entry is not None:
-            self._queue.cancel(entry)
+        """A timer is gone; harmless for one that is not held."""
+        held = self._entries.pop((execution, timer), None)
+        if held is not None:
+            self._queue.cancel(held[1])
 
     def stop(self) -> None:
         """Fire nothing more."""
         self._stopped = True
-        for alarm in (self._alarm, self._refill):
+        for alarm in (self._alarm, self._look):
             if alarm is not None:
                 alarm.cancel()
         if self._filling is not None:
             self._filling.cancel()
 
-    def _hold(self, execution: int, timer: int, due_ms: int) -> None:
-        key = (execution, timer)
+    def _hold(self, place: _Place) -> None:
+        key = place[1:]
         if key not in self._entries:
-            self._entries[key] = self._queue.push(due_ms, key)
+            self._entries[key] = (place, self._queue.push(place[0], place))
+
+    def _let_half_go(self) -> None:
+        """Leave the later half of what is held to the store."""
+        places = sorted(place for place, _ in self._entries.values())
+        kept = places[: len(places) // 2]
+        for _, execution, timer in places[len(kept) :]:
+            self.disarm(execution, timer)
+        self._seen = min(self._seen, kept[-1])
+        self._more = True
+        self._look_at(self._seen[0])
 
     # ------------------------------------------------------------------ firing
 
@@ -97,34 +136,72 @@ class DueSoon:
     def _ring(self) -> None:
         self._alarm = None
         self._alarm_ms = FOREVER_MS
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Fire what is due, as long as executions take it."""
+        self._goes_on = False
         now_ms = self._clock.now_ms()
+        fired = 0
         while (due_ms := self._queue.next_due_ms()) is not None:
             if due_ms > now_ms:
-                self._set_alarm(due_ms)
+                if due_ms < self._alarm_ms:
+                    self._set_alarm(due_ms)
+                break
+            if self._on_their_way >= MOST_ON_THEIR_WAY or self._stopped:
                 return
-            _, (execution, timer) = self._queue.pop_next()
+            if fired == IN_ONE_GO:
+                self._go_on()
+                return
+            fired += 1
+            _, (_, execution, timer) = self._queue.pop_next()
             del self._entries[execution, timer]
             late_ms = now_ms - due_ms
             self.fired += 1
             self.late_ms_total += late_ms
             self.late_ms_most = max(self.late_ms_most, late_ms)
-            self._fire(execution, timer)
+            self._on_their_way += 1
+            self._fire(execution, timer, self._settled)
+        if self._more and len(self._entries) < self._most // 2:
+            self._look_at(now_ms)
 
-    # ------------------------------------------------------------------ refilling
+    def _settled(self) -> None:
+        self._on_their_way -= 1
+        # Not at every one of them: whole groups of the store's writer are cheaper than many small ones.
+        if self._on_their_way == MOST_ON_THEIR_WAY // 2:
+            self._go_on()
 
-    def _look_again_at(self, at_ms: int) -> None:
-        if at_ms < self._refill_ms and not self._stopped:
-            if self._refill is not None:
-                self._refill.cancel()
-            self._refill_ms = at_ms
-            self._refill = self._clock.call_at(at_ms, self._start_filling)
+    def _go_on(self) -> None:
+        if not self._goes_on and not self._stopped:
+            self._goes_on = True
+            asyncio.get_running_loop().call_soon(self._let_go)
+
+    # ------------------------------------------------------------------ looking into the store
+
+    @property
+    def _is_filling(self) -> bool:
+        return self._filling is not None and not self._filling.done()
+
+    def _look_at(self, at_ms: int) -> None:
+        if at_ms < self._look_ms and not self._stopped:
+            if self._look is not None:
+                self._look.cancel()
+            self._look_ms = at_ms
+            self._look = self._clock.call_at(at_ms, self._start_filling)
 
     def _start_filling(self) -> None:
-        self._refill = None
-        self._refill_ms = FOREVER_MS
-        if self._filling is not None and not self._filling.done():
-            self._look_again_at(self._clock.now_ms() + 1)
+        self._look = None
+        self._look_ms = FOREVER_MS
+        if self._is_filling:
+            self._look_at(self._clock.now_ms() + 1)
             return
+        if len(self._entries) > self._most // 2:
+            due_ms = self._queue.next_due_ms()
+            if due_ms is not None and due_ms <= self._clock.now_ms():
+                # What is held comes first; once little of it is left, this is called again.
+                self._more = True
+                return
+            self._let_half_go()
         self._filling = asyncio.create_task(self._fill_or_retry())
 
     async def _fill_or_retry(self) -> None:
@@ -132,20 +209,25 @@ class DueSoon:
             await self._fill()
         except Unavailable:
             logger.warning("the store did not answer when asked for due timers; asking again")
-            self._look_again_at(self._clock.now_ms() + RETRY_MS)
+            self._look_at(self._clock.now_ms() + RETRY_MS)
 
     async def _fill(self) -> None:
-        rows = await self._store.due(self._shard, FOREVER_MS, MOST_AT_ONCE)
+        limit = max(self._most - len(self._entries), 1)
+        due_ms, execution, timer = self._seen
+        after = TimerRow(execution, timer, due_ms)
         reach_ms = self._clock.now_ms() + REACH_MS
+        rows = await self._store.due(self._shard, reach_ms, limit, after)
         for row in rows:
-            if row.due_ms > reach_ms:
-                # Rows come by due instant: this is the first that is out of reach.
-                self._look_again_at(row.due_ms - REACH_MS)
-                break
-            self._hold(row.execution, row.timer, row.due_ms)
+            self._hold((row.due_ms, row.execution, row.timer))
+        self._more = len(rows) == limit
+        if self._more:
+            last = rows[-1]
+            self._seen = (last.due_ms, last.execution, last.timer)
+            self._look_at(last.due_ms)
         else:
-            if len(rows) == MOST_AT_ONCE:
-                self._look_again_at(rows[-1].due_ms)
-        due_ms = self._queue.next_due_ms()
-        if due_ms is not None and due_ms < self._alarm_ms:
-            self._set_alarm(due_ms)
+            self._seen = (reach_ms, _LAST_ID, _LAST_ID)
+            for row in await self._store.due(self._shard, FOREVER_MS, 1, TimerRow(_LAST_ID, _LAST_ID, reach_ms)):
+                self._look_at(row.due_ms - REACH_MS)
+        first_ms = self._queue.next_due_ms()
+        if first_ms is not None and first_ms < self._alarm_ms:
+            self._set_alarm(first_ms)

@@ -29,11 +29,11 @@ class Versions:
 
     async def get(self, machine: Machine, arn: str) -> Version:
         """A version of a machine. Raises: ApiError (`StateMachineDoesNotExist`)."""
-        version = await self.records.get(Version, arn)
-        # A version of a machine of the same name that is gone would carry another machine's id.
-        if version is None or version.machine != machine.id:
-            raise does_not_exist(arn)
-        return version
+        return _of(machine, arn, await self.records.get(Version, arn))
+
+    async def recent(self, machine: Machine, arn: str) -> Version:
+        """As `get`, from what was read a moment ago. Raises: see `get`."""
+        return _of(machine, arn, await self.records.recent(Version, arn))
 
     @again_on_conflict
     async def publish(self, arn: str, revision_id: str | None = None, description: str | None = None) -> Version:
@@ -107,6 +107,13 @@ class Versions:
         """The aliases that route to a version, oldest first."""
         aliases = await self.records.all(Alias, str(machine.id))
         return [alias for alias in aliases if any(route[0] == arn for route in alias.routes)]
+
+
+def _of(machine: Machine, arn: str, version: Version | None) -> Version:
+    # A version of a machine of the same name that is gone would carry another machine's id.
+    if version is None or version.machine != machine.id:
+        raise does_not_exist(arn)
+    return version
 
 
 def next_version(machine: Machine, description: str | None, now_ms: int) -> tuple[Machine, Version]:

@@ -97,8 +97,8 @@ class Registry:
 
     def status_changed(self, change: StatusChange) -> None:
         """An execution changed its status: whoever waits for its end looks at it."""
-        if change.view.stopped_ms is not None:
-            self._states.execution_ended(change.view.execution_arn)
+        if change.stopped_ms is not None:
+            self._states.execution_ended(change.execution_arn)
 
     async def close(self) -> None:
         """Let go of everything; jobs go on, and are followed again after the next start."""

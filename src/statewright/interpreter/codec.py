@@ -35,13 +35,13 @@ class Encoder:
     def __init__(self) -> None:
         self.texts: Texts = {}
 
-    def execution(self, state: ExecutionState) -> bytes:
-        """Everything but the frames."""
+    def execution(self, state: ExecutionState, *, with_identity: bool = True) -> bytes:
+        """Everything but the frames; without the identity, for whoever keeps that apart."""
         identity = state.identity
         return dump_row(
             [
                 VERSION,
-                [getattr(identity, name) for name in _IDENTITY],
+                [getattr(identity, name) for name in _IDENTITY] if with_identity else None,
                 state.status,
                 self._value(state.input),
                 self._value(state.output),
@@ -113,9 +113,11 @@ class Decoder:
     def __init__(self, text_of: Callable[[bytes], str]) -> None:
         self._text_of = text_of
         self._shared: dict[str, Payload] = {}
+        self._identity: Identity | None = None
 
-    def execution(self, body: bytes) -> ExecutionState:
-        """The execution, without frames. Raises: CodecError."""
+    def execution(self, body: bytes, identity: Identity | None = None) -> ExecutionState:
+        """The execution, without frames; `identity` for a body that has none. Raises: CodecError."""
+        self._identity = identity
         return self._understood(self._execution, body)
 
     def frame(self, body: bytes) -> Frame | Finished:
@@ -130,7 +132,10 @@ class Decoder:
             raise CodecError(f"not a stored execution state: {problem}") from None
 
     def _execution(self, fields: list[Any]) -> ExecutionState:
-        state = ExecutionState(Identity(*fields[1]), _some(self._value(fields[3])), bytes.fromhex(fields[11]))
+        identity = Identity(*fields[1]) if fields[1] is not None else self._identity
+        if identity is None:
+            raise CodecError("the identity is missing")
+        state = ExecutionState(identity, _some(self._value(fields[3])), bytes.fromhex(fields[11]))
         state.status = fields[2]
         state.output = self._value(fields[4])
         state.error, state.cause = fields[5], fields[6]

@@ -8,6 +8,10 @@ from typing import Final
 _PLACE: Final = struct.Struct(">qq")
 
 
+NO_TIMER: Final = (-(2**63), 0, 0)
+"""A place before every timer: (due, execution, timer)."""
+
+
 def pack_cursor(started_ms: int, execution: int) -> bytes:
     """The place of an execution in a list by start."""
     return _PLACE.pack(started_ms, execution)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 JobT = TypeVar("JobT")
 
@@ -31,19 +31,55 @@ class GroupFigures:
         self.seconds_most = max(self.seconds_most, seconds)
 
 
-def take_group(queue: SimpleQueue[JobT | None]) -> tuple[list[JobT], bool]:
-    """Wait for a job, then take whatever else is queued, up to `MOST_JOBS`; also whether the queue's end was met."""
-    job = queue.get()
-    jobs: list[JobT] = []
-    while job is not None:
-        jobs.append(job)
-        if len(jobs) == MOST_JOBS:
-            break
-        try:
-            job = queue.get_nowait()
-        except Empty:
-            break
-    return jobs, job is None
+class JobQueue(Generic[JobT]):
+    """The jobs of one thread.
+
+    What one turn of the event loop puts goes over together: the first job alone would wake the thread, which would
+    then write a group of one while the others are still being made.
+    """
+
+    __slots__ = ("_left", "_loop", "_pending", "_queue")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._queue: SimpleQueue[list[JobT] | None] = SimpleQueue()
+        self._pending: list[JobT] = []
+        self._left: list[JobT] | None = None
+        """Taken, but too many for one group; the thread's own."""
+
+    def put(self, job: JobT) -> None:
+        """Queue a job; from the loop's thread."""
+        if not self._pending:
+            self._loop.call_soon(self._hand_over)
+        self._pending.append(job)
+
+    def end(self) -> None:
+        """Nothing follows what was put; from the loop's thread."""
+        self._hand_over()
+        self._queue.put(None)
+
+    def _hand_over(self) -> None:
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._queue.put(pending)
+
+    def take(self) -> tuple[list[JobT], bool]:
+        """Wait for jobs, then take whatever else is queued, up to `MOST_JOBS`; also whether the end was met."""
+        jobs, self._left = self._left or self._queue.get(), None
+        if jobs is None:
+            return [], True
+        while len(jobs) < MOST_JOBS:
+            try:
+                part = self._queue.get_nowait()
+            except Empty:
+                break
+            if part is None:
+                return jobs, True
+            jobs += part
+        if len(jobs) > MOST_JOBS:
+            self._left = jobs[MOST_JOBS:]
+            del jobs[MOST_JOBS:]
+        return jobs, False
 
 
 def call_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:

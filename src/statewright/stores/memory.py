@@ -161,10 +161,11 @@ class MemoryExecutions:
             return [page for page in reversed(kept.history) if first == 0 or page.first <= first][:pages]
         return [page for page in kept.history if page.first + page.count > first][:pages]
 
-    async def due(self, shard: int, until_ms: int, limit: int) -> list[TimerRow]:
+    async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
         """See `ExecutionStore.due`."""
         self._check()
-        low = bisect_left(self._timers, (shard,))
+        place = (shard,) if after is None else (shard, after.due_ms, after.execution, after.timer + 1)
+        low = bisect_left(self._timers, place)
         high = bisect_left(self._timers, (shard, until_ms + 1))
         found = self._timers[low : min(high, low + limit)]
         return [TimerRow(execution, timer, due_ms) for _, due_ms, execution, timer in found]

@@ -17,7 +17,7 @@ import psycopg
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import OwnershipLost, StoreError, Unavailable
-from statewright.stores.cursor import pack_cursor, unpack_cursor
+from statewright.stores.cursor import NO_TIMER, pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS
@@ -231,9 +231,10 @@ class PostgresExecutions:
             found = await self._store.opened.read("history", execution, first, pages)
         return [HistoryPage(*columns) for columns in found]
 
-    async def due(self, shard: int, until_ms: int, limit: int) -> list[TimerRow]:
+    async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
         """See `ExecutionStore.due`."""
-        found = await self._store.opened.read("due", shard, until_ms, limit)
+        place = (after.due_ms, after.execution, after.timer) if after is not None else NO_TIMER
+        found = await self._store.opened.read("due", shard, until_ms, limit, *place)
         return [TimerRow(*columns) for columns in found]
 
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:

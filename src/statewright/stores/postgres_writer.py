@@ -13,14 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from queue import SimpleQueue
 from typing import Any, Final
 
 import psycopg
 
 from statewright.clock import BusyToken, Clock
 from statewright.errors import OwnershipLost, Unavailable
-from statewright.stores.job_queue import GroupFigures, call_loop, take_group
+from statewright.stores.job_queue import GroupFigures, JobQueue, call_loop
 from statewright.stores.plan import waves
 from statewright.stores.postgres_arrays import bigints, byteas, texts
 from statewright.stores.postgres_connection import (
@@ -101,7 +100,7 @@ class Writers:
         busy = self._clock.busy() if self._clock is not None else BusyToken()
         with busy:
             for lane in self._lanes:
-                lane.queue.put(None)
+                lane.queue.end()
             for lane in self._lanes:
                 await asyncio.shield(lane.ended)
                 lane.thread.join()
@@ -149,7 +148,7 @@ class _Lane:
         figures: GroupFigures,
     ) -> None:
         self.figures = figures
-        self.queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self.queue: JobQueue[_Job] = JobQueue(loop)
         self.ended = loop.create_future()
         self.open_jobs = 0
         """Those without an answer; counted on the event loop."""
@@ -167,7 +166,7 @@ class _Lane:
     def _run(self) -> None:
         is_closing = False
         while not is_closing:
-            jobs, is_closing = take_group(self.queue)
+            jobs, is_closing = self.queue.take()
             if jobs:
                 began = time.perf_counter()
                 answers = self._write([job.task for job in jobs])

@@ -179,8 +179,8 @@ class ExecutionStore(Protocol):
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:
         """Pages from the one that holds event `first` on, in id order or reversed. `first=0` and reverse: the end."""
 
-    async def due(self, shard: int, until_ms: int, limit: int) -> list[TimerRow]:
-        """Timers due up to an instant, earliest first."""
+    async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
+        """Timers due up to an instant, by (due, execution, timer), from behind the place of `after` on."""
 
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """Everything in the outbox and inbox of a shard, by id: what a new owner takes up."""

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from statewright.clock import Clock
 from statewright.errors import Unavailable
-from statewright.stores.cursor import pack_cursor, unpack_cursor
+from statewright.stores.cursor import NO_TIMER, pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, RowGroups
@@ -220,9 +220,10 @@ class SqliteExecutions:
         found = self._store.opened.read(lambda on: on.execute(text, (execution, start, pages)).fetchall())
         return [HistoryPage(*columns) for columns in found]
 
-    async def due(self, shard: int, until_ms: int, limit: int) -> list[TimerRow]:
+    async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
         """See `ExecutionStore.due`."""
-        given = (shard, until_ms, limit)
+        place = (after.due_ms, after.execution, after.timer) if after is not None else NO_TIMER
+        given = (shard, until_ms, *place, limit)
         found = await self._store.opened.scan(lambda on: on.execute(_EXECUTIONS["due"], given).fetchall())
         return [TimerRow(*columns) for columns in found]
 
@@ -257,18 +258,18 @@ def _one_row(connection: sqlite3.Connection, name: str, *key: Any) -> Row | None
 
 
 def _load(connection: sqlite3.Connection, execution: int) -> Stored | None:
-    # One snapshot: the writer may commit between two statements.
-    connection.execute("BEGIN")
-    try:
-        row = _one_row(connection, "row", execution)
-        if row is None:
-            return None
-        version, state = connection.execute(_EXECUTIONS["version_and_state"], (execution,)).fetchone()
-        frames = dict(connection.execute(_EXECUTIONS["frames"], (execution,)).fetchall())
-        texts = dict(connection.execute(_EXECUTIONS["payloads"], (execution,)).fetchall())
-        return Stored(row, version, state, frames, texts)
-    finally:
-        connection.execute("ROLLBACK")
+    found = connection.execute(_EXECUTIONS["load"], (execution,)).fetchall()
+    if not found:
+        return None
+    frames: dict[int, bytes] = {}
+    texts: dict[bytes, bytes] = {}
+    for columns in found[1:]:
+        if columns[-1] == 1:
+            frames[columns[0]] = columns[1]
+        else:
+            texts[columns[0]] = columns[1]
+    *columns, version, state, _ = found[0]
+    return Stored(row_of(columns), version, state, frames, texts)
 
 
 def _pending(connection: sqlite3.Connection, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:

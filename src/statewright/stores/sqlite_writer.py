@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, Final
 
 import orjson
@@ -22,7 +21,7 @@ import orjson
 from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
 from statewright.stores import fail_points
-from statewright.stores.job_queue import GroupFigures, call_loop, take_group
+from statewright.stores.job_queue import GroupFigures, JobQueue, call_loop
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
 from statewright.stores.sqlite_file import explain
@@ -50,7 +49,7 @@ class Writer:
         self._file = file
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._queue: JobQueue[_Job] = JobQueue(self._loop)
         self.figures = GroupFigures()
         self._open_jobs = 0
         self._busy: BusyToken | None = None
@@ -74,7 +73,7 @@ class Writer:
         """Write what is queued, close the connection and end the thread."""
         if not self._closing:
             self._closing = True
-            self._queue.put(None)
+            self._queue.end()
         busy = self._clock.busy() if self._clock is not None else BusyToken()
         with busy:
             await asyncio.shield(self._ended)
@@ -83,7 +82,7 @@ class Writer:
     def _run(self) -> None:
         closing = False
         while not closing:
-            jobs, closing = take_group(self._queue)
+            jobs, closing = self._queue.take()
             if jobs:
                 began = time.perf_counter()
                 answers = self._write(jobs)

@@ -306,7 +306,7 @@ def test_settings_have_defaults() -> None:
         await rig.down()
         await rig.store.open("again")
         engine = Engine(rig.store, clock, rig.machines, rig.integrations)
-        assert len(engine.settings.make_seed()) == 32
+        assert len(engine.settings.make_seed()) == 16
         assert engine.settings == EngineSettings(make_seed=engine.settings.make_seed)
         assert json.dumps(await engine.metrics())
 

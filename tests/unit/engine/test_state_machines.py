@@ -10,7 +10,7 @@ from statewright.asl.program import Program
 from statewright.clock import VirtualClock
 from statewright.engine import definition_check, state_machines
 from statewright.engine.list_tokens import LIFETIME_MS
-from statewright.engine.machine_records import INITIAL, Machine, Revision
+from statewright.engine.machine_records import INITIAL, RECENT_MS, Machine, Revision
 from statewright.engine.machine_views import MachineChange
 from statewright.engine.state_machines import Machines
 from statewright.limits import OPEN
@@ -665,5 +665,48 @@ def test_updates_at_once_both_happen() -> None:
         )
         view = await machines.describe(ARN)
         assert (view.revision.role_arn, view.definition) == (OTHER_ROLE, definition("two"))
+
+    on_catalogue(test)
+
+
+# ------------------------------------------------------------------ what starts read again and again
+
+
+def test_starts_see_a_change_at_once_and_another_nodes_within_a_second() -> None:
+    async def test(machines: Machines, clock: VirtualClock) -> None:
+        other = Machines(machines.store, clock, entropy=Entropy(b"other"))
+        await machines.create(new_machine())
+        assert (await machines.resolve(ARN)).role_arn == (await other.resolve(ARN)).role_arn == ROLE
+        await other.update(ARN, MachineChange(role_arn=OTHER_ROLE))
+        assert (await other.resolve(ARN)).role_arn == OTHER_ROLE
+        await clock.sleep_until(clock.now_ms() + RECENT_MS)
+        assert (await machines.resolve(ARN)).role_arn == OTHER_ROLE
+        await machines.delete(ARN)
+        assert await refusal(machines.resolve(ARN)) == MISSING
+        await clock.sleep_until(clock.now_ms() + RECENT_MS)
+        assert await refusal(other.resolve(ARN)) == MISSING
+
+    on_catalogue(test)
+
+
+def test_what_is_read_during_a_change_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(machines: Machines, clock: VirtualClock) -> None:
+        await machines.create(new_machine())
+        get = machines.records.get
+        gate = asyncio.Event()
+
+        async def slow(body_type: Any, key: str) -> Any:
+            found = await get(body_type, key)
+            await gate.wait()
+            return found
+
+        monkeypatch.setattr(machines.records, "get", slow)
+        late = asyncio.ensure_future(machines.records.recent(Machine, ARN))
+        await asyncio.sleep(0)
+        monkeypatch.setattr(machines.records, "get", get)
+        await machines.update(ARN, MachineChange(role_arn=OTHER_ROLE))
+        gate.set()
+        await late
+        assert (await machines.resolve(ARN)).role_arn == OTHER_ROLE
 
     on_catalogue(test)

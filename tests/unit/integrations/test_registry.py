@@ -155,8 +155,8 @@ def test_changes_of_status_reach_whoever_waits():
 
     async def steps(registry: Any):
         registry._states.execution_ended = seen.append
-        registry.status_changed(SimpleNamespace(view=SimpleNamespace(stopped_ms=None, execution_arn="a")))
-        registry.status_changed(SimpleNamespace(view=SimpleNamespace(stopped_ms=1, execution_arn="b")))
+        registry.status_changed(SimpleNamespace(stopped_ms=None, execution_arn="a"))
+        registry.status_changed(SimpleNamespace(stopped_ms=1, execution_arn="b"))
         await registry.cancel(task("dynamodb:getItem", {}))
 
     play(steps)

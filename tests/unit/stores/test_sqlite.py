@@ -184,7 +184,7 @@ def test_a_loop_that_is_gone_does_not_stop_the_writer(tmp_path):
         await store.open("test")
         for n in range(1, 300):
             store.opened.writer.submit(start(n))
-        store.opened.writer._queue.put(None)
+        store.opened.writer._queue.end()
         return store
 
     store = asyncio.run(abandon())

@@ -10,14 +10,16 @@ SELECT e.id, e.shard, e.machine, e.name, e.status, e.started_ms, e.stopped_ms, h
 FROM execution e JOIN execution_head h ON h.id = e.id
 WHERE e.machine = ? AND e.name = ?
 
--- name: version_and_state
-SELECT version, state FROM execution WHERE id = ?
-
--- name: frames
-SELECT frame, body FROM frame WHERE execution = ?
-
--- name: payloads
-SELECT hash, body FROM payload WHERE execution = ?
+-- name: load
+-- One statement, so one snapshot however the writer commits meanwhile. The execution comes first, its frames and large
+-- values after it, told apart by the last column.
+SELECT e.id, e.shard, e.machine, e.name, e.status, e.started_ms, e.stopped_ms, h.body, e.tail, e.version, e.state, 0
+FROM execution e JOIN execution_head h ON h.id = e.id
+WHERE e.id = ?1
+UNION ALL
+SELECT frame, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1 FROM frame WHERE execution = ?1
+UNION ALL
+SELECT hash, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 2 FROM payload WHERE execution = ?1
 
 -- name: list_rows
 SELECT e.id, e.shard, e.machine, e.name, e.status, e.started_ms, e.stopped_ms, h.body, e.tail
@@ -52,7 +54,7 @@ LIMIT ?3
 
 -- name: due
 SELECT execution, timer, due_ms FROM timer
-WHERE shard = ? AND due_ms <= ?
+WHERE shard = ? AND due_ms <= ? AND (due_ms, execution, timer) > (?, ?, ?)
 ORDER BY due_ms, execution, timer
 LIMIT ?
 

@@ -62,7 +62,7 @@ LIMIT $3
 
 -- name: due
 SELECT execution, timer, due_ms FROM timer
-WHERE shard = $1 AND due_ms <= $2
+WHERE shard = $1 AND due_ms <= $2 AND (due_ms, execution, timer) > ($4, $5, $6)
 ORDER BY due_ms, execution, timer
 LIMIT $3
 
