@@ -100,7 +100,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         integrations.status_changed(change)
 
     engine = Engine(store, clock, machines, integrations, settings=settings, publish=publish, data=integrations.data)
-    engine.runner.on_ownership_lost = _end_process
+    engine.ownership.on_lost = _end_process
     operations.load()
     host, port = listening.getsockname()[:2]
     functions = Functions(store, clock, options.config, _data_of(options), endpoint=lambda: _own_address(host, port))
@@ -115,6 +115,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     await functions.start()
     await engine.start()
     _compare_clocks(await store.newest_id(0), clock.now_ms())
+    engine.inbox.watch()
     shown_host = f"[{host}]" if ":" in host else host
     where = _where(options)
     line = f"Statewright is ready on http://{shown_host}:{port} (data: {where}, pid {os.getpid()})"
@@ -192,7 +193,7 @@ def _compare_clocks(newest_id: int, now_ms: int) -> None:
         )
 
 
-def _end_process() -> None:
+def _end_process(_shard: int) -> None:
     """Another process owns the data now: what this one still holds in memory is worthless."""
     log.error("another process has taken over the data: stopping")
     signal.raise_signal(signal.SIGTERM)

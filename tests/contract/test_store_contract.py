@@ -531,6 +531,20 @@ def test_outbox_and_inbox_are_taken_up_by_id(with_store):
     with_store(body)
 
 
+def test_inputs_of_some_kinds(with_store):
+    async def body(store: Store) -> None:
+        rows = [InboxRow(50 + n, 1, kind, b"x") for n, kind in enumerate(["stop", "express", "continue", "stop"])]
+        for one in (*reversed(rows), InboxRow(first_id(3) + 1, first_id(3), "stop", b"")):
+            await store.executions.put_inbox(one)
+        assert await store.executions.inbox_of(0, ("stop", "continue"), 10) == [rows[0], rows[2], rows[3]]
+        assert await store.executions.inbox_of(0, ("stop", "continue"), 2) == [rows[0], rows[2]]
+        assert await store.executions.inbox_of(0, ("it's",), 10) == []
+        assert len(await store.executions.inbox_of(3, ("stop",), 10)) == 1
+        store.check_lease()
+
+    with_store(body)
+
+
 def test_an_inbox_row_that_comes_twice_is_there_once(with_store):
     async def body(store: Store) -> None:
         one = InboxRow(20, 1, "stop", b"x")

@@ -19,14 +19,15 @@ from statewright.clock import Clock
 from statewright.engine import live as kinds
 from statewright.engine.activities import Activities, ActivityTask
 from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
-from statewright.engine.express import EXPRESS as EXPRESS_ROW
 from statewright.engine.express_runs import ExpressRuns
+from statewright.engine.inbox import Inbox
 from statewright.engine.listing import history_page, list_page
 from statewright.engine.live import Batch, LiveExecution
 from statewright.engine.map_run_data import MapRunData
 from statewright.engine.map_runs import MapRuns
 from statewright.engine.metrics import metrics_of
 from statewright.engine.names import ExecutionNames
+from statewright.engine.ownership import SHARD, Ownership
 from statewright.engine.redrives import Redrive
 from statewright.engine.retention import Retention
 from statewright.engine.runner import AlreadyThere, Input, Runner
@@ -34,7 +35,7 @@ from statewright.engine.state_machines import Machines, Target
 from statewright.engine.timers import DueSoon
 from statewright.engine.tokens import no_such_task, read_output, read_task_token, still_open
 from statewright.engine.views import ExecutionView, Head, Started, StatusChange, SyncOutcome, Tail, view_of
-from statewright.errors import ApiError
+from statewright.errors import ApiError, OwnershipLost
 from statewright.interpreter import events
 from statewright.interpreter.advance import new_execution
 from statewright.interpreter.state import TASK
@@ -46,8 +47,6 @@ from statewright.stores.protocol import Row, Store
 
 logger = logging.getLogger(__name__)
 
-SHARD: Final = 0
-"""The only shard of an embedded store."""
 DAY_MS: Final = 24 * 3600 * 1000
 
 
@@ -100,6 +99,9 @@ class Engine:
             publish,
         )
         self.runner.is_deleting = machines.deleting.__contains__
+        self.ownership = Ownership(store, self._let_go)
+        self.runner.on_ownership_lost = lambda: self.ownership.lose(SHARD)
+        self.inbox = Inbox(self)
         self.express = ExpressRuns(self)
         self.map_runs = MapRuns(self, data)
         self._side: set[asyncio.Task[None]] = set()
@@ -108,16 +110,12 @@ class Engine:
 
     async def start(self) -> None:
         """Take up what the store has: timers, effects under way, inputs that wait."""
+        self.ownership.hold(SHARD)
         above = await self.store.newest_id(SHARD)
         self.runner.ids = IdSource(self.clock.now_ms, above)
         outbox, inbox = await self.store.executions.pending(SHARD)
         for row in inbox:
-            if row.kind == EXPRESS_ROW:
-                self.express.recover(row.execution, row.id)
-            elif row.kind == kinds.CONTINUE:
-                self.runner.tell(row.execution, Input(events.BurstContinued(), inbox_row=row.id))
-            elif not self.map_runs.recover_inbox(row):
-                logger.error("inbox row %s of execution %s is of unknown kind %r", row.id, row.execution, row.kind)
+            self.inbox.take(row)
         for sent in outbox:
             if sent.kind == kinds.TASK:
                 self._dispatch(sent.execution, decode_call(sent.body))
@@ -130,6 +128,7 @@ class Engine:
 
     async def stop(self) -> None:
         """Take nothing new, write what is under way, let go of every call."""
+        self.inbox.stop()
         self.timers.stop()
         self.retention.stop()
         self.activities.release()
@@ -143,6 +142,13 @@ class Engine:
 
     def kill(self) -> None:
         """Let go of everything at once, as a process that dies would; for tests."""
+        self.inbox.stop()
+        self._let_go(SHARD)
+        for task in self._side:
+            task.cancel()
+
+    def _let_go(self, _shard: int) -> None:
+        """Forget a shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""
         self.timers.stop()
         self.retention.stop()
         self.runner.heavy.stop()
@@ -150,8 +156,7 @@ class Engine:
         self.map_runs.kill()
         self.express.stop()
         self.dispatcher.kill()
-        for task in self._side:
-            task.cancel()
+        self.activities.release()
 
     def limits_of(self, execution_type: str) -> Limits:
         """The limits of an execution."""
@@ -415,7 +420,11 @@ class Engine:
 
     def _side_done(self, task: asyncio.Task[None]) -> None:
         self._side.discard(task)
-        if not task.cancelled() and (problem := task.exception()) is not None:
+        if task.cancelled() or (problem := task.exception()) is None:
+            return
+        if isinstance(problem, OwnershipLost):
+            self.ownership.lose(SHARD)
+        else:
             logger.error("work on the side failed", exc_info=problem)
 
     async def metrics(self) -> dict[str, Json]:

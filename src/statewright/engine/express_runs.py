@@ -92,6 +92,7 @@ class ExpressRuns:
         patiently = engine.runner.patiently
         stored = await patiently(lambda: engine.store.executions.load(execution))
         if stored is None or stored.state is None:
+            engine.inbox.discard(inbox_id)
             return
         head = Head.decode(stored.row.head)
         program = await patiently(lambda: engine.machines.program_of(head.machine_id, head.revision_id))

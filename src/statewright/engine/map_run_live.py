@@ -19,7 +19,7 @@ from statewright.engine.map_run_orders import Order
 from statewright.engine.redrives import Redrive
 from statewright.engine.runner import AlreadyThere, Input
 from statewright.engine.views import Head, Tail
-from statewright.errors import ApiError, StoreError, Unavailable
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
 from statewright.interpreter import map_run_messages as messages
 from statewright.interpreter.advance import new_execution
@@ -180,6 +180,10 @@ class LiveRun:
         except asyncio.CancelledError:
             self._refuse(answers, Unavailable("the engine is stopping"))
             raise
+        except OwnershipLost as problem:
+            self._killed = True
+            self._refuse(answers, problem)
+            self._engine.runner.on_ownership_lost()
         except Exception as problem:
             logger.exception("the Map Run %s is held back by a bug of ours", self.head.map_run_arn)
             self._killed = True

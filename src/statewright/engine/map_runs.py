@@ -24,7 +24,6 @@ from statewright.engine.map_run_head import RunHead
 from statewright.engine.map_run_live import LiveRun, load_run
 from statewright.engine.map_run_orders import Order, command_of, decode_order
 from statewright.engine.names import MAP_RUN_IDS, labelled
-from statewright.engine.runner import Input
 from statewright.engine.views import Head
 from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
@@ -196,7 +195,7 @@ class MapRuns:
 
     async def _drop_stop(self, parent: int, inbox_id: int) -> None:
         """The run never began, or is closed: nothing is left to stop."""
-        self._engine.runner.tell(parent, Input(TimerFired(0), inbox_row=inbox_id))
+        self._engine.inbox.consume(parent, inbox_id, TimerFired(0))
 
     # ------------------------------------------------------------------ the API
 

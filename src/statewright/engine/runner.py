@@ -217,6 +217,10 @@ class Runner:
         self._idle.clear()
         return slot
 
+    def is_busy(self, execution: int) -> bool:
+        """Whether an execution has something to do right now."""
+        return execution in self._slots
+
     @property
     def in_memory(self) -> int:
         """How many executions are held in memory, busy or not."""

@@ -63,6 +63,9 @@ class MemoryStore:
         self._owner = None
         self.executions.is_open = self.catalog.is_open = False
 
+    def check_lease(self) -> None:
+        """See `Store.check_lease`: nobody else can have it."""
+
     async def newest_id(self, shard: int) -> int:
         """See `Store.newest_id`."""
         kept = self.executions
@@ -177,6 +180,12 @@ class MemoryExecutions:
             sorted((row for row in self.outbox.values() if shard_of_id(row.execution) == shard), key=_by_id),
             sorted((row for row in self.inbox.values() if shard_of_id(row.execution) == shard), key=_by_id),
         )
+
+    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
+        """See `ExecutionStore.inbox_of`."""
+        self._check()
+        rows = (row for row in self.inbox.values() if row.kind in kinds and shard_of_id(row.id) == shard)
+        return sorted(rows, key=_by_id)[:limit]
 
     async def put_inbox(self, row: InboxRow) -> None:
         """See `ExecutionStore.put_inbox`."""

@@ -162,6 +162,10 @@ class PostgresStore:
         found = await self.opened.read("newest_id", first_id(shard), last_id(shard))
         return int(found[0][0])
 
+    def check_lease(self) -> None:
+        """See `Store.check_lease`."""
+        self.opened.lease.check()
+
     def figures(self) -> GroupFigures:
         """See `Store.figures`."""
         return self.opened.writers.figures
@@ -244,6 +248,11 @@ class PostgresExecutions:
             [OutboxRow(*columns[1:]) for columns in found if columns[0] == 0],
             [InboxRow(*columns[1:]) for columns in found if columns[0] == 1],
         )
+
+    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
+        """See `ExecutionStore.inbox_of`."""
+        found = await self._store.opened.read("inbox_of", first_id(shard), last_id(shard), list(kinds), limit)
+        return [InboxRow(*columns) for columns in found]
 
     async def put_inbox(self, row: InboxRow) -> None:
         """See `ExecutionStore.put_inbox`."""

@@ -185,6 +185,9 @@ class ExecutionStore(Protocol):
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """Everything in the outbox and inbox of a shard, by id: what a new owner takes up."""
 
+    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
+        """Inputs of these kinds that wait in a shard, by id: what others have left for its owner."""
+
     async def put_inbox(self, row: InboxRow) -> None:
         """Leave an input for the owner of an execution."""
 
@@ -251,6 +254,12 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Write what is queued and let go."""
+
+    def check_lease(self) -> None:
+        """Whether this process still owns the store; asks nobody.
+
+        Raises: OwnershipLost once it is known that another does; Unavailable while nobody can say.
+        """
 
     async def newest_id(self, shard: int) -> int:
         """The greatest id in a shard's executions, outbox and inbox, or 0: where an `IdSource` goes on from."""

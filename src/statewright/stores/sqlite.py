@@ -8,6 +8,7 @@ of its one shard is taken at once.
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -156,6 +157,9 @@ class SqliteStore:
         if opened is not None:
             await opened.close()
 
+    def check_lease(self) -> None:
+        """See `Store.check_lease`: the folder's lock goes only with the process."""
+
     async def newest_id(self, shard: int) -> int:
         """See `Store.newest_id`."""
         bounds = first_id(shard), last_id(shard)
@@ -230,6 +234,12 @@ class SqliteExecutions:
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """See `ExecutionStore.pending`."""
         return await self._store.opened.scan(lambda on: _pending(on, shard))
+
+    async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
+        """See `ExecutionStore.inbox_of`."""
+        given = (first_id(shard), last_id(shard), json.dumps(list(kinds)), limit)
+        found = await self._store.opened.scan(lambda on: on.execute(_EXECUTIONS["inbox_of"], given).fetchall())
+        return [InboxRow(*columns) for columns in found]
 
     async def put_inbox(self, row: InboxRow) -> None:
         """See `ExecutionStore.put_inbox`."""

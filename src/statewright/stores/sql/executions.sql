@@ -64,6 +64,12 @@ SELECT id, execution, kind, body FROM outbox WHERE id BETWEEN ? AND ? ORDER BY i
 -- name: pending_inbox
 SELECT id, execution, kind, body FROM inbox WHERE id BETWEEN ? AND ? ORDER BY id
 
+-- name: inbox_of
+SELECT id, execution, kind, body FROM inbox
+WHERE id BETWEEN ? AND ? AND kind IN (SELECT value FROM json_each(?))
+ORDER BY id
+LIMIT ?
+
 -- name: newest_id
 SELECT max(
     coalesce((SELECT max(id) FROM execution WHERE id BETWEEN ?1 AND ?2), 0),

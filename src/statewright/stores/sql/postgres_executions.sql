@@ -72,6 +72,12 @@ UNION ALL
 SELECT 1, id, execution, kind, body FROM inbox WHERE id BETWEEN $1 AND $2
 ORDER BY box, id
 
+-- name: inbox_of
+SELECT id, execution, kind, body FROM inbox
+WHERE id BETWEEN $1 AND $2 AND kind = ANY($3::text[])
+ORDER BY id
+LIMIT $4
+
 -- name: newest_id
 SELECT greatest(
     coalesce((SELECT max(id) FROM execution WHERE id BETWEEN $1 AND $2), 0),

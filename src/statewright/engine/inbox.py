@@ -1,0 +1,252 @@
+"""Inputs that come through the store: what another node or a tool leaves for the owner of an execution.
+
+Owns the kinds of such rows, their bodies, taking them up, and clearing away those that nobody waits for. A row is
+consumed by the commit that it causes; one whose execution has ended, or whose task is over, is discarded, so that none
+is met twice and none blocks. What the engine writes into the inbox for itself (bursts that go on, EXPRESS executions,
+Map Runs to be stopped) comes by here too, after a restart.
+
+The store is asked in real time, whatever the engine's clock says, and only where `watch` was called: another process
+writes in real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from statewright.engine import live as kinds
+from statewright.engine.express import EXPRESS
+from statewright.engine.live import LiveExecution
+from statewright.engine.redrives import Redrive
+from statewright.engine.runner import Input
+from statewright.engine.tokens import read_output, read_task_token, still_open
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
+from statewright.interpreter import events
+from statewright.stores.protocol import InboxRow
+
+if TYPE_CHECKING:
+    from statewright.engine.engine import Engine
+
+logger = logging.getLogger(__name__)
+
+STOP: Final = "stop"
+REDRIVE: Final = "redrive"
+TASK_SUCCEEDED: Final = "task succeeded"
+TASK_FAILED: Final = "task failed"
+TASK_HEARTBEAT: Final = "task heartbeat"
+FOREIGN: Final = (STOP, REDRIVE, TASK_SUCCEEDED, TASK_FAILED, TASK_HEARTBEAT, kinds.CONTINUE)
+"""Kinds that may arrive while the engine runs."""
+
+BUSY_SECONDS: Final = 0.2
+IDLE_SECONDS: Final = 1.0
+MOST_AT_ONCE: Final = 1_000
+
+Accept = Callable[[LiveExecution], bool]
+
+
+def stop_row(row_id: int, execution: int, error: str | None = None, cause: str | None = None) -> InboxRow:
+    """Have the owner stop an execution."""
+    return InboxRow(row_id, execution, STOP, orjson.dumps([error, cause]))
+
+
+def answer_row(
+    row_id: int, execution: int, kind: str, token: str, one: str | None = None, other: str | None = None
+) -> InboxRow:
+    """Have the owner take a worker's answer: `TASK_SUCCEEDED` (`one`: the output's text), `TASK_FAILED` (error, cause)
+    or `TASK_HEARTBEAT`.
+    """
+    return InboxRow(row_id, execution, kind, orjson.dumps([token, one, other]))
+
+
+class Inbox:
+    """The inbox rows of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._taken: set[int] = set()
+        self._over: set[int] = set()
+        """Of the rows taken, those that are settled: they may still stand in what a look has read."""
+        self._looking: asyncio.Task[None] | None = None
+        self._watch: _Watch | None = None
+        self._commits = 0
+
+    # ------------------------------------------------------------------ taking rows up
+
+    def take(self, row: InboxRow) -> None:
+        """Tell the execution, once."""
+        if row.id in self._taken:
+            return
+        self._taken.add(row.id)
+        engine = self._engine
+        if row.kind == EXPRESS:
+            engine.express.recover(row.execution, row.id)
+        elif row.kind == kinds.STOP_RUN:
+            engine.map_runs.recover_inbox(row)
+        elif row.kind in _READ:
+            try:
+                event, accept = _READ[row.kind](engine, row)
+            except (ApiError, ValueError, TypeError) as problem:
+                logger.warning("inbox row %s (%s) cannot be read and is dropped: %s", row.id, row.kind, problem)
+                self.discard(row.id)
+            else:
+                self.consume(row.execution, row.id, event, accept)
+        else:
+            logger.error("inbox row %s of execution %s is of unknown kind %r", row.id, row.execution, row.kind)
+
+    def consume(self, execution: int, row_id: int, event: events.Event, accept: Accept | None = None) -> None:
+        """Tell an execution; the row goes with the commit, or is discarded where there is none to be made."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def accepts(live: LiveExecution) -> bool:
+            try:
+                return accept is None or accept(live)
+            except ApiError:
+                # Whoever left the row is not there to be told; it is consumed all the same.
+                return False
+
+        def answered(done: asyncio.Future[Any]) -> None:
+            problem = done.exception() if not done.cancelled() else None
+            if isinstance(problem, StoreError):
+                self._taken.discard(row_id)
+            elif (isinstance(problem, ApiError) and problem.code == "ExecutionDoesNotExist") or (
+                problem is None and not done.cancelled() and not done.result()
+            ):
+                self.discard(row_id)
+            elif problem is None:
+                self._over.add(row_id)
+
+        answer.add_done_callback(answered)
+        # The answer says whether there is a state, and so a commit that consumes the row.
+        told = Input(event, accept=accepts, result=_has_state, answer=answer, inbox_row=row_id)
+        self._engine.runner.tell(execution, told)
+
+    def discard(self, row_id: int) -> None:
+        """Take away a row that nobody waits for."""
+        engine = self._engine
+
+        async def drop() -> None:
+            await engine.runner.patiently(lambda: engine.store.executions.discard((), (), (row_id,)))
+            self._over.add(row_id)
+
+        engine.aside(drop())
+
+    # ------------------------------------------------------------------ looking for more
+
+    def watch(self) -> None:
+        """Look into the store from now on: five times a second, or once when nothing happens."""
+        self._watch = _Watch(asyncio.get_running_loop(), self._tick)
+
+    def _tick(self) -> float:
+        commits, self._commits = self._commits, self._engine.runner.counters.commits
+        if self._looking is None or self._looking.done():
+            self._looking = self._engine.aside(self.look())
+        return IDLE_SECONDS if commits == self._commits else BUSY_SECONDS
+
+    async def look(self) -> None:
+        """Take up what has arrived in the store, and notice when the store has another owner."""
+        engine = self._engine
+        over, self._over = self._over, set()
+        try:
+            engine.ownership.check()
+            for shard in engine.ownership.shards:
+                for row in await engine.store.executions.inbox_of(shard, FOREIGN, MOST_AT_ONCE):
+                    # The engine's own: a burst that goes on by itself.
+                    if row.kind != kinds.CONTINUE or not engine.runner.is_busy(row.execution):
+                        self.take(row)
+        except OwnershipLost:
+            raise
+        except Unavailable as problem:
+            logger.debug("the inbox could not be read: %s", problem)
+            self._over |= over
+        else:
+            self._taken -= over
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._watch is not None:
+            self._watch.stop()
+        if self._looking is not None:
+            self._looking.cancel()
+
+
+class _Watch:
+    """Calls the event loop in real time; `tick` says how many seconds to wait for the next call."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, tick: Callable[[], float]) -> None:
+        self._loop = loop
+        self._tick = tick
+        self._pause = IDLE_SECONDS
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="statewright-inbox", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._pause):
+            try:
+                self._loop.call_soon_threadsafe(self._call)
+            except RuntimeError:  # The loop is closed.
+                return
+
+    def _call(self) -> None:
+        if not self._stopping.is_set():
+            self._pause = self._tick()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+def _has_state(live: LiveExecution) -> bool:
+    return live.state is not None
+
+
+def _runs(live: LiveExecution) -> bool:
+    return live.is_running
+
+
+def _fields(row: InboxRow, count: int) -> Sequence[str | None]:
+    fields = orjson.loads(row.body)
+    if not isinstance(fields, list) or len(fields) != count:
+        raise ValueError(f"expected {count} fields")
+    return fields
+
+
+def _stop(_engine: Engine, row: InboxRow) -> tuple[events.Event, Accept]:
+    error, cause = _fields(row, 2) if row.body else (None, None)
+    return events.ExecutionStopped(error, cause), _runs
+
+
+def _redrive(engine: Engine, _row: InboxRow) -> tuple[events.Event, Accept]:
+    return events.ExecutionRedriven(), Redrive(engine, None).accept
+
+
+def _continue(_engine: Engine, _row: InboxRow) -> tuple[events.Event, Accept]:
+    return events.BurstContinued(), _runs
+
+
+def _answer(_engine: Engine, row: InboxRow) -> tuple[events.Event, Accept]:
+    token, one, other = _fields(row, 3)
+    task_id = read_task_token(token or "")[1]
+    event: events.Event
+    if row.kind == TASK_SUCCEEDED:
+        event = events.TaskSucceeded(task_id, read_output(one or ""))
+    elif row.kind == TASK_FAILED:
+        event = events.TaskFailed(task_id, one, other)
+    else:
+        event = events.HeartbeatReceived(task_id)
+    return event, still_open(token or "", task_id)
+
+
+_READ: Final[dict[str, Callable[[Engine, InboxRow], tuple[events.Event, Accept]]]] = {
+    STOP: _stop,
+    REDRIVE: _redrive,
+    TASK_SUCCEEDED: _answer,
+    TASK_FAILED: _answer,
+    TASK_HEARTBEAT: _answer,
+    kinds.CONTINUE: _continue,
+}
