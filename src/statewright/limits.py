@@ -37,6 +37,23 @@ FUNCTION_RESPONSE_BYTES: Final = 6_291_556
 FUNCTION_INIT_MS: Final = 10_000
 """How long a worker may take to load its handler, beside the function's timeout. Source: Lambda developer guide."""
 
+OBJECT_KEY_BYTES: Final = 1_024
+"""Source: user guide of object storage, "Naming objects": UTF-8 bytes of a key."""
+OBJECT_METADATA_BYTES: Final = 2 * 1024
+"""Source: the same, "Working with object metadata": names and values of a user's own headers."""
+OBJECT_PUT_BYTES: Final = 5 * 1024**3
+"""Source: the same, "Uploading objects": one request, and one part."""
+OBJECT_BYTES: Final = 50 * 1024**4
+"""Source: the same: an object, through a multipart upload."""
+UPLOAD_PARTS: Final = 10_000
+"""Source: the same, "Multipart upload limits"; so are the next two."""
+SMALLEST_PART_BYTES: Final = 5 * 1024**2
+LISTED_AT_ONCE: Final = 1_000
+OBJECT_TAGS: Final = 10
+"""Source: the same, "Categorizing your objects using tags"."""
+BUCKET_TAGS: Final = 50
+"""Source: the same, cost allocation tags."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

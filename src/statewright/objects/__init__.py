@@ -1,0 +1,1 @@
+"""Objects in buckets: the durable store behind the S3 API."""

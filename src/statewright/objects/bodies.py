@@ -1,0 +1,285 @@
+"""Where large bodies lie: one file per id in a data folder, or memory. Names come from ids, never from keys.
+
+Owns reading, writing and deleting by id, all of it blocking: `vault` decides when, and in which thread. Whoever writes
+a file makes it durable with `finish` before a row may name it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from statewright.errors import Unavailable
+
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_MOST_BUFFERS: Final = 512
+"""Fewer than any system's IOV_MAX."""
+
+
+class Writing(Protocol):
+    """A body that is being written."""
+
+    def write(self, chunks: Sequence[bytes]) -> None:
+        """Append. Raises: Unavailable."""
+
+    def finish(self) -> None:
+        """Make it durable. Raises: Unavailable."""
+
+    def discard(self) -> None:
+        """Delete what was written; harmless when repeated."""
+
+
+class Reading(Protocol):
+    """A body that is being read."""
+
+    def read(self, start: int, length: int) -> bytes:
+        """Bytes from an offset on. Raises: Unavailable."""
+
+    def close(self) -> None:
+        """Let go; harmless when repeated."""
+
+
+class Bodies(Protocol):
+    """All bodies."""
+
+    def create(self, number: int) -> Writing:
+        """Begin a body. Raises: Unavailable."""
+
+    def open(self, number: int) -> Reading:
+        """Open a body. Raises: FileNotFoundError, Unavailable."""
+
+    def link(self, source: int, number: int) -> bool:
+        """Give a body a second id, durably, without copying it; False where the file system cannot."""
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Delete bodies, those that are not there too. Raises: Unavailable."""
+
+
+class FileBodies:
+    """See `Bodies`: files in 256 folders."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is touched before the first body."""
+        self._folder = folder
+        self._made: set[Path] = set()
+
+    def create(self, number: int) -> Writing:
+        """See `Bodies.create`."""
+        path = self._path(number)
+        try:
+            self._make_folder(path.parent)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            return _FileWriting(path, os.open(path, flags, 0o600))
+        except OSError as problem:
+            raise _unavailable(path, problem) from problem
+
+    def open(self, number: int) -> Reading:
+        """See `Bodies.open`."""
+        path = self._path(number)
+        try:
+            return _FileReading(path, os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+        except FileNotFoundError:
+            raise
+        except OSError as problem:
+            raise _unavailable(path, problem) from problem
+
+    def link(self, source: int, number: int) -> bool:
+        """See `Bodies.link`."""
+        path = self._path(number)
+        try:
+            self._make_folder(path.parent)
+            os.link(self._path(source), path)
+            _sync_folder(path.parent)
+        except FileNotFoundError:
+            raise
+        except OSError as problem:
+            if problem.errno in _NO_LINKS:
+                return False
+            raise _unavailable(path, problem) from problem
+        return True
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """See `Bodies.remove`."""
+        for number in numbers:
+            path = self._path(number)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as problem:
+                raise _unavailable(path, problem) from problem
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number & 0xFF:02x}" / f"{number:x}"
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder not in self._made:
+            folder.mkdir(parents=True, exist_ok=True)
+            for made in (folder.parent, folder.parent.parent):
+                _sync_folder(made)
+            self._made.add(folder)
+
+
+class _FileWriting:
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor: int | None = descriptor
+
+    def write(self, chunks: Sequence[bytes]) -> None:
+        assert self._descriptor is not None
+        try:
+            for first in range(0, len(chunks), _MOST_BUFFERS):
+                _write_all(self._descriptor, chunks[first : first + _MOST_BUFFERS])
+        except OSError as problem:
+            raise _unavailable(self._path, problem) from problem
+
+    def finish(self) -> None:
+        descriptor = self._descriptor
+        assert descriptor is not None
+        try:
+            _sync(descriptor)
+            # The file's name is in its folder, which has to reach the disk too.
+            _sync_folder(self._path.parent)
+        except OSError as problem:
+            raise _unavailable(self._path, problem) from problem
+        self._descriptor = None
+        os.close(descriptor)
+
+    def discard(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+class _FileReading:
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor: int | None = descriptor
+
+    def read(self, start: int, length: int) -> bytes:
+        assert self._descriptor is not None
+        try:
+            found = _read_at(self._descriptor, length, start)
+        except OSError as problem:
+            raise _unavailable(self._path, problem) from problem
+        if len(found) != length:
+            raise Unavailable(f"the file {self._path} is damaged: it ends after {start + len(found)} bytes")
+        return found
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _write_all(descriptor: int, chunks: Sequence[bytes]) -> None:
+    left = sum(map(len, chunks))
+    if hasattr(os, "writev"):
+        left -= os.writev(descriptor, chunks)
+        if left == 0:
+            return
+        # A part was written, as on a nearly full disk: the rest goes the long way.
+        joined = b"".join(chunks)
+        rest = memoryview(joined)[len(joined) - left :]
+    else:
+        rest = memoryview(b"".join(chunks))
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _read_at(descriptor: int, length: int, start: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, length, start)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    return os.read(descriptor, length)
+
+
+def _sync(descriptor: int) -> None:
+    full = None
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        # macOS's fsync leaves the bytes in the drive's own cache.
+        fcntl.fcntl(descriptor, full)
+    else:
+        os.fsync(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unavailable(path: Path, problem: OSError) -> Unavailable:
+    if problem.errno in _FULL:
+        return Unavailable(f"{path} cannot be written: the disk is full; nothing acknowledged is lost")
+    return Unavailable(f"{path} cannot be used: {problem.strerror or problem}")
+
+
+class MemoryBodies:
+    """See `Bodies`: nothing survives the process."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, bytes] = {}
+
+    def create(self, number: int) -> Writing:
+        """See `Bodies.create`."""
+        return _MemoryWriting(self.kept, number)
+
+    def open(self, number: int) -> Reading:
+        """See `Bodies.open`."""
+        if number not in self.kept:
+            raise FileNotFoundError(number)
+        return _MemoryReading(self.kept[number])
+
+    def link(self, source: int, number: int) -> bool:
+        """See `Bodies.link`."""
+        if source not in self.kept:
+            raise FileNotFoundError(source)
+        self.kept[number] = self.kept[source]
+        return True
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """See `Bodies.remove`."""
+        for number in numbers:
+            self.kept.pop(number, None)
+
+
+class _MemoryWriting:
+    def __init__(self, kept: dict[int, bytes], number: int) -> None:
+        self._kept = kept
+        self._number = number
+        self._chunks: list[bytes] = []
+
+    def write(self, chunks: Sequence[bytes]) -> None:
+        self._chunks.extend(chunks)
+
+    def finish(self) -> None:
+        self._kept[self._number] = b"".join(self._chunks)
+
+    def discard(self) -> None:
+        self._chunks.clear()
+        self._kept.pop(self._number, None)
+
+
+class _MemoryReading:
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def read(self, start: int, length: int) -> bytes:
+        return self._body[start : start + length]
+
+    def close(self) -> None:
+        return

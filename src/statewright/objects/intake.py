@@ -1,0 +1,223 @@
+"""From a stream of bytes to a body at rest: hashed, checked against what its sender promised, and durable.
+
+Owns that a body never sits in memory as a whole, and that nothing stays of one that breaks off or turns out wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.limits import OBJECT_PUT_BYTES
+from statewright.objects import faults
+from statewright.objects.bodies import Writing
+from statewright.objects.checksums import DEFAULT, Hasher, check_algorithm, check_value, hasher, text_of
+from statewright.objects.vault import Vault
+from statewright.stores.object_rows import IN_FILE, IN_ROW
+
+IN_ROW_BYTES: Final = 16 * 1024
+"""Up to here a row is cheaper than a file: no file, no folder and no second sync."""
+STEP_BYTES: Final = 1024 * 1024
+"""Handed to a thread at once; two steps are in memory at most."""
+
+Body = AsyncIterator[bytes] | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a sender says of a body. `md5` is the base64 of a Content-MD5 header, `sha256` hexadecimal.
+
+    `checksums` are base64 by algorithm. `trailers` are looked at once the body has ended: they may hold further ones
+    as `x-amz-checksum-...`. `length` is how long the body will be. `algorithm` is what is to be computed whatever is
+    given.
+    """
+
+    length: int | None = None
+    md5: str | None = None
+    sha256: str | None = None
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    algorithm: str | None = None
+    trailers: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_PROMISED: Final = Promise()
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A body at rest. `body` is the bytes where the place is a row; `checksums` are base64 by algorithm."""
+
+    id: int
+    place: int
+    size: int
+    md5: str
+    checksums: Mapping[str, str]
+    algorithm: str
+    body: bytes | None
+
+
+async def take_in(vault: Vault, body: Body, promise: Promise, *, also: Sequence[str] = ()) -> Taken:
+    """Take a body in, computing the promised checksums and `also` those; the file's id is doomed until a row names it.
+
+    The uploader's algorithm is the promised one, else `DEFAULT`.
+
+    Raises: ApiError (`BadDigest`, `InvalidDigest`, `IncompleteBody`, `EntityTooLarge` ...), Unavailable, and whatever
+    the stream raises.
+    """
+    if promise.length is not None and promise.length > OBJECT_PUT_BYTES:
+        raise faults.too_large(promise.length, OBJECT_PUT_BYTES)
+    algorithm = promise.algorithm or next(iter(promise.checksums), None) or DEFAULT
+    for name in {algorithm, *promise.checksums, *also}:
+        check_algorithm(name)
+    for name, value in promise.checksums.items():
+        check_value(name, value)
+    if promise.md5 is not None:
+        _check_md5(promise.md5)
+    intake = _Intake(vault, {algorithm, *promise.checksums, *also}, promise.sha256 is not None)
+    try:
+        if isinstance(body, bytes):
+            await intake.add(body)
+        else:
+            async for chunk in body:
+                if chunk:
+                    await intake.add(chunk)
+                    if intake.size > OBJECT_PUT_BYTES:
+                        raise faults.too_large(None, OBJECT_PUT_BYTES)
+        return await intake.finish(promise, algorithm)
+    except BaseException:
+        await asyncio.shield(intake.discard())
+        raise
+
+
+class _Intake:
+    def __init__(self, vault: Vault, algorithms: set[str], with_sha256: bool) -> None:
+        self.size = 0
+        self._vault = vault
+        self._hashers: dict[str, Hasher] = {name: hasher(name) for name in algorithms}
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._sha256 = hashlib.sha256() if with_sha256 else None
+        self._chunks: list[bytes] = []
+        self._held = 0
+        self._number: int | None = None
+        self._file: Writing | None = None
+        self._under_way: asyncio.Future[None] | None = None
+
+    async def add(self, chunk: bytes) -> None:
+        """Take a chunk; waits while the step before the last one is still being written."""
+        self.size += len(chunk)
+        self._held += len(chunk)
+        self._chunks.append(chunk)
+        if self._held >= STEP_BYTES:
+            await self._write_step()
+
+    async def _write_step(self) -> None:
+        chunks, self._chunks, self._held = self._chunks, [], 0
+        if self._number is None:
+            self._number = await self._vault.next_file_id()
+        await self._settle()
+        self._under_way = asyncio.ensure_future(self._vault.run(self._work, self._number, chunks))
+
+    async def _settle(self) -> None:
+        if self._under_way is not None:
+            # Not cancelled with its caller: a thread cannot be.
+            under_way, self._under_way = self._under_way, None
+            try:
+                await asyncio.shield(under_way)
+            except asyncio.CancelledError:
+                self._under_way = under_way
+                raise
+
+    def _work(self, number: int, chunks: list[bytes]) -> None:
+        if self._file is None:
+            self._file = self._vault.bodies.create(number)
+        self._hash(chunks)
+        self._file.write(chunks)
+
+    def _hash(self, chunks: list[bytes]) -> None:
+        for chunk in chunks:
+            self._md5.update(chunk)
+            if self._sha256 is not None:
+                self._sha256.update(chunk)
+            for one in self._hashers.values():
+                one.update(chunk)
+
+    def _last_work(self, number: int, chunks: list[bytes], promise: Promise) -> dict[str, str]:
+        self._work(number, chunks)
+        found = self._verified(promise)
+        assert self._file is not None
+        self._file.finish()
+        return found
+
+    async def finish(self, promise: Promise, algorithm: str) -> Taken:
+        """The end of the stream: check what was promised, and make the body durable."""
+        if promise.length is not None and self.size != promise.length:
+            raise faults.incomplete_body()
+        chunks, self._chunks = self._chunks, []
+        if self._number is None and self.size <= IN_ROW_BYTES:
+            self._hash(chunks)
+            found = self._verified(promise)
+            whole = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            number = await self._vault.next_id()
+            return Taken(number, IN_ROW, self.size, self._md5.hexdigest(), found, algorithm, whole)
+        if self._number is None:
+            self._number = await self._vault.next_file_id()
+        await self._settle()
+        last = asyncio.ensure_future(self._vault.run(self._last_work, self._number, chunks, promise))
+        try:
+            found = await asyncio.shield(last)
+        except asyncio.CancelledError:
+            self._under_way = asyncio.ensure_future(_quietly(last))
+            raise
+        return Taken(self._number, IN_FILE, self.size, self._md5.hexdigest(), found, algorithm, None)
+
+    def _verified(self, promise: Promise) -> dict[str, str]:
+        """The checksums, compared with the promised ones. Raises: ApiError."""
+        if promise.md5 is not None and base64.b64decode(promise.md5) != self._md5.digest():
+            raise faults.bad_digest("Content-MD5")
+        if self._sha256 is not None and self._sha256.hexdigest() != promise.sha256:
+            raise faults.content_sha256_mismatch()
+        found = {name: text_of(one.digest()) for name, one in self._hashers.items()}
+        trailing = {
+            name.removeprefix("x-amz-checksum-").upper(): value
+            for name, value in promise.trailers.items()
+            if name.startswith("x-amz-checksum-")
+        }
+        for name, value in {**trailing, **promise.checksums}.items():
+            if name in found and value != found[name]:
+                check_value(name, value)
+                raise faults.bad_digest(name)
+        return found
+
+    async def discard(self) -> None:
+        """Leave nothing behind."""
+        if self._under_way is not None:
+            await asyncio.gather(self._under_way, return_exceptions=True)
+        if self._file is not None:
+            await self._vault.run(self._file.discard)
+        if self._number is not None:
+            self._vault.return_file_id(self._number)
+
+
+async def _quietly(work: asyncio.Future[dict[str, str]]) -> None:
+    await asyncio.gather(work, return_exceptions=True)
+
+
+async def discard(vault: Vault, taken: Taken) -> None:
+    """Give up a body that no row came to name."""
+    if taken.place == IN_FILE:
+        await vault.run(vault.bodies.remove, [taken.id])
+        vault.return_file_id(taken.id)
+
+
+def _check_md5(value: str) -> None:
+    try:
+        good = len(base64.b64decode(value, validate=True)) == 16
+    except (ValueError, binascii.Error):
+        good = False
+    if not good:
+        raise faults.invalid_digest(value)

@@ -1,0 +1,416 @@
+"""Buckets and objects: the facade that the S3 API, distributed Maps and functions' code use.
+
+Owns what an operation on a bucket or an object means; bytes are `vault`'s and `intake`'s, rows the store's, multipart
+uploads `uploads`'. Every write is durable when its call returns. Buckets are few and kept in memory; a server that
+never meets an object loads nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.limits import LISTED_AT_ONCE, OBJECT_PUT_BYTES
+from statewright.objects import faults
+from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
+from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
+from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
+from statewright.objects.records import (
+    Bucket,
+    Checksum,
+    ObjectView,
+    Part,
+    Settings,
+    bucket_of,
+    bucket_row,
+    object_head,
+    object_of,
+    part_of,
+)
+from statewright.objects.uploads import Uploads
+from statewright.objects.vault import Piece, Vault
+from statewright.stores.object_rows import (
+    IN_FILE,
+    IN_ROW,
+    IN_SEGMENTS,
+    Demand,
+    Missing,
+    ObjectRow,
+    Refused,
+    SegmentRow,
+    Written,
+)
+from statewright.stores.protocol import Store
+
+NO_DEMAND: Final = Demand()
+PLAIN: Final = Settings()
+TRIES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of keys in UTF-8 order. `prefixes` stand for all keys below them; `next` is for the next page's `start`.
+
+    `last` is the last key or prefix of the page.
+    """
+
+    objects: list[ObjectView]
+    prefixes: list[str]
+    last: str | None
+    next: bytes | None
+
+
+class Objects:
+    """The objects of one server. Belongs to the event loop it is used on."""
+
+    def __init__(self, store: Store, clock: Clock, config: Config, data: Path | None) -> None:
+        """`data` is the folder of large bodies; `None` keeps them in memory. Nothing is touched before first use."""
+        self.clock = clock
+        self.config = config
+        self.store = store
+        self.vault = Vault(store, clock, data)
+        self.uploads = Uploads(self)
+        self._buckets: dict[str, Bucket] = {}
+        self._loading = asyncio.Lock()
+        self._is_loaded = False
+
+    async def start(self) -> None:
+        """Load the buckets, and delete what an earlier process left unfinished; harmless when repeated."""
+        async with self._loading:
+            if not self._is_loaded:
+                await self.vault.start()
+                self._buckets = {row.name: bucket_of(row) for row in await self.store.objects.buckets()}
+                self._is_loaded = True
+
+    async def stop(self) -> None:
+        """End the threads."""
+        await self.vault.stop()
+
+    # Buckets
+
+    async def create_bucket(self, name: str, *, region: str = "", tags: Mapping[str, str] | None = None) -> Bucket:
+        """Make a bucket.
+
+        Raises: ApiError (`InvalidBucketName`, `BucketAlreadyOwnedByYou`).
+        """
+        await self.start()
+        check_bucket_name(name)
+        if name in self._buckets:
+            raise faults.bucket_exists(name)
+        number = await self.vault.next_id()
+        made = Bucket(number, name, self.clock.now_ms(), region or self.config.region, dict(tags or {}))
+        if not await self.store.objects.put_bucket(bucket_row(made)):
+            raise faults.bucket_exists(name)
+        self._buckets[name] = made
+        return made
+
+    async def bucket(self, name: str) -> Bucket:
+        """A bucket. Raises: ApiError (`NoSuchBucket`)."""
+        if not self._is_loaded:
+            await self.start()
+        found = self._buckets.get(name)
+        if found is None:
+            raise faults.no_such_bucket(name)
+        return found
+
+    async def list_buckets(self) -> list[Bucket]:
+        """Every bucket, by name."""
+        await self.start()
+        return sorted(self._buckets.values(), key=lambda bucket: bucket.name)
+
+    async def set_bucket_tags(self, name: str, tags: Mapping[str, str]) -> None:
+        """Replace the tags of a bucket; none deletes them. Raises: ApiError (`NoSuchBucket`)."""
+        changed = replace(await self.bucket(name), tags=dict(tags))
+        if await self.store.objects.put_bucket(bucket_row(changed)):
+            self._buckets[name] = changed
+
+    async def delete_bucket(self, name: str) -> None:
+        """Delete an empty bucket, with the uploads under way in it.
+
+        Raises: ApiError (`NoSuchBucket`, `BucketNotEmpty`).
+        """
+        bucket = await self.bucket(name)
+        freed = await self.store.objects.drop_bucket(bucket.id)
+        if freed is None:
+            raise faults.bucket_not_empty(name)
+        if self._buckets.get(name) is bucket:
+            del self._buckets[name]
+        self.vault.free(freed)
+
+    # Objects
+
+    async def put(
+        self,
+        bucket: str,
+        key: str,
+        body: Body,
+        *,
+        settings: Settings = PLAIN,
+        promise: Promise = NOTHING_PROMISED,
+        demand: Demand = NO_DEMAND,
+    ) -> ObjectView:
+        """Write an object over what is there; it is durable, and seen by everybody, when this returns.
+
+        Raises: ApiError, for what `promise` or `demand` refuses and for a missing bucket; Unavailable.
+        """
+        home = await self.bucket(bucket)
+        name = key_bytes(key)
+        check_metadata(settings.metadata)
+        if demand != NO_DEMAND:
+            # Refused before its bytes come, and again when they are there.
+            await self.check_demand(home, name, demand)
+        taken = await take_in(self.vault, body, promise)
+        return await self.keep(home, name, taken, settings, demand)
+
+    async def keep(self, bucket: Bucket, name: bytes, taken: Taken, settings: Settings, demand: Demand) -> ObjectView:
+        """Name a body that has come in by a row. Raises: ApiError, Unavailable."""
+        checksum = Checksum(taken.algorithm, taken.checksums[taken.algorithm])
+        head = object_head(settings, checksum)
+        row = ObjectRow(bucket.id, name, taken.id, taken.size, self.clock.now_ms(), taken.md5, taken.place, head)
+        outcome = await self.store.objects.put(row, taken.body, demand)
+        if isinstance(outcome, Written):
+            self.vault.free(outcome.freed)
+            return object_of(bucket.name, row)
+        await discard(self.vault, taken)
+        raise self.refusal(bucket.name, name, outcome, demand)
+
+    async def head(
+        self, bucket: str, key: str, *, version: str | None = None, conditions: ReadConditions = ANYWAY
+    ) -> ObjectView:
+        """An object without its bytes.
+
+        Raises: ApiError (`NoSuchBucket`, `NoSuchKey`, `NoSuchVersion`, `PreconditionFailed`, `NotModified`).
+        """
+        home = await self.bucket(bucket)
+        view, _ = await self._look(home, key, version)
+        conditions.check(view.etag, view.modified_ms)
+        return view
+
+    async def get(
+        self,
+        bucket: str,
+        key: str,
+        *,
+        range: str | None = None,
+        part: int | None = None,
+        version: str | None = None,
+        conditions: ReadConditions = ANYWAY,
+    ) -> tuple[ObjectView, AsyncIterator[bytes], tuple[int, int] | None]:
+        """An object, its bytes, and the first and last of them where they are not all.
+
+        `range` is a header's text; `part` a part's number. Whoever does not read to the end closes the iterator.
+
+        Raises: as `head`; ApiError (`InvalidRange`, `InvalidPartNumber`).
+        """
+        home = await self.bucket(bucket)
+        async with self.vault.looking():
+            view, body = await self._look(home, key, version)
+            conditions.check(view.etag, view.modified_ms)
+            span = await self._span(view, range, part)
+            pieces = await self._pieces(view, body, span or (0, view.size - 1))
+            return view, self.vault.read(pieces), span
+
+    async def read(self, bucket: str, key: str) -> bytes:
+        """All bytes of an object that is known to be small. Raises: ApiError, Unavailable."""
+        _, stream, _ = await self.get(bucket, key)
+        return b"".join([chunk async for chunk in stream])
+
+    async def parts(self, view: ObjectView) -> list[Part]:
+        """The parts that a multipart upload left."""
+        if view.row.place != IN_SEGMENTS:
+            return []
+        return [part_of(row) for row in await self.store.objects.segments(view.id)]
+
+    async def span_of_part(self, view: ObjectView, part: int) -> tuple[int, int] | None:
+        """First and last byte of a part; `None` for the whole. Raises: ApiError (`InvalidPartNumber`)."""
+        return await self._span(view, None, part)
+
+    async def delete(self, bucket: str, key: str, *, version: str | None = None, demand: Demand = NO_DEMAND) -> None:
+        """Delete an object; one that is not there is deleted already.
+
+        Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`).
+        """
+        (outcome,) = await self.delete_many(bucket, [(key, demand, version)])
+        if outcome is not None:
+            raise outcome
+
+    async def delete_many(self, bucket: str, wanted: Sequence[tuple[str, Demand, str | None]]) -> list[ApiError | None]:
+        """Delete objects, each by key, demand and version, in one transaction; what was refused, one by one.
+
+        Raises: ApiError (`NoSuchBucket`).
+        """
+        home = await self.bucket(bucket)
+        refused: list[ApiError | None] = [None] * len(wanted)
+        chosen: list[tuple[int, bytes, Demand]] = []
+        for place, (key, demand, version) in enumerate(wanted):
+            try:
+                if version not in (None, "null"):
+                    raise faults.no_such_version(key, version)
+                chosen.append((place, key_bytes(key), demand))
+            except ApiError as problem:
+                refused[place] = problem
+        outcomes = await self.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen])
+        for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
+            if isinstance(outcome, Written):
+                self.vault.free(outcome.freed)
+            else:
+                refused[place] = self.refusal(bucket, name, outcome, demand)
+        return refused
+
+    async def list_keys(
+        self,
+        bucket: str,
+        *,
+        prefix: str = "",
+        delimiter: str = "",
+        after: str = "",
+        start: bytes | None = None,
+        limit: int = LISTED_AT_ONCE,
+    ) -> Listing:
+        """A page of objects by key, from behind `after` on, or from a page's `next` as `start`.
+
+        Raises: ApiError (`NoSuchBucket`).
+        """
+        home = await self.bucket(bucket)
+        begin = start if start is not None else after.encode() + b"\0" if after else b""
+        page = await self.store.objects.keys(
+            home.id, prefix=prefix.encode(), delimiter=delimiter.encode(), start=begin, limit=limit
+        )
+        objects = [object_of(bucket, entry) for entry in page.entries if isinstance(entry, ObjectRow)]
+        prefixes = [entry.decode() for entry in page.entries if isinstance(entry, bytes)]
+        last = page.entries[-1] if page.entries else None
+        last_key = last.key if isinstance(last, ObjectRow) else last
+        return Listing(objects, prefixes, last_key.decode() if last_key is not None else None, page.next)
+
+    async def set_tags(self, bucket: str, key: str, tags: Mapping[str, str], *, version: str | None = None) -> None:
+        """Replace the tags of an object. Raises: ApiError (`NoSuchBucket`, `NoSuchKey`)."""
+        home = await self.bucket(bucket)
+        for _ in range(TRIES):
+            view, _ = await self._look(home, key, version)
+            head = object_head(replace(view.settings, tags=dict(tags)), view.checksum, view.parts)
+            if await self.store.objects.change_head(home.id, view.row.key, view.id, head):
+                return
+        raise faults.conflict(key)
+
+    async def copy(
+        self,
+        source: tuple[str, str, str | None],
+        bucket: str,
+        key: str,
+        *,
+        conditions: ReadConditions = ANYWAY,
+        settings: Settings | None = None,
+        tags: Mapping[str, str] | None = None,
+        algorithm: str | None = None,
+        demand: Demand = NO_DEMAND,
+    ) -> ObjectView:
+        """Copy an object, named by bucket, key and version. `settings` replace its own, `tags` only its tags.
+
+        A body in one file is shared, not copied.
+
+        Raises: ApiError, Unavailable.
+        """
+        origin, home = await self.bucket(source[0]), await self.bucket(bucket)
+        name = key_bytes(key)
+        async with self.vault.looking():
+            view, body = await self._look(origin, source[1], source[2])
+            conditions.check(view.etag, view.modified_ms)
+            if view.size > OBJECT_PUT_BYTES:
+                raise faults.invalid_request(
+                    "The specified copy source is larger than the maximum allowable size for a copy source: "
+                    f"{OBJECT_PUT_BYTES}"
+                )
+            kept = settings if settings is not None else view.settings
+            kept = replace(kept, tags=dict(tags)) if tags is not None else replace(kept, tags=view.settings.tags)
+            check_metadata(kept.metadata)
+            wanted = algorithm or (view.checksum.algorithm if view.checksum is not None else None)
+            taken = await self._shared(view, body, wanted)
+            if taken is None:
+                pieces = await self._pieces(view, body, (0, view.size - 1))
+                stream = self.vault.read(pieces)
+        if taken is None:
+            taken = await take_in(self.vault, stream, Promise(length=view.size, algorithm=wanted))
+        return await self.keep(home, name, taken, kept, demand)
+
+    # What the above are made of
+
+    async def check_demand(self, bucket: Bucket, name: bytes, demand: Demand) -> None:
+        """Refuse a write whose demand is not met now. Raises: ApiError."""
+        found = await self.store.objects.find(bucket.id, name)
+        row = found[0] if found is not None else None
+        if demand.absent and row is not None:
+            raise self.refusal(bucket.name, name, Refused(row), demand)
+        if demand.etag is not None and (row is None or demand.etag not in ("*", row.etag)):
+            raise self.refusal(bucket.name, name, Refused(row), demand)
+
+    def refusal(self, bucket: str, name: bytes, outcome: Refused | Missing, demand: Demand) -> ApiError:
+        """The service's words for a write that did not happen."""
+        if isinstance(outcome, Missing):
+            return faults.no_such_bucket(bucket)
+        if demand.etag is not None and outcome.found is None:
+            return faults.no_such_key(name.decode())
+        return faults.precondition_failed("If-None-Match" if demand.absent else "If-Match")
+
+    async def _look(self, bucket: Bucket, key: str, version: str | None) -> tuple[ObjectView, bytes | None]:
+        found = await self.store.objects.find(bucket.id, key_bytes(key))
+        if version not in (None, "null"):
+            raise faults.no_such_version(key, version)
+        if found is None:
+            if self._buckets.get(bucket.name) is None:
+                raise faults.no_such_bucket(bucket.name)
+            raise faults.no_such_key(key)
+        return object_of(bucket.name, found[0]), found[1]
+
+    async def _span(self, view: ObjectView, wanted: str | None, part: int | None) -> tuple[int, int] | None:
+        if part is None:
+            return byte_range(wanted, view.size)
+        rows = await self.store.objects.segments(view.id) if view.row.place == IN_SEGMENTS else []
+        if not 1 <= part <= max(len(rows), 1):
+            raise faults.invalid_part_number(part, max(len(rows), 1))
+        if not rows:
+            return (0, view.size - 1) if view.size else None
+        first = sum(row.size for row in rows[: part - 1])
+        return first, first + rows[part - 1].size - 1
+
+    async def _pieces(self, view: ObjectView, body: bytes | None, span: tuple[int, int]) -> list[Piece]:
+        first, last = span
+        length = last - first + 1
+        if view.row.place == IN_ROW:
+            assert body is not None
+            return [Piece(view.id, 0, length, body if length == view.size else body[first : last + 1])]
+        if view.row.place == IN_FILE:
+            return [Piece(view.id, first, length)]
+        rows = await self.store.objects.segments(view.id)
+        within: list[tuple[SegmentRow, int, int]] = []
+        offset = 0
+        for row in rows:
+            start, end = max(first - offset, 0), min(last + 1 - offset, row.size)
+            if start < end:
+                within.append((row, start, end - start))
+            offset += row.size
+        here = await self.store.objects.bodies([row.id for row, _, _ in within if row.place == IN_ROW])
+        return [
+            Piece(row.id, start, length, here[row.id][start : start + length] if row.place == IN_ROW else None)
+            for row, start, length in within
+        ]
+
+    async def _shared(self, view: ObjectView, body: bytes | None, algorithm: str | None) -> Taken | None:
+        """The same bytes under another id, without reading them; `None` where they must be read."""
+        checksum = view.checksum
+        if checksum is None or checksum.algorithm != algorithm or view.row.place == IN_SEGMENTS:
+            return None
+        checksums = {checksum.algorithm: checksum.value}
+        if view.row.place == IN_ROW:
+            number = await self.vault.next_id()
+        else:
+            number = await self.vault.next_file_id()
+            if not await self.vault.run(self.vault.bodies.link, view.id, number):
+                self.vault.return_file_id(number)
+                return None
+        return Taken(number, view.row.place, view.size, view.etag, checksums, checksum.algorithm, body)

@@ -1,0 +1,180 @@
+"""What is known of a bucket, an object and a part beside its bytes: values, and how they are kept in rows.
+
+Owns the text of `head` columns; stores keep them as bytes and look at nothing inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
+
+STANDARD: Final = "STANDARD"
+FULL_OBJECT: Final = "FULL_OBJECT"
+COMPOSITE: Final = "COMPOSITE"
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """A checksum as the service writes it: base64, for `COMPOSITE` followed by `-` and the number of parts."""
+
+    algorithm: str
+    value: str
+    kind: str = FULL_OBJECT
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an uploader says of an object. `headers` are by member name (`ContentType`, `CacheControl` ...).
+
+    `metadata` are the user's own headers by lower-case name without `x-amz-meta-`. `encryption` holds members that are
+    given back and nothing more: bytes lie on disk as they came.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    storage_class: str = STANDARD
+    encryption: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket. `region` is where its maker wanted it; all are on this machine."""
+
+    id: int
+    name: str
+    created_ms: int
+    region: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectView:
+    """An object without its bytes. `etag` is without quotes; `parts` counts those of a multipart upload, else 0."""
+
+    id: int
+    bucket: str
+    key: str
+    size: int
+    etag: str
+    modified_ms: int
+    settings: Settings
+    checksum: Checksum | None
+    parts: int
+    row: ObjectRow
+    """The row it was read from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a multipart upload or of the object it became. `checksums` are base64 by algorithm."""
+
+    number: int
+    size: int
+    etag: str
+    modified_ms: int
+    checksums: Mapping[str, str]
+    row: SegmentRow
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A multipart upload that is under way. `algorithm` is `None` where its maker named none."""
+
+    id: int
+    bucket: str
+    key: str
+    created_ms: int
+    settings: Settings
+    algorithm: str | None
+    kind: str
+    row: UploadRow
+
+
+def bucket_row(bucket: Bucket) -> BucketRow:
+    """A bucket as it is stored."""
+    body = {"region": bucket.region, "tags": dict(bucket.tags)}
+    return BucketRow(bucket.id, bucket.name, bucket.created_ms, orjson.dumps(body))
+
+
+def bucket_of(row: BucketRow) -> Bucket:
+    """A bucket as it was stored."""
+    body = orjson.loads(row.body)
+    return Bucket(row.id, row.name, row.created_ms, body["region"], body["tags"])
+
+
+def object_head(settings: Settings, checksum: Checksum | None, parts: int = 0) -> bytes:
+    """The head of an object's row; what has its usual value is left out."""
+    head = _settings_json(settings)
+    if checksum is not None:
+        head["sum"] = [checksum.algorithm, checksum.value, checksum.kind]
+    if parts:
+        head["parts"] = parts
+    return orjson.dumps(head)
+
+
+def object_of(bucket: str, row: ObjectRow) -> ObjectView:
+    """An object from its row."""
+    head = orjson.loads(row.head)
+    found = head.get("sum")
+    return ObjectView(
+        row.id,
+        bucket,
+        row.key.decode(),
+        row.size,
+        row.etag,
+        row.modified_ms,
+        _settings_of(head),
+        Checksum(*found) if found else None,
+        head.get("parts", 0),
+        row,
+    )
+
+
+def part_head(etag: str, modified_ms: int, checksums: Mapping[str, str]) -> bytes:
+    """The head of a part's row."""
+    return orjson.dumps([etag, modified_ms, dict(checksums)])
+
+
+def part_of(row: SegmentRow) -> Part:
+    """A part from its row."""
+    etag, modified_ms, checksums = orjson.loads(row.head)
+    return Part(row.number, row.size, etag, modified_ms, checksums, row)
+
+
+def upload_head(settings: Settings, algorithm: str | None, kind: str) -> bytes:
+    """The head of a multipart upload's row."""
+    return orjson.dumps({**_settings_json(settings), "algorithm": algorithm, "kind": kind})
+
+
+def upload_of(bucket: str, row: UploadRow) -> Upload:
+    """A multipart upload from its row."""
+    head = orjson.loads(row.head)
+    key = row.key.decode()
+    return Upload(row.id, bucket, key, row.created_ms, _settings_of(head), head["algorithm"], head["kind"], row)
+
+
+def _settings_json(settings: Settings) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "headers": dict(settings.headers),
+        "metadata": dict(settings.metadata),
+        "tags": dict(settings.tags),
+        "encryption": dict(settings.encryption),
+        "class": settings.storage_class if settings.storage_class != STANDARD else "",
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _settings_of(head: Mapping[str, Any]) -> Settings:
+    return Settings(
+        head.get("headers", {}),
+        head.get("metadata", {}),
+        head.get("tags", {}),
+        head.get("class", STANDARD),
+        head.get("encryption", {}),
+    )

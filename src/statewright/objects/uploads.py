@@ -1,0 +1,323 @@
+"""Multipart uploads: parts that come in any order, and the object that they become without being copied.
+
+Owns the service's rules on parts, the ETag `md5-N` and checksums over parts. The parts' files stay where they are; the
+object is their sequence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from statewright.limits import LISTED_AT_ONCE, OBJECT_BYTES, OBJECT_PUT_BYTES, SMALLEST_PART_BYTES, UPLOAD_PARTS
+from statewright.objects import faults
+from statewright.objects.checksums import DEFAULT, KINDS, check_algorithm, of_parts
+from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
+from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
+from statewright.objects.names import check_metadata, key_bytes
+from statewright.objects.records import (
+    Checksum,
+    ObjectView,
+    Part,
+    Settings,
+    Upload,
+    object_head,
+    object_of,
+    part_head,
+    part_of,
+    upload_head,
+    upload_of,
+)
+from statewright.stores.object_rows import IN_SEGMENTS, Demand, Missing, ObjectRow, SegmentRow, UploadRow, Written
+
+if TYPE_CHECKING:
+    from statewright.objects.objects import Objects
+
+ID_PREFIX: Final = "sw"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A part as the call that completes an upload names it. `etag` is without quotes."""
+
+    number: int
+    etag: str
+    checksums: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPage:
+    """A page of uploads under way, by key and then by age; prefixes stand for all keys below them."""
+
+    uploads: list[Upload]
+    prefixes: list[str]
+    last: tuple[str, str] | None
+    """Key (or prefix) and upload id where the next page goes on; `None`: the end."""
+
+
+def upload_text(number: int) -> str:
+    """An upload's id as callers know it."""
+    return f"{ID_PREFIX}{number:x}"
+
+
+def upload_number(text: str) -> int:
+    """An upload's id. Raises: ApiError (`NoSuchUpload`)."""
+    try:
+        found = int(text.removeprefix(ID_PREFIX), 16) if text.startswith(ID_PREFIX) else -1
+    except ValueError:
+        found = -1
+    if not 0 <= found < 2**63 or upload_text(found) != text:
+        raise faults.no_such_upload(text)
+    return found
+
+
+class Uploads:
+    """The multipart uploads of `objects`."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    async def create(
+        self, bucket: str, key: str, *, settings: Settings, algorithm: str | None = None, kind: str | None = None
+    ) -> Upload:
+        """Begin an upload.
+
+        Raises: ApiError (`NoSuchBucket`, `InvalidRequest` for a kind of checksum that its algorithm lacks).
+        """
+        home = await self._objects.bucket(bucket)
+        name = key_bytes(key)
+        check_metadata(settings.metadata)
+        if algorithm is not None:
+            check_algorithm(algorithm)
+        if kind is not None and algorithm is None:
+            raise faults.invalid_request(
+                "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."
+            )
+        kinds = KINDS[algorithm or DEFAULT]
+        if kind is not None and kind not in kinds:
+            raise faults.invalid_request(
+                f"The {kind} checksum type cannot be used with the {(algorithm or DEFAULT).lower()} checksum algorithm."
+            )
+        number = await self._objects.vault.next_id()
+        head = upload_head(settings, algorithm, kind or kinds[0])
+        row = UploadRow(number, home.id, name, self._objects.clock.now_ms(), head)
+        if not await self._objects.store.uploads.create(row):
+            raise faults.no_such_bucket(bucket)
+        return upload_of(bucket, row)
+
+    async def find(self, bucket: str, key: str, upload_id: str) -> Upload:
+        """An upload under way. Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`)."""
+        home = await self._objects.bucket(bucket)
+        row = await self._objects.store.uploads.find(upload_number(upload_id))
+        if row is None or row.bucket != home.id or row.key != key_bytes(key):
+            raise faults.no_such_upload(upload_id)
+        return upload_of(bucket, row)
+
+    async def put_part(
+        self, bucket: str, key: str, upload_id: str, number: int, body: Body, promise: Promise = NOTHING_PROMISED
+    ) -> Part:
+        """Take a part, over the one that has its number.
+
+        Raises: ApiError, Unavailable.
+        """
+        check_number(number)
+        upload = await self.find(bucket, key, upload_id)
+        taken = await take_in(self._objects.vault, body, promise, also=[upload.algorithm or DEFAULT])
+        return await self._keep_part(upload, number, taken)
+
+    async def copy_part(
+        self,
+        bucket: str,
+        key: str,
+        upload_id: str,
+        number: int,
+        source: tuple[str, str, str | None],
+        *,
+        range: str | None = None,
+        conditions: ReadConditions = ANYWAY,
+    ) -> Part:
+        """Take a part from an object, or from a range of it. Raises: ApiError, Unavailable."""
+        check_number(number)
+        upload = await self.find(bucket, key, upload_id)
+        view = await self._objects.head(source[0], source[1], version=source[2], conditions=conditions)
+        if range is not None:
+            span = byte_range(range, view.size)
+            if span is None or int(range.rpartition("-")[2] or -1) != span[1]:
+                raise faults.invalid_argument(
+                    "Range specified is not valid for source object of size: " + str(view.size),
+                    "x-amz-copy-source-range",
+                    range,
+                )
+        found, stream, got = await self._objects.get(
+            source[0], source[1], version=source[2], range=range, conditions=conditions
+        )
+        length = got[1] - got[0] + 1 if got is not None else found.size
+        algorithm = upload.algorithm or DEFAULT
+        if length > OBJECT_PUT_BYTES:
+            raise faults.too_large(length, OBJECT_PUT_BYTES)
+        taken = await take_in(self._objects.vault, stream, Promise(length=length, algorithm=algorithm))
+        return await self._keep_part(upload, number, taken)
+
+    async def _keep_part(self, upload: Upload, number: int, taken: Taken) -> Part:
+        head = part_head(taken.md5, self._objects.clock.now_ms(), taken.checksums)
+        row = SegmentRow(upload.id, number, taken.id, taken.size, taken.place, head)
+        outcome = await self._objects.store.uploads.put_part(row, taken.body)
+        if not isinstance(outcome, Written):
+            # Completed or aborted meanwhile.
+            await discard(self._objects.vault, taken)
+            raise faults.no_such_upload(upload_text(upload.id))
+        self._objects.vault.free(outcome.freed)
+        return part_of(row)
+
+    async def parts(self, upload: Upload, *, after: int = 0, limit: int = LISTED_AT_ONCE) -> list[Part]:
+        """Parts that have come, by number, from behind one on."""
+        rows = await self._objects.store.objects.segments(upload.id, after=after, limit=limit)
+        return [part_of(row) for row in rows]
+
+    async def abort(self, bucket: str, key: str, upload_id: str) -> None:
+        """Give an upload up. Raises: ApiError (`NoSuchUpload`)."""
+        upload = await self.find(bucket, key, upload_id)
+        outcome = await self._objects.store.uploads.abort(upload.id)
+        if isinstance(outcome, Written):
+            self._objects.vault.free(outcome.freed)
+
+    async def complete(
+        self,
+        bucket: str,
+        key: str,
+        upload_id: str,
+        chosen: Sequence[Chosen],
+        *,
+        demand: Demand,
+        checksum: Checksum | None = None,
+        kind: str | None = None,
+        size: int | None = None,
+    ) -> ObjectView:
+        """Make the object of these parts; what else was uploaded is deleted.
+
+        `checksum` (of the whole), `kind` and `size` are what the caller expects.
+
+        Raises: ApiError (`InvalidPart`, `InvalidPartOrder`, `EntityTooSmall`, `BadDigest`, `PreconditionFailed` ...).
+        """
+        upload = await self.find(bucket, key, upload_id)
+        home = await self._objects.bucket(bucket)
+        if not chosen or len(chosen) > UPLOAD_PARTS:
+            raise faults.malformed_xml()
+        rows = await self._objects.store.objects.segments(upload.id)
+        parts = _checked_parts(upload_id, chosen, {row.number: part_of(row) for row in rows})
+        total = sum(part.size for part in parts)
+        if total > OBJECT_BYTES:
+            raise faults.too_large(total, OBJECT_BYTES)
+        if size is not None and size != total:
+            raise faults.invalid_request(
+                f"The provided 'x-amz-mp-object-size' header value {size} does not match what was computed: {total}"
+            )
+        whole = _checked_whole(upload, parts, checksum, kind)
+        etag = hashlib.md5(b"".join(bytes.fromhex(part.etag) for part in parts), usedforsecurity=False).hexdigest()
+        head = object_head(upload.settings, whole, len(parts))
+        now_ms = self._objects.clock.now_ms()
+        row = ObjectRow(
+            home.id, upload.row.key, upload.id, total, now_ms, f"{etag}-{len(parts)}", IN_SEGMENTS, head
+        )
+        outcome = await self._objects.store.uploads.complete(row, [(p.number, p.row.id) for p in parts], demand)
+        if isinstance(outcome, Missing):
+            raise faults.no_such_upload(upload_id)
+        if not isinstance(outcome, Written):
+            raise self._objects.refusal(bucket, row.key, outcome, demand)
+        self._objects.vault.free(outcome.freed)
+        return object_of(bucket, row)
+
+    async def under_way(
+        self,
+        bucket: str,
+        *,
+        prefix: str = "",
+        delimiter: str = "",
+        after_key: str = "",
+        after_upload: str = "",
+        limit: int = LISTED_AT_ONCE,
+    ) -> UploadPage:
+        """A page of uploads. Without `after_upload`, it goes on behind every upload of `after_key`.
+
+        Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`).
+        """
+        home = await self._objects.bucket(bucket)
+        number = upload_number(after_upload) if after_upload else 2**63 - 1
+        after = (after_key.encode(), number) if after_key else None
+        uploads: list[Upload] = []
+        prefixes: list[str] = []
+        while len(uploads) + len(prefixes) <= limit:
+            rows = await self._objects.store.uploads.of_bucket(
+                home.id, prefix=prefix.encode(), after=after, limit=limit + 1
+            )
+            for row in rows:
+                upload = upload_of(bucket, row)
+                after = row.key, row.id
+                cut = upload.key.find(delimiter, len(prefix)) if delimiter else -1
+                group = upload.key[: cut + len(delimiter)] if cut >= 0 else None
+                if group is not None and ((prefixes and prefixes[-1] == group) or after_key == group):
+                    continue
+                if len(uploads) + len(prefixes) == limit:
+                    return UploadPage(uploads, prefixes, _last(uploads, prefixes))
+                if group is not None:
+                    prefixes.append(group)
+                else:
+                    uploads.append(upload)
+            if len(rows) <= limit:
+                break
+        return UploadPage(uploads, prefixes, None)
+
+
+def check_number(number: int) -> None:
+    """Refuse a number that no part may have. Raises: ApiError (`InvalidArgument`)."""
+    if not 1 <= number <= UPLOAD_PARTS:
+        raise faults.invalid_argument(
+            "Part number must be an integer between 1 and 10000, inclusive", "partNumber", number
+        )
+
+
+def _last(uploads: list[Upload], prefixes: list[str]) -> tuple[str, str]:
+    last = uploads[-1] if uploads else None
+    if prefixes and (last is None or prefixes[-1].encode() > last.key.encode()):
+        return prefixes[-1], ""
+    return (last.key, upload_text(last.id)) if last is not None else ("", "")
+
+
+def _checked_parts(upload_id: str, chosen: Sequence[Chosen], there: Mapping[int, Part]) -> list[Part]:
+    found: list[Part] = []
+    for wanted in chosen:
+        if found and wanted.number <= found[-1].number:
+            raise faults.invalid_part_order(upload_id)
+        part = there.get(wanted.number)
+        if part is None or part.etag != wanted.etag:
+            raise faults.invalid_part(upload_id, wanted.number, wanted.etag)
+        for algorithm, value in wanted.checksums.items():
+            if part.checksums.get(algorithm, value) != value:
+                raise faults.invalid_part(upload_id, wanted.number, wanted.etag)
+        found.append(part)
+    for part in found[:-1]:
+        if part.size < SMALLEST_PART_BYTES:
+            raise faults.too_small(part.number, part.etag, part.size, SMALLEST_PART_BYTES)
+    return found
+
+
+def _checked_whole(upload: Upload, parts: Sequence[Part], expected: Checksum | None, kind: str | None) -> Checksum:
+    algorithm = upload.algorithm or DEFAULT
+    if kind is not None and kind != upload.kind:
+        raise faults.invalid_request(
+            f"The upload was created using the {upload.kind} checksum mode. The complete request must use the same "
+            "checksum mode."
+        )
+    if expected is not None and expected.algorithm != algorithm:
+        if upload.algorithm is not None or expected.algorithm not in KINDS:
+            raise faults.bad_digest(expected.algorithm)
+        algorithm = expected.algorithm
+    if any(algorithm not in part.checksums for part in parts):
+        raise faults.bad_digest(algorithm)
+    mode = upload.kind if algorithm == (upload.algorithm or DEFAULT) else KINDS[algorithm][-1]
+    whole = of_parts(algorithm, mode, [(part.checksums[algorithm], part.size) for part in parts])
+    if expected is not None and expected.value.partition("-")[0] != whole.value.partition("-")[0]:
+        raise faults.bad_digest(algorithm)
+    return whole

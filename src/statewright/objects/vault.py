@@ -1,0 +1,261 @@
+"""The bytes of objects while the server runs: ids, reading in large steps, and deleting what nobody needs any more.
+
+Owns the threads that touch files. A reader keeps what it reads: a file is deleted once its row is gone and its last
+reader has ended, so an overwritten object is read to its end as it was. What else is known of objects is in `objects`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar, TypeVarTuple
+
+from statewright.clock import Clock
+from statewright.errors import StoreError
+from statewright.objects.bodies import Bodies, FileBodies, MemoryBodies, Reading
+from statewright.stores.object_rows import ObjectStore
+from statewright.stores.protocol import Store
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+THREADS: Final = 4
+STEP_BYTES: Final = 512 * 1024
+"""Read at once: large enough that the hop to a thread costs nothing, small enough to keep many readers in memory."""
+IDS_AT_ONCE: Final = 1024
+DOOMED_AT_ONCE: Final = 32
+SWEPT_AT_ONCE: Final = 1000
+COUNTER: Final = "object ids"
+
+log = logging.getLogger("statewright.objects")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some bytes of an object: from a file, or here already."""
+
+    id: int
+    start: int
+    length: int
+    body: bytes | None = None
+
+
+class Vault:
+    """See the module. `folder` is where files lie; `None` keeps bodies in memory."""
+
+    def __init__(self, store: Store, clock: Clock, folder: Path | None) -> None:
+        self.bodies: Bodies = FileBodies(folder) if folder is not None else MemoryBodies()
+        self._store = store
+        self._clock = clock
+        self._pool: ThreadPoolExecutor | None = None
+        self._ids: list[int] = []
+        self._file_ids: list[int] = []
+        self._more_ids = asyncio.Lock()
+        self._looking = 0
+        self._readers: Counter[int] = Counter()
+        self._dead: set[int] = set()
+        self._sweeping: asyncio.Task[None] | None = None
+
+    @property
+    def rows(self) -> ObjectStore:
+        """The rows of objects."""
+        return self._store.objects
+
+    async def start(self) -> None:
+        """Delete what an earlier process left behind."""
+        while found := await self.rows.doomed(SWEPT_AT_ONCE):
+            await self.run(self.bodies.remove, found)
+            await self.rows.buried(found)
+
+    async def stop(self) -> None:
+        """End the threads; what is still to be deleted is doomed in the store."""
+        if self._sweeping is not None:
+            await asyncio.gather(self._sweeping, return_exceptions=True)
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    async def run(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
+        """Run something blocking in a thread; it runs to its end even if the caller is cancelled."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(THREADS, "statewright-objects")
+        with self._clock.busy():
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
+
+    async def next_id(self) -> int:
+        """An id for a row whose bytes are in a row, or for an upload."""
+        async with self._more_ids:
+            return await self._next_id()
+
+    async def next_file_id(self) -> int:
+        """An id for a file: it is doomed until a row names it."""
+        async with self._more_ids:
+            if not self._file_ids:
+                found = [await self._next_id() for _ in range(DOOMED_AT_ONCE)]
+                await self.rows.doom(found)
+                self._file_ids = found[::-1]
+            return self._file_ids.pop()
+
+    def return_file_id(self, number: int) -> None:
+        """Take an id back whose file is gone before any row named it."""
+        self._file_ids.append(number)
+
+    async def _next_id(self) -> int:
+        if not self._ids:
+            block = await self._store.catalog.next_number(COUNTER)
+            first = block * IDS_AT_ONCE
+            self._ids = list(range(first + IDS_AT_ONCE - 1, first - 1, -1))
+        return self._ids.pop()
+
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator[None]:
+        """While somebody looks for rows to read, no file is deleted; what is to be read is then pinned by `read`."""
+        self._looking += 1
+        try:
+            yield
+        finally:
+            self._looking -= 1
+            self._sweep_soon()
+
+    def read(self, pieces: Sequence[Piece]) -> AsyncIterator[bytes]:
+        """The bytes of pieces, one after the other. Pins their files at once, until the iterator ends or is closed.
+
+        Raises (while iterating): Unavailable.
+        """
+        if all(piece.body is not None for piece in pieces):
+            return _Here([piece.body for piece in pieces if piece.body is not None])
+        return _Stream(self, pieces)
+
+    def free(self, ids: Sequence[int]) -> None:
+        """Delete files that are doomed, each when its last reader has ended."""
+        if ids:
+            self._dead.update(ids)
+            self._sweep_soon()
+
+    def pin(self, ids: Sequence[int]) -> None:
+        """Keep files."""
+        self._readers.update(ids)
+
+    def unpin(self, ids: Sequence[int]) -> None:
+        """Let files go."""
+        for number in ids:
+            self._readers[number] -= 1
+            if self._readers[number] <= 0:
+                del self._readers[number]
+        if self._dead:
+            self._sweep_soon()
+
+    def _sweep_soon(self) -> None:
+        if self._dead and not self._looking and self._sweeping is None:
+            self._sweeping = asyncio.ensure_future(self._sweep())
+
+    async def _sweep(self) -> None:
+        try:
+            while not self._looking:
+                chosen = [number for number in self._dead if number not in self._readers][:SWEPT_AT_ONCE]
+                if not chosen:
+                    return
+                self._dead.difference_update(chosen)
+                await self.run(self.bodies.remove, chosen)
+                await self.rows.buried(chosen)
+        except StoreError as problem:
+            # They stay doomed, and go at the next start.
+            log.warning("deleted objects still take room: %s", problem)
+        finally:
+            self._sweeping = None
+
+
+class _Here:
+    """Bytes that are in memory already."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self._parts = parts[::-1]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._parts:
+            raise StopAsyncIteration
+        return self._parts.pop()
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+        self._parts = []
+
+
+class _Stream:
+    """Reads one step ahead of whoever takes the bytes."""
+
+    def __init__(self, vault: Vault, pieces: Sequence[Piece]) -> None:
+        self._vault = vault
+        self._pinned = [piece.id for piece in pieces if piece.body is None]
+        vault.pin(self._pinned)
+        self._steps = _steps(pieces)
+        self._open: tuple[int, Reading] | None = None
+        self._ahead: asyncio.Future[bytes] | None = None
+        self._ended = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._ended:
+            raise StopAsyncIteration
+        if self._ahead is None:
+            self._start_next()
+        ahead = self._ahead
+        if ahead is None:
+            await self.aclose()
+            raise StopAsyncIteration
+        try:
+            found = await ahead
+        except BaseException:
+            await self.aclose()
+            raise
+        self._start_next()
+        if self._ahead is None:
+            # Nothing follows: whoever does not ask for the end holds nothing.
+            await self.aclose()
+        return found
+
+    def _start_next(self) -> None:
+        step = next(self._steps, None)
+        self._ahead = None if step is None else asyncio.ensure_future(self._vault.run(self._take, step))
+
+    def _take(self, step: Piece) -> bytes:
+        if step.body is not None:
+            return step.body
+        if self._open is None or self._open[0] != step.id:
+            if self._open is not None:
+                self._open[1].close()
+                self._open = None
+            self._open = step.id, self._vault.bodies.open(step.id)
+        return self._open[1].read(step.start, step.length)
+
+    async def aclose(self) -> None:
+        """Let go of everything; harmless when repeated."""
+        if self._ended:
+            return
+        self._ended = True
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            await asyncio.gather(ahead, return_exceptions=True)
+        if self._open is not None:
+            self._open[1].close()
+        self._vault.unpin(self._pinned)
+
+
+def _steps(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    for piece in pieces:
+        if piece.body is not None:
+            yield piece
+            continue
+        for offset in range(0, piece.length, STEP_BYTES):
+            yield Piece(piece.id, piece.start + offset, min(STEP_BYTES, piece.length - offset))

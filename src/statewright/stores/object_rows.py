@@ -1,0 +1,184 @@
+"""What `objects` asks of a store: rows of buckets, objects and multipart uploads, and the protocols over them.
+
+A row says where the bytes are: in a row of their own (small ones), in a file that `objects.bodies` keeps under the
+row's id, or in the segments that a multipart upload left. Every id is given out once and never again. Keys are UTF-8
+bytes and sort as such.
+
+A file without a row must not stay for ever, whenever a process dies. So an id is *doomed* before its file is made, and
+whatever displaces or deletes a row dooms its files in the same transaction; naming an id in a row saves it. What is
+doomed when a process starts is to be deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+IN_ROW: Final = 0
+IN_FILE: Final = 1
+IN_SEGMENTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRow:
+    """A bucket. `body` is opaque."""
+
+    id: int
+    name: str
+    created_ms: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRow:
+    """An object; (bucket, key) is unique. `place` is one of `IN_ROW`, `IN_FILE`, `IN_SEGMENTS`; `head` is opaque."""
+
+    bucket: int
+    key: bytes
+    id: int
+    size: int
+    modified_ms: int
+    etag: str
+    place: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRow:
+    """A part of a multipart upload, or of the object it became: both have the same id, `owner`."""
+
+    owner: int
+    number: int
+    id: int
+    size: int
+    place: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class UploadRow:
+    """A multipart upload under way."""
+
+    id: int
+    bucket: int
+    key: bytes
+    created_ms: int
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What must stand under a key for a write to happen: nothing (`absent`), or an object with this ETag."""
+
+    absent: bool = False
+    etag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A write went through. `freed` are the files that it doomed."""
+
+    freed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A write whose demand was not met; `found` is what stands there."""
+
+    found: ObjectRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A write to a bucket or upload that is not there."""
+
+
+WriteOutcome = Written | Refused | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPage:
+    """A page of a listing, in order: objects, and prefixes that stand for all keys below them.
+
+    `next` is where the next page starts; `None`: the end.
+    """
+
+    entries: list[ObjectRow | bytes]
+    next: bytes | None
+
+
+class ObjectStore(Protocol):
+    """Buckets and objects.
+
+    Raises (all methods): Unavailable when the database does not answer; OwnershipLost.
+    """
+
+    async def buckets(self) -> list[BucketRow]:
+        """Every bucket, by name."""
+
+    async def put_bucket(self, row: BucketRow) -> bool:
+        """Insert a bucket, or change the body of the one with this id; False when another has the name."""
+
+    async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
+        """Delete a bucket without objects, and the uploads under way in it: the files freed. `None`: not empty."""
+
+    async def put(self, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
+        """Write an object over what is there. `body` is its bytes where `row.place` is `IN_ROW`."""
+
+    async def change_head(self, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+        """Replace the head of an object; False when another has taken its place."""
+
+    async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
+        """An object, with its bytes where they are in a row."""
+
+    async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
+        """Parts of an object or upload, by number, from behind one on."""
+
+    async def bodies(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Bytes that are in rows, by id: of parts."""
+
+    async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
+        """Keys with a prefix, from `start` on; those that have the delimiter behind the prefix come together."""
+
+    async def delete(self, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
+        """Delete objects; one that is not there is deleted already."""
+
+    async def doom(self, ids: Sequence[int]) -> None:
+        """Note files that no row names yet."""
+
+    async def doomed(self, limit: int) -> list[int]:
+        """Some of what is doomed."""
+
+    async def buried(self, ids: Sequence[int]) -> None:
+        """Forget doomed ids whose files are gone."""
+
+
+class UploadStore(Protocol):
+    """Multipart uploads under way. Their parts are segments, read by `ObjectStore.segments`.
+
+    Raises (all methods): Unavailable when the database does not answer; OwnershipLost.
+    """
+
+    async def create(self, row: UploadRow) -> bool:
+        """Begin an upload; False when the bucket is gone."""
+
+    async def find(self, upload: int) -> UploadRow | None:
+        """An upload."""
+
+    async def of_bucket(
+        self, bucket: int, *, prefix: bytes, after: tuple[bytes, int] | None, limit: int
+    ) -> list[UploadRow]:
+        """Uploads by (key, id), from behind a place on."""
+
+    async def put_part(self, row: SegmentRow, body: bytes | None) -> WriteOutcome:
+        """Write a part over the one with its number."""
+
+    async def complete(self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+        """Turn an upload into an object of the same id, with these parts alone: by number and id.
+
+        `Missing` also where one of them has been replaced.
+        """
+
+    async def abort(self, upload: int) -> WriteOutcome:
+        """Delete an upload and its parts."""
