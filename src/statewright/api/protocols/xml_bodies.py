@@ -1,36 +1,277 @@
-"""XML bodies: the protocol rest-xml."""
+"""XML bodies: the protocol rest-xml. Reads them by the model's shapes, and writes answers and errors.
+
+Owns names of elements, flattened lists, attributes and root elements; nothing about a shape is written down here but
+the names of the roots, which the model does not have.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-from xml.sax.saxutils import escape
+import base64
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
 
+from statewright.api.models import Model, load_model
 from statewright.api.protocols.wire import Answer
+from statewright.api.protocols.xml_tree import Element, XmlError, parse_xml
 from statewright.errors import ApiError
+
+NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
+HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+ROOTS: Final = {
+    "ListBuckets": "ListAllMyBucketsResult",
+    "ListObjects": "ListBucketResult",
+    "ListObjectsV2": "ListBucketResult",
+    "ListObjectVersions": "ListVersionsResult",
+    "DeleteObjects": "DeleteResult",
+    "CreateMultipartUpload": "InitiateMultipartUploadResult",
+    "CompleteMultipartUpload": "CompleteMultipartUploadResult",
+    "ListParts": "ListPartsResult",
+    "ListMultipartUploads": "ListMultipartUploadsResult",
+    "CopyObject": "CopyObjectResult",
+    "UploadPartCopy": "CopyPartResult",
+    "GetBucketLocation": "LocationConstraint",
+    "GetBucketTagging": "Tagging",
+    "GetObjectTagging": "Tagging",
+    "GetObjectAttributes": "GetObjectAttributesResponse",
+    "GetBucketVersioning": "VersioningConfiguration",
+    "GetBucketAcl": "AccessControlPolicy",
+    "GetObjectAcl": "AccessControlPolicy",
+    "GetBucketRequestPayment": "RequestPaymentConfiguration",
+    "GetBucketAccelerateConfiguration": "AccelerateConfiguration",
+    "GetBucketLogging": "BucketLoggingStatus",
+    "GetBucketNotificationConfiguration": "NotificationConfiguration",
+}
+"""Root elements of answers. Source: service API reference, "Response Syntax" of each operation."""
+
+_SPECIAL: Final = re.compile("[&<>\"\x00-\x08\x0b-\x1f\x7f]")
+_ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+_XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
+
+Out = list[str]
+WriteElement = Callable[[str, Any, Out], None]
 
 
 class XmlBodies:
     """XML for one service, by signing name."""
 
     content_type = b"application/xml"
-    binary_type = b"application/octet-stream"
+    binary_type = b"binary/octet-stream"
 
     def __init__(self, service: str) -> None:
         self._service = service
 
-    def read(self, _shape_name: str, _body: bytes) -> dict[str, Any]:
-        """Raises: ApiError; XML bodies are not read yet."""
-        raise ApiError("NotImplemented", "This version of Statewright does not read XML bodies yet.", status=501)
+    def read(self, shape_name: str, body: bytes) -> dict[str, Any]:
+        """Members by name; instants as epoch seconds. Raises: ApiError (`MalformedXML`)."""
+        try:
+            found: dict[str, Any] = read_xml(self._service, shape_name, parse_xml(body))
+        except XmlError:
+            raise malformed() from None
+        return found
 
-    def write(self, _operation: str, _shape_name: str, _value: Any) -> bytes:
-        """Raises: ApiError; XML bodies are not written yet."""
-        raise ApiError("NotImplemented", "This version of Statewright does not write XML bodies yet.", status=501)
+    def write(self, operation: str, shape_name: str, value: Any) -> bytes:
+        """A document; instants are epoch milliseconds. An answer without members is an empty body."""
+        if operation not in ROOTS:
+            return b""
+        return write_xml(self._service, shape_name, ROOTS[operation], value or {})
 
     def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
-        """The error as an XML document."""
+        """The error as an XML document; one of `304` has its members as headers, and no body."""
+        if status == 304:
+            return Answer(status, b"", self.content_type, _not_modified_headers(error))
+        details = "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in error.details.items())
         text = (
-            '<?xml version="1.0" encoding="UTF-8"?>\n'
-            f"<Error><Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"
+            f"{HEAD}<Error><Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>{details}"
             f"<Resource>{escape(path)}</Resource><RequestId>{request_id}</RequestId></Error>"
         )
         return Answer(status, text.encode("utf-8", "backslashreplace"), self.content_type)
+
+
+def malformed() -> ApiError:
+    """A body that is no XML, or not what the operation takes."""
+    return ApiError(
+        "MalformedXML",
+        "The XML you provided was not well-formed or did not validate against our published schema",
+        status=400,
+    )
+
+
+def escape(text: str) -> str:
+    """A text as it stands in an element or attribute; control characters become references, as the service has it."""
+    return _SPECIAL.sub(lambda found: _ESCAPES.get(found[0]) or f"&#x{ord(found[0]):x};", text)
+
+
+# ------------------------------------------------------------------ reading
+
+
+def read_xml(service: str, shape_name: str, element: Element) -> Any:
+    """The value of an element by its shape. Raises: XmlError for what cannot be of this shape."""
+    shapes = _shapes(service)
+    return _read(shapes, shapes[shape_name], element)
+
+
+def _read(shapes: Model, shape: Model, element: Element) -> Any:
+    kind = shape["type"]
+    if kind == "structure":
+        return _read_structure(shapes, shape, element)
+    if kind == "list":
+        name = shape["member"].get("locationName", "member")
+        inner = shapes[shape["member"]["shape"]]
+        return [_read(shapes, inner, child) for child in element.children if child.name == name]
+    if element.children:
+        raise XmlError(f"{element.name} holds elements instead of a text")
+    return _scalar(kind, element.text)
+
+
+def _read_structure(shapes: Model, shape: Model, element: Element) -> dict[str, Any]:
+    by_name: dict[str, list[Element]] = {}
+    for child in element.children:
+        by_name.setdefault(child.name, []).append(child)
+    if element.text.strip():
+        raise XmlError(f"{element.name} holds a text instead of elements")
+    found: dict[str, Any] = {}
+    for name, member in shape["members"].items():
+        target = shapes[member["shape"]]
+        wire_name = member.get("locationName", name)
+        if member.get("xmlAttribute"):
+            if wire_name in element.attributes:
+                found[name] = element.attributes[wire_name]
+            continue
+        children = by_name.get(wire_name)
+        if not children:
+            continue
+        if target["type"] == "list" and target.get("flattened"):
+            inner = shapes[target["member"]["shape"]]
+            found[name] = [_read(shapes, inner, child) for child in children]
+        else:
+            found[name] = _read(shapes, target, children[-1])
+    return found
+
+
+def _scalar(kind: str, text: str) -> Any:
+    try:
+        if kind in ("integer", "long", "short"):
+            return int(text)
+        if kind in ("float", "double"):
+            return float(text)
+        if kind == "boolean":
+            return {"true": True, "false": False, "1": True, "0": False}[text.strip().lower()]
+        if kind == "timestamp":
+            moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        if kind == "blob":
+            return base64.b64decode(text, validate=True)
+    except (ValueError, KeyError, OverflowError):
+        raise XmlError(f"{text[:100]!r} is no {kind}") from None
+    return text
+
+
+# ------------------------------------------------------------------ writing
+
+
+def write_xml(service: str, shape_name: str, root: str, value: Any) -> bytes:
+    """A document with a value of a shape under a root element; instants are epoch milliseconds."""
+    out: Out = [HEAD]
+    if root == "LocationConstraint":
+        # The one answer whose root holds a text.
+        where = value.get("LocationConstraint")
+        inside = f">{escape(where)}</{root}>" if where else "/>"
+        out.append(f'<{root} xmlns="{NAMESPACE}"{inside}')
+    else:
+        _writer(service, shape_name)(root, value, out)
+        out[1] = f'<{root} xmlns="{NAMESPACE}">'
+    return "".join(out).encode("utf-8", "backslashreplace")
+
+
+@cache
+def _writer(service: str, shape_name: str) -> WriteElement:
+    shapes = _shapes(service)
+    shape = shapes[shape_name]
+    kind = shape["type"]
+    if kind == "structure":
+        return _structure_writer(service, shape)
+    if kind == "list":
+        item = _late_writer(service, shape["member"]["shape"])
+        name = shape["member"].get("locationName", "member")
+        if shape.get("flattened"):
+            return lambda tag, value, out: [item(tag, one, out) for one in value] and None
+
+        def wrapped(tag: str, value: Any, out: Out) -> None:
+            out.append(f"<{tag}>")
+            for one in value:
+                item(name, one, out)
+            out.append(f"</{tag}>")
+
+        return wrapped
+    text_of = _TEXTS.get(kind, escape)
+    return lambda tag, value, out: out.append(f"<{tag}>{text_of(value)}</{tag}>")
+
+
+def _late_writer(service: str, shape_name: str) -> WriteElement:
+    """The writer of a shape that may hold itself."""
+    return lambda tag, value, out: _writer(service, shape_name)(tag, value, out)
+
+
+def _structure_writer(service: str, shape: Model) -> WriteElement:
+    attributes: dict[str, str] = {}
+    members: list[tuple[str, str, WriteElement]] = []
+    for name, member in shape["members"].items():
+        wire_name = member.get("locationName", name)
+        if member.get("xmlAttribute"):
+            attributes[name] = wire_name
+        elif "location" not in member:
+            members.append((name, wire_name, _late_writer(service, member["shape"])))
+    order = {name: (wire_name, write) for name, wire_name, write in members}
+
+    def structure(tag: str, value: Any, out: Out) -> None:
+        given = [(wire, value[name]) for name, wire in attributes.items() if value.get(name) is not None]
+        said = "".join(f' {wire}="{escape(str(text))}"' for wire, text in given)
+        out.append(f'<{tag} xmlns:xsi="{_XSI}"{said}>' if said else f"<{tag}>")
+        # In the order of the answer, which is the service's.
+        for name, one in value.items():
+            found = order.get(name)
+            if found is not None and one is not None:
+                found[1](found[0], one, out)
+        out.append(f"</{tag}>")
+
+    return structure
+
+
+def iso_text(instant_ms: int) -> str:
+    """An instant as XML has it: milliseconds and Z."""
+    moment = datetime.fromtimestamp(instant_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{instant_ms % 1000:03}Z"
+
+
+_TEXTS: Final[dict[str, Callable[[Any], str]]] = {
+    "integer": str,
+    "long": str,
+    "float": str,
+    "double": str,
+    "boolean": lambda value: "true" if value else "false",
+    "timestamp": iso_text,
+    "blob": lambda value: base64.b64encode(value).decode(),
+}
+
+
+def _not_modified_headers(error: ApiError) -> list[tuple[bytes, bytes]]:
+    from email.utils import formatdate
+
+    headers = []
+    for name, value in error.details.items():
+        if name == "LastModified" and isinstance(value, int):
+            headers.append((b"last-modified", formatdate(value / 1000, usegmt=True).encode()))
+        else:
+            headers.append((name.lower().encode(), str(value).encode("latin-1", "replace")))
+    return headers
+
+
+@cache
+def _shapes(service: str) -> Model:
+    model = load_model(service)
+    assert model is not None, service
+    shapes: Model = model["shapes"]
+    return shapes

@@ -1,0 +1,54 @@
+"""Pages of keys: objects in order, with keys that share a delimiter behind the prefix drawn together. No I/O.
+
+A store reads rows in order from a place on; common prefixes are stepped over, however many keys are below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from statewright.stores.object_rows import KeyPage, ObjectRow
+
+Fetch = Callable[[bytes, bytes | None, int], list[ObjectRow]]
+"""Rows from a key on, below another, so many at most."""
+
+GROUPED_AT_ONCE: Final = 200
+"""Rows read at once where many of them may be stepped over."""
+
+
+def after_prefix(prefix: bytes) -> bytes | None:
+    """The first key behind all keys that begin so; `None` where there is none."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None
+
+
+def page_of(fetch: Fetch, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
+    """A page of at most `limit` entries from `start` on."""
+    stop = after_prefix(prefix)
+    place = max(start, prefix)
+    entries: list[ObjectRow | bytes] = []
+    if limit <= 0:
+        return KeyPage([], None)
+    while True:
+        # One more than asked for tells whether there is another page.
+        wanted = GROUPED_AT_ONCE if delimiter else limit + 1 - len(entries)
+        rows = fetch(place, stop, wanted) if stop is None or place < stop else []
+        for row in rows:
+            if row.key < place:
+                continue
+            if len(entries) == limit:
+                return KeyPage(entries, row.key)
+            cut = row.key.find(delimiter, len(prefix)) if delimiter else -1
+            if cut < 0:
+                entries.append(row)
+                place = row.key + b"\0"
+                continue
+            group = row.key[: cut + len(delimiter)]
+            entries.append(group)
+            behind = after_prefix(group)
+            if behind is None:
+                return KeyPage(entries, None)
+            place = behind
+        if len(rows) < wanted:
+            return KeyPage(entries, None)

@@ -1,0 +1,277 @@
+"""Objects and multipart uploads in memory: the model of the other stores. See `object_rows`."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from statewright.errors import Unavailable
+from statewright.stores.key_pages import page_of
+from statewright.stores.object_rows import (
+    IN_FILE,
+    IN_ROW,
+    IN_SEGMENTS,
+    BucketRow,
+    Demand,
+    KeyPage,
+    Missing,
+    ObjectRow,
+    Refused,
+    SegmentRow,
+    UploadRow,
+    WriteOutcome,
+    Written,
+)
+
+
+class MemoryObjects:
+    """See `ObjectStore`."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.by_key: dict[int, dict[bytes, ObjectRow]] = {}
+        self.parts: dict[int, dict[int, SegmentRow]] = {}
+        self.inline: dict[int, bytes] = {}
+        self.dead: set[int] = set()
+        self.uploads = MemoryUploads(self)
+        self._buckets: dict[int, BucketRow] = {}
+        self._keys: dict[int, list[bytes]] = {}
+
+    async def buckets(self) -> list[BucketRow]:
+        """See `ObjectStore.buckets`."""
+        self.check()
+        return sorted(self._buckets.values(), key=lambda row: row.name)
+
+    async def put_bucket(self, row: BucketRow) -> bool:
+        """See `ObjectStore.put_bucket`."""
+        self.check()
+        if any(other.name == row.name and other.id != row.id for other in self._buckets.values()):
+            return False
+        self._buckets[row.id] = row
+        self.by_key.setdefault(row.id, {})
+        self._keys.setdefault(row.id, [])
+        await asyncio.sleep(0)
+        return True
+
+    async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
+        """See `ObjectStore.drop_bucket`."""
+        self.check()
+        if self.by_key.get(bucket):
+            return None
+        freed: list[int] = []
+        for upload in [row.id for row in self.uploads.rows.values() if row.bucket == bucket]:
+            del self.uploads.rows[upload]
+            freed += self.drop_parts(upload)
+        for kept in (self._buckets, self.by_key, self._keys):
+            kept.pop(bucket, None)
+        await asyncio.sleep(0)
+        return self.doom_now(freed)
+
+    async def put(self, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
+        """See `ObjectStore.put`."""
+        self.check()
+        outcome = self.write(row, demand)
+        if isinstance(outcome, Written) and body is not None:
+            self.inline[row.id] = body
+        await asyncio.sleep(0)
+        return outcome
+
+    async def change_head(self, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+        """See `ObjectStore.change_head`."""
+        self.check()
+        row = self.by_key.get(bucket, {}).get(key)
+        if row is None or row.id != object_id:
+            return False
+        self.by_key[bucket][key] = replace(row, head=head)
+        await asyncio.sleep(0)
+        return True
+
+    async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
+        """See `ObjectStore.find`."""
+        self.check()
+        row = self.by_key.get(bucket, {}).get(key)
+        return (row, self.inline.get(row.id)) if row is not None else None
+
+    async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
+        """See `ObjectStore.segments`."""
+        self.check()
+        rows = sorted(self.parts.get(owner, {}).items())
+        return [row for number, row in rows if number > after][:limit]
+
+    async def bodies(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """See `ObjectStore.bodies`."""
+        self.check()
+        return {number: self.inline[number] for number in ids if number in self.inline}
+
+    async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
+        """See `ObjectStore.keys`."""
+        self.check()
+        rows, keys = self.by_key.get(bucket, {}), self._keys.get(bucket, [])
+
+        def fetch(begin: bytes, stop: bytes | None, most: int) -> list[ObjectRow]:
+            low = bisect_left(keys, begin)
+            high = bisect_left(keys, stop) if stop is not None else len(keys)
+            return [rows[key] for key in keys[low : min(high, low + most)]]
+
+        return page_of(fetch, prefix, delimiter, start, limit)
+
+    async def delete(self, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
+        """See `ObjectStore.delete`."""
+        self.check()
+        outcomes: list[WriteOutcome] = []
+        for key, demand in wanted:
+            row = self.by_key.get(bucket, {}).get(key)
+            if not meets(row, demand):
+                outcomes.append(Refused(row))
+                continue
+            if row is not None:
+                del self.by_key[bucket][key]
+                keys = self._keys[bucket]
+                del keys[bisect_left(keys, key)]
+            outcomes.append(Written(self.doom_now(self._release(row))))
+        await asyncio.sleep(0)
+        return outcomes
+
+    async def doom(self, ids: Sequence[int]) -> None:
+        """See `ObjectStore.doom`."""
+        self.check()
+        self.dead.update(ids)
+
+    async def doomed(self, limit: int) -> list[int]:
+        """See `ObjectStore.doomed`."""
+        self.check()
+        return sorted(self.dead)[:limit]
+
+    async def buried(self, ids: Sequence[int]) -> None:
+        """See `ObjectStore.buried`."""
+        self.check()
+        self.dead.difference_update(ids)
+
+    def check(self) -> None:
+        """Raises: Unavailable when the store is closed."""
+        if not self.is_open:
+            raise Unavailable("this store in memory is closed")
+
+    def write(self, row: ObjectRow, demand: Demand) -> WriteOutcome:
+        """Put a row where its demand is met."""
+        rows = self.by_key.get(row.bucket)
+        if rows is None:
+            return Missing()
+        before = rows.get(row.key)
+        if not meets(before, demand):
+            return Refused(before)
+        if before is None:
+            insort(self._keys[row.bucket], row.key)
+        rows[row.key] = row
+        self.save(row.id, row.place)
+        return Written(self.doom_now(self._release(before)))
+
+    def save(self, number: int, place: int) -> None:
+        """A row names a file."""
+        if place == IN_FILE:
+            self.dead.discard(number)
+
+    def doom_now(self, freed: Iterable[int]) -> tuple[int, ...]:
+        """Files that no row names any more."""
+        ids = tuple(freed)
+        self.dead.update(ids)
+        return ids
+
+    def drop_parts(self, owner: int, keep: Iterable[int] = ()) -> list[int]:
+        """Delete parts but those of some numbers; returns their files."""
+        kept, parts = set(keep), self.parts.get(owner, {})
+        freed = [row for number, row in parts.items() if number not in kept]
+        for row in freed:
+            del parts[row.number]
+            self.inline.pop(row.id, None)
+        if not parts:
+            self.parts.pop(owner, None)
+        return [row.id for row in freed if row.place == IN_FILE]
+
+    def _release(self, row: ObjectRow | None) -> list[int]:
+        if row is None:
+            return []
+        if row.place == IN_ROW:
+            self.inline.pop(row.id, None)
+            return []
+        return self.drop_parts(row.id) if row.place == IN_SEGMENTS else [row.id]
+
+
+class MemoryUploads:
+    """See `UploadStore`."""
+
+    def __init__(self, objects: MemoryObjects) -> None:
+        self.rows: dict[int, UploadRow] = {}
+        self._objects = objects
+
+    async def create(self, row: UploadRow) -> bool:
+        """See `UploadStore.create`."""
+        self._objects.check()
+        if row.bucket not in self._objects.by_key:
+            return False
+        self.rows[row.id] = row
+        await asyncio.sleep(0)
+        return True
+
+    async def find(self, upload: int) -> UploadRow | None:
+        """See `UploadStore.find`."""
+        self._objects.check()
+        return self.rows.get(upload)
+
+    async def of_bucket(
+        self, bucket: int, *, prefix: bytes, after: tuple[bytes, int] | None, limit: int
+    ) -> list[UploadRow]:
+        """See `UploadStore.of_bucket`."""
+        self._objects.check()
+        places = sorted(
+            (row.key, row.id) for row in self.rows.values() if row.bucket == bucket and row.key.startswith(prefix)
+        )
+        begin = bisect_right(places, after) if after is not None else 0
+        return [self.rows[number] for _, number in places[begin : begin + limit]]
+
+    async def put_part(self, row: SegmentRow, body: bytes | None) -> WriteOutcome:
+        """See `UploadStore.put_part`."""
+        self._objects.check()
+        if row.owner not in self.rows:
+            return Missing()
+        parts = self._objects.parts.setdefault(row.owner, {})
+        before = parts.get(row.number)
+        parts[row.number] = row
+        self._objects.save(row.id, row.place)
+        if body is not None:
+            self._objects.inline[row.id] = body
+        if before is not None:
+            self._objects.inline.pop(before.id, None)
+        await asyncio.sleep(0)
+        return Written(self._objects.doom_now([before.id] if before is not None and before.place == IN_FILE else []))
+
+    async def complete(self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+        """See `UploadStore.complete`."""
+        self._objects.check()
+        parts = self._objects.parts.get(row.id, {})
+        if row.id not in self.rows or any(n not in parts or parts[n].id != number for n, number in kept):
+            return Missing()
+        outcome = self._objects.write(row, demand)
+        if not isinstance(outcome, Written):
+            return outcome
+        del self.rows[row.id]
+        freed = self._objects.drop_parts(row.id, (number for number, _ in kept))
+        await asyncio.sleep(0)
+        return Written((*outcome.freed, *self._objects.doom_now(freed)))
+
+    async def abort(self, upload: int) -> WriteOutcome:
+        """See `UploadStore.abort`."""
+        self._objects.check()
+        if self.rows.pop(upload, None) is None:
+            return Missing()
+        await asyncio.sleep(0)
+        return Written(self._objects.doom_now(self._objects.drop_parts(upload)))
+
+
+def meets(row: ObjectRow | None, demand: Demand) -> bool:
+    """Whether what stands under a key is what a write demands."""
+    if demand.absent:
+        return row is None
+    return demand.etag is None or (row is not None and demand.etag in ("*", row.etag))

@@ -1,0 +1,64 @@
+"""Objects in the PostgreSQL store: how its statements are run. What they do together is in `sql_objects`.
+
+Writes go through one lane and only while this process owns the store, so nobody else writes between two statements.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from statewright.stores.postgres_arrays import BigintArray, bigints
+from statewright.stores.postgres_connection import Connection, run
+from statewright.stores.sql_objects import Sql
+from statewright.stores.statements import statements
+
+if TYPE_CHECKING:
+    from statewright.stores.postgres import PostgresStore
+
+T = TypeVar("T")
+
+
+def _numbered(text: str) -> str:
+    count = itertools.count(1)
+    return re.sub(r"\?", lambda _: f"${next(count)}", text.replace("{ids}", "SELECT unnest(?::bigint[])"))
+
+
+_TEXTS: Final = {name: _numbered(text) for name, text in statements("objects").items()}
+
+
+class PostgresSql:
+    """See `Sql`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def run(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+        """See `Sql.run`."""
+        cursor = run(self._connection, _TEXTS[name], given)
+        return cursor.fetchall() if cursor.description is not None else []
+
+    def ids(self, ids: Iterable[int]) -> BigintArray:
+        """See `Sql.ids`."""
+        return bigints(list(ids))
+
+
+class PostgresRunner:
+    """See `Runner`."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+
+    async def write(self, work: Callable[[Sql], T]) -> T:
+        """See `Runner.write`."""
+        return await self._store.write_owned(lambda on: work(PostgresSql(on)))
+
+    async def point(self, work: Callable[[Sql], T]) -> T:
+        """See `Runner.point`."""
+        return await self.scan(work)
+
+    async def scan(self, work: Callable[[Sql], T]) -> T:
+        """See `Runner.scan`."""
+        return await self._store.opened.work(lambda on: work(PostgresSql(on)))

@@ -1,0 +1,125 @@
+"""`ObjectStore` and `UploadStore` over any SQL store: what is asked goes to `sql_objects`, in the store's own threads."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
+
+from statewright.stores import sql_objects
+from statewright.stores.object_rows import (
+    BucketRow,
+    Demand,
+    KeyPage,
+    ObjectRow,
+    SegmentRow,
+    UploadRow,
+    WriteOutcome,
+)
+from statewright.stores.sql_objects import Sql
+
+T = TypeVar("T")
+
+
+class Runner(Protocol):
+    """How a store runs things."""
+
+    def write(self, work: Callable[[Sql], T]) -> Awaitable[T]:
+        """As a transaction, durable when it returns."""
+
+    def point(self, work: Callable[[Sql], T]) -> Awaitable[T]:
+        """Reading a row or two."""
+
+    def scan(self, work: Callable[[Sql], T]) -> Awaitable[T]:
+        """Reading many rows."""
+
+
+class SqlObjects:
+    """See `ObjectStore`."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    async def buckets(self) -> list[BucketRow]:
+        """See `ObjectStore.buckets`."""
+        return await self._runner.scan(sql_objects.buckets)
+
+    async def put_bucket(self, row: BucketRow) -> bool:
+        """See `ObjectStore.put_bucket`."""
+        return await self._runner.write(lambda sql: sql_objects.put_bucket(sql, row))
+
+    async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
+        """See `ObjectStore.drop_bucket`."""
+        return await self._runner.write(lambda sql: sql_objects.drop_bucket(sql, bucket))
+
+    async def put(self, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
+        """See `ObjectStore.put`."""
+        return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand))
+
+    async def change_head(self, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+        """See `ObjectStore.change_head`."""
+        return await self._runner.write(lambda sql: sql_objects.change_head(sql, bucket, key, object_id, head))
+
+    async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
+        """See `ObjectStore.find`."""
+        return await self._runner.point(lambda sql: sql_objects.find(sql, bucket, key))
+
+    async def segments(self, owner: int, *, after: int = 0, limit: int | None = None) -> list[SegmentRow]:
+        """See `ObjectStore.segments`."""
+        return await self._runner.scan(lambda sql: sql_objects.segments(sql, owner, after, limit))
+
+    async def bodies(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """See `ObjectStore.bodies`."""
+        return await self._runner.scan(lambda sql: sql_objects.bodies(sql, ids)) if ids else {}
+
+    async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
+        """See `ObjectStore.keys`."""
+        return await self._runner.scan(lambda sql: sql_objects.keys(sql, bucket, prefix, delimiter, start, limit))
+
+    async def delete(self, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
+        """See `ObjectStore.delete`."""
+        return await self._runner.write(lambda sql: sql_objects.delete(sql, bucket, wanted)) if wanted else []
+
+    async def doom(self, ids: Sequence[int]) -> None:
+        """See `ObjectStore.doom`."""
+        await self._runner.write(lambda sql: sql.run("doom", sql.ids(ids)))
+
+    async def doomed(self, limit: int) -> list[int]:
+        """See `ObjectStore.doomed`."""
+        return await self._runner.scan(lambda sql: sql_objects.doomed(sql, limit))
+
+    async def buried(self, ids: Sequence[int]) -> None:
+        """See `ObjectStore.buried`."""
+        await self._runner.write(lambda sql: sql.run("buried", sql.ids(ids)))
+
+
+class SqlUploads:
+    """See `UploadStore`."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    async def create(self, row: UploadRow) -> bool:
+        """See `UploadStore.create`."""
+        return await self._runner.write(lambda sql: sql_objects.create_upload(sql, row))
+
+    async def find(self, upload: int) -> UploadRow | None:
+        """See `UploadStore.find`."""
+        return await self._runner.point(lambda sql: sql_objects.find_upload(sql, upload))
+
+    async def of_bucket(
+        self, bucket: int, *, prefix: bytes, after: tuple[bytes, int] | None, limit: int
+    ) -> list[UploadRow]:
+        """See `UploadStore.of_bucket`."""
+        return await self._runner.scan(lambda sql: sql_objects.uploads(sql, bucket, prefix, after, limit))
+
+    async def put_part(self, row: SegmentRow, body: bytes | None) -> WriteOutcome:
+        """See `UploadStore.put_part`."""
+        return await self._runner.write(lambda sql: sql_objects.put_part(sql, row, body))
+
+    async def complete(self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+        """See `UploadStore.complete`."""
+        return await self._runner.write(lambda sql: sql_objects.complete(sql, row, kept, demand))
+
+    async def abort(self, upload: int) -> WriteOutcome:
+        """See `UploadStore.abort`."""
+        return await self._runner.write(lambda sql: sql_objects.abort(sql, upload))

@@ -1,0 +1,250 @@
+"""What the SQL stores do with objects and multipart uploads: each write as one transaction, whatever the database.
+
+Owns the order of statements and which files a write frees. `Sql` runs a named statement of `sql/objects.sql`; opening
+connections and ending transactions is the stores' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol
+
+from statewright.stores.key_pages import after_prefix, page_of
+from statewright.stores.memory_objects import meets
+from statewright.stores.object_rows import (
+    IN_FILE,
+    IN_ROW,
+    IN_SEGMENTS,
+    BucketRow,
+    Demand,
+    KeyPage,
+    Missing,
+    ObjectRow,
+    Refused,
+    SegmentRow,
+    UploadRow,
+    WriteOutcome,
+    Written,
+)
+
+NO_LIMIT: Final = 2**31
+
+
+class Sql(Protocol):
+    """A connection inside a transaction, or reading one statement."""
+
+    def run(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+        """The rows of a named statement."""
+
+    def ids(self, ids: Iterable[int]) -> Any:
+        """A list of ids as a parameter."""
+
+
+# Writing
+
+
+def put_bucket(sql: Sql, row: BucketRow) -> bool:
+    """See `ObjectStore.put_bucket`."""
+    holder = sql.run("bucket_named", row.name)
+    if holder and holder[0][0] != row.id:
+        return False
+    sql.run("put_bucket", row.id, row.name, row.created_ms, row.body)
+    return True
+
+
+def drop_bucket(sql: Sql, bucket: int) -> tuple[int, ...] | None:
+    """See `ObjectStore.drop_bucket`."""
+    if sql.run("any_object", bucket):
+        return None
+    freed: list[int] = []
+    for (upload,) in sql.run("upload_ids", bucket):
+        sql.run("drop_upload", upload)
+        freed += _drop_parts(sql, upload)
+    sql.run("drop_bucket", bucket)
+    return _doom(sql, freed)
+
+
+def put(sql: Sql, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
+    """See `ObjectStore.put`."""
+    outcome = _write(sql, row, demand)
+    if isinstance(outcome, Written) and body is not None:
+        sql.run("put_body", row.id, body)
+    return outcome
+
+
+def change_head(sql: Sql, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+    """See `ObjectStore.change_head`."""
+    found = _row(sql, bucket, key)
+    if found is None or found.id != object_id:
+        return False
+    sql.run("change_head", head, bucket, key, object_id)
+    return True
+
+
+def delete(sql: Sql, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
+    """See `ObjectStore.delete`."""
+    outcomes: list[WriteOutcome] = []
+    for key, demand in wanted:
+        row = _row(sql, bucket, key)
+        if not meets(row, demand):
+            outcomes.append(Refused(row))
+            continue
+        if row is not None:
+            sql.run("drop", bucket, key)
+        outcomes.append(Written(_doom(sql, _release(sql, row))))
+    return outcomes
+
+
+def create_upload(sql: Sql, row: UploadRow) -> bool:
+    """See `UploadStore.create`."""
+    if not sql.run("bucket_there", row.bucket):
+        return False
+    sql.run("create_upload", row.id, row.bucket, row.key, row.created_ms, row.head)
+    return True
+
+
+def put_part(sql: Sql, row: SegmentRow, body: bytes | None) -> WriteOutcome:
+    """See `UploadStore.put_part`."""
+    if not sql.run("upload", row.owner):
+        return Missing()
+    before = sql.run("segment", row.owner, row.number)
+    sql.run("put_segment", row.owner, row.number, row.id, row.size, row.place, row.head)
+    if body is not None:
+        sql.run("put_body", row.id, body)
+    if row.place == IN_FILE:
+        sql.run("save", row.id)
+    return Written(_doom(sql, _release_parts(sql, before)))
+
+
+def complete(sql: Sql, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+    """See `UploadStore.complete`."""
+    if not sql.run("upload", row.id):
+        return Missing()
+    there = {number: part for number, part, _ in sql.run("segment_ids", row.id)}
+    if any(there.get(number) != part for number, part in kept):
+        return Missing()
+    outcome = _write(sql, row, demand)
+    if not isinstance(outcome, Written):
+        return outcome
+    sql.run("drop_upload", row.id)
+    freed = _doom(sql, _drop_parts(sql, row.id, keep={number for number, _ in kept}))
+    return Written((*outcome.freed, *freed))
+
+
+def abort(sql: Sql, upload: int) -> WriteOutcome:
+    """See `UploadStore.abort`."""
+    if not sql.run("upload", upload):
+        return Missing()
+    sql.run("drop_upload", upload)
+    return Written(_doom(sql, _drop_parts(sql, upload)))
+
+
+def _write(sql: Sql, row: ObjectRow, demand: Demand) -> WriteOutcome:
+    before = _row(sql, row.bucket, row.key)
+    # A bucket that has an object is there.
+    if before is None and not sql.run("bucket_there", row.bucket):
+        return Missing()
+    if not meets(before, demand):
+        return Refused(before)
+    sql.run("put", row.bucket, row.key, row.id, row.size, row.modified_ms, row.etag, row.place, row.head)
+    if row.place == IN_FILE:
+        sql.run("save", row.id)
+    return Written(_doom(sql, _release(sql, before)))
+
+
+def _row(sql: Sql, bucket: int, key: bytes) -> ObjectRow | None:
+    found = sql.run("row", bucket, key)
+    return ObjectRow(*found[0]) if found else None
+
+
+def _release(sql: Sql, row: ObjectRow | None) -> list[int]:
+    """Let go of the bytes of an object whose row is gone; returns their files."""
+    if row is None:
+        return []
+    if row.place == IN_ROW:
+        sql.run("drop_body", row.id)
+        return []
+    return _drop_parts(sql, row.id) if row.place == IN_SEGMENTS else [row.id]
+
+
+def _drop_parts(sql: Sql, owner: int, keep: Iterable[int] = ()) -> list[int]:
+    kept = set(keep)
+    dropped = [row for row in sql.run("segment_ids", owner) if row[0] not in kept]
+    if not dropped:
+        return []
+    sql.run("drop_segments", owner, sql.ids(number for number, _, _ in dropped))
+    return _release_parts(sql, [row[1:] for row in dropped])
+
+
+def _release_parts(sql: Sql, parts: Sequence[tuple[Any, ...]]) -> list[int]:
+    here = [number for number, place in parts if place == IN_ROW]
+    if here:
+        sql.run("drop_bodies", sql.ids(here))
+    return [number for number, place in parts if place == IN_FILE]
+
+
+def _doom(sql: Sql, freed: Sequence[int]) -> tuple[int, ...]:
+    if freed:
+        sql.run("doom", sql.ids(freed))
+    return tuple(freed)
+
+
+# Reading
+
+
+def buckets(sql: Sql) -> list[BucketRow]:
+    """See `ObjectStore.buckets`."""
+    return [BucketRow(*columns) for columns in sql.run("buckets")]
+
+
+def find(sql: Sql, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
+    """See `ObjectStore.find`."""
+    found = sql.run("found", bucket, key)
+    return (ObjectRow(*found[0][:8]), found[0][8]) if found else None
+
+
+def segments(sql: Sql, owner: int, after: int, limit: int | None) -> list[SegmentRow]:
+    """See `ObjectStore.segments`."""
+    rows = sql.run("segments", owner, after, NO_LIMIT if limit is None else limit)
+    return [SegmentRow(*columns) for columns in rows]
+
+
+def bodies(sql: Sql, ids: Sequence[int]) -> dict[int, bytes]:
+    """See `ObjectStore.bodies`."""
+    return dict(sql.run("bodies", sql.ids(ids))) if ids else {}
+
+
+def keys(sql: Sql, bucket: int, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
+    """See `ObjectStore.keys`."""
+
+    def fetch(begin: bytes, stop: bytes | None, most: int) -> list[ObjectRow]:
+        if stop is None:
+            rows = sql.run("keys", bucket, begin, most)
+        else:
+            rows = sql.run("keys_below", bucket, begin, stop, most)
+        return [ObjectRow(*columns) for columns in rows]
+
+    return page_of(fetch, prefix, delimiter, start, limit)
+
+
+def find_upload(sql: Sql, upload: int) -> UploadRow | None:
+    """See `UploadStore.find`."""
+    found = sql.run("upload", upload)
+    return UploadRow(*found[0]) if found else None
+
+
+def uploads(sql: Sql, bucket: int, prefix: bytes, after: tuple[bytes, int] | None, limit: int) -> list[UploadRow]:
+    """See `UploadStore.of_bucket`."""
+    # Behind a place, but not in front of the prefix.
+    key, number = max(after or (b"", -1), (prefix, -1))
+    stop = after_prefix(prefix)
+    if stop is None:
+        rows = sql.run("uploads", bucket, key, number, limit)
+    else:
+        rows = sql.run("uploads_below", bucket, key, number, stop, limit)
+    return [UploadRow(*columns) for columns in rows]
+
+
+def doomed(sql: Sql, limit: int) -> list[int]:
+    """See `ObjectStore.doomed`."""
+    return [number for (number,) in sql.run("doomed", limit)]

@@ -1,0 +1,54 @@
+"""Objects in the SQLite store: how its statements are run. What they do together is in `sql_objects`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from statewright.stores.sql_objects import Sql
+from statewright.stores.statements import statements
+
+if TYPE_CHECKING:
+    from statewright.stores.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+_TEXTS: Final = {
+    name: text.replace("{ids}", "SELECT value FROM json_each(?)") for name, text in statements("objects").items()
+}
+
+
+class SqliteSql:
+    """See `Sql`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+        """See `Sql.run`."""
+        return self._connection.execute(_TEXTS[name], given).fetchall()
+
+    def ids(self, ids: Iterable[int]) -> str:
+        """See `Sql.ids`."""
+        return f"[{','.join(map(str, ids))}]"
+
+
+class SqliteRunner:
+    """See `Runner`."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    async def write(self, work: Callable[[Sql], T]) -> T:
+        """See `Runner.write`."""
+        found: T = await self._store.opened.writer.submit(lambda on: work(SqliteSql(on)))
+        return found
+
+    async def point(self, work: Callable[[Sql], T]) -> T:
+        """See `Runner.point`: on the event loop, which costs less than a hop."""
+        return self._store.opened.read(lambda on: work(SqliteSql(on)))
+
+    async def scan(self, work: Callable[[Sql], T]) -> T:
+        """See `Runner.scan`."""
+        return await self._store.opened.scan(lambda on: work(SqliteSql(on)))
