@@ -10,9 +10,7 @@ from statewright.errors import ApiError
 
 def no_such_bucket(bucket: str) -> ApiError:
     """There is no bucket of this name."""
-    return ApiError(
-        "NoSuchBucket", "The specified bucket does not exist", status=404, details={"BucketName": bucket}
-    )
+    return ApiError("NoSuchBucket", "The specified bucket does not exist", status=404, details={"BucketName": bucket})
 
 
 def no_such_key(key: str) -> ApiError:

@@ -344,9 +344,7 @@ class Objects:
         """Refuse a write whose demand is not met now. Raises: ApiError."""
         found = await self.store.objects.find(bucket.id, name)
         row = found[0] if found is not None else None
-        if demand.absent and row is not None:
-            raise self.refusal(bucket.name, name, Refused(row), demand)
-        if demand.etag is not None and (row is None or demand.etag not in ("*", row.etag)):
+        if not demand.is_met_by(row):
             raise self.refusal(bucket.name, name, Refused(row), demand)
 
     def refusal(self, bucket: str, name: bytes, outcome: Refused | Missing, demand: Demand) -> ApiError:

@@ -218,9 +218,7 @@ class Uploads:
         etag = hashlib.md5(b"".join(bytes.fromhex(part.etag) for part in parts), usedforsecurity=False).hexdigest()
         head = object_head(upload.settings, whole, len(parts))
         now_ms = self._objects.clock.now_ms()
-        row = ObjectRow(
-            home.id, upload.row.key, upload.id, total, now_ms, f"{etag}-{len(parts)}", IN_SEGMENTS, head
-        )
+        row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, f"{etag}-{len(parts)}", IN_SEGMENTS, head)
         outcome = await self._objects.store.uploads.complete(row, [(p.number, p.row.id) for p in parts], demand)
         if isinstance(outcome, Missing):
             raise faults.no_such_upload(upload_id)

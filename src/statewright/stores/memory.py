@@ -17,6 +17,7 @@ from statewright.errors import StoreError, Unavailable
 from statewright.stores.cursor import pack_cursor, unpack_cursor
 from statewright.stores.ids import made_ms, shard_of_id
 from statewright.stores.job_queue import GroupFigures
+from statewright.stores.memory_objects import MemoryObjects
 from statewright.stores.protocol import (
     CLOSED,
     STATUSES,
@@ -42,6 +43,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self.executions = MemoryExecutions()
         self.catalog = MemoryCatalog()
+        self.objects = MemoryObjects()
+        self.uploads = self.objects.uploads
         self._owner: str | None = None
         self._epoch = 0
 
@@ -51,7 +54,7 @@ class MemoryStore:
             raise Unavailable(f"this store in memory is in use by {self._owner}")
         self._owner = owner
         self._epoch += 1
-        self.executions.is_open = self.catalog.is_open = True
+        self.executions.is_open = self.catalog.is_open = self.objects.is_open = True
         return self._epoch
 
     async def close(self) -> None:
@@ -61,7 +64,7 @@ class MemoryStore:
     def kill(self) -> None:
         """Let go as a process does that dies; what was committed stays for the next `open`."""
         self._owner = None
-        self.executions.is_open = self.catalog.is_open = False
+        self.executions.is_open = self.catalog.is_open = self.objects.is_open = False
 
     def check_lease(self) -> None:
         """See `Store.check_lease`: nobody else can have it."""

@@ -123,7 +123,7 @@ class MemoryObjects:
         outcomes: list[WriteOutcome] = []
         for key, demand in wanted:
             row = self.by_key.get(bucket, {}).get(key)
-            if not meets(row, demand):
+            if not demand.is_met_by(row):
                 outcomes.append(Refused(row))
                 continue
             if row is not None:
@@ -160,7 +160,7 @@ class MemoryObjects:
         if rows is None:
             return Missing()
         before = rows.get(row.key)
-        if not meets(before, demand):
+        if not demand.is_met_by(before):
             return Refused(before)
         if before is None:
             insort(self._keys[row.bucket], row.key)
@@ -268,10 +268,3 @@ class MemoryUploads:
             return Missing()
         await asyncio.sleep(0)
         return Written(self._objects.doom_now(self._objects.drop_parts(upload)))
-
-
-def meets(row: ObjectRow | None, demand: Demand) -> bool:
-    """Whether what stands under a key is what a write demands."""
-    if demand.absent:
-        return row is None
-    return demand.etag is None or (row is not None and demand.etag in ("*", row.etag))

@@ -73,6 +73,13 @@ class Demand:
 
     absent: bool = False
     etag: str | None = None
+    """`*` stands for any."""
+
+    def is_met_by(self, row: ObjectRow | None) -> bool:
+        """Whether it is what stands there; `None` is nothing."""
+        if self.absent:
+            return row is None
+        return self.etag is None or (row is not None and self.etag in ("*", row.etag))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from statewright.stores.postgres_connection import (
     run,
 )
 from statewright.stores.postgres_lease import Lease
+from statewright.stores.postgres_objects import PostgresRunner
 from statewright.stores.postgres_writer import Writers, row_of
 from statewright.stores.protocol import (
     STATUSES,
@@ -46,6 +47,7 @@ from statewright.stores.protocol import (
     Stored,
     TimerRow,
 )
+from statewright.stores.sql_object_store import SqlObjects, SqlUploads
 from statewright.stores.statements import statements
 
 T = TypeVar("T")
@@ -72,20 +74,24 @@ class _Open:
 
     async def read(self, name: str, *given: Any, of: dict[str, str] = _EXECUTIONS) -> list[tuple[Any, ...]]:
         """The rows of a named statement."""
+        return await self.work(lambda on: run(on, of[name], given).fetchall())
+
+    async def work(self, work: Callable[[Connection], T]) -> T:
+        """Read in the pool; `work` may be called twice."""
         busy = self._clock.busy() if self._clock is not None else BusyToken()
         with busy:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._read, of[name], given)
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._work, work)
 
-    def _read(self, text: str, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _work(self, work: Callable[[Connection], T]) -> T:
         with explained(self._place):
             connection = self._connected()
             try:
-                return run(connection, text, given).fetchall()
+                return work(connection)
             except psycopg.OperationalError:
                 if not connection.closed:
                     raise
             # The server broke the connection off while it lay idle. Reading twice harms nobody.
-            return run(self._connected(), text, given).fetchall()
+            return work(self._connected())
 
     def _connected(self) -> Connection:
         connection: Connection | None = getattr(self._of_thread, "connection", None)
@@ -125,6 +131,9 @@ class PostgresStore:
         self._is_opening = False
         self.executions = PostgresExecutions(self)
         self.catalog = PostgresCatalog(self)
+        runner = PostgresRunner(self)
+        self.objects = SqlObjects(runner)
+        self.uploads = SqlUploads(runner)
 
     @property
     def opened(self) -> _Open:
@@ -156,6 +165,12 @@ class PostgresStore:
         opened, self._open = self._open, None
         if opened is not None:
             await opened.close()
+
+    async def write_owned(self, work: Callable[[Connection], T]) -> T:
+        """Write in a transaction that only the store's owner gets through."""
+        opened = self.opened
+        found: T = await opened.writers.submit(_owned(opened.lease, work))
+        return found
 
     async def newest_id(self, shard: int) -> int:
         """See `Store.newest_id`."""

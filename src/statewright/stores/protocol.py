@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from statewright.stores.job_queue import GroupFigures
+from statewright.stores.object_rows import ObjectStore, UploadStore
 
 STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 """Statuses of executions and Map Runs; a store keeps the index."""
@@ -248,6 +249,14 @@ class Store(Protocol):
     @property
     def catalog(self) -> CatalogStore:
         """The catalogue."""
+
+    @property
+    def objects(self) -> ObjectStore:
+        """Buckets and objects."""
+
+    @property
+    def uploads(self) -> UploadStore:
+        """Multipart uploads."""
 
     async def open(self, owner: str) -> int:
         """Take the store for this process; returns the lease's epoch. Raises: Unavailable, naming who has it."""

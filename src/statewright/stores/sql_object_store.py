@@ -1,4 +1,4 @@
-"""`ObjectStore` and `UploadStore` over any SQL store: what is asked goes to `sql_objects`, in the store's own threads."""
+"""`ObjectStore` and `UploadStore` over any SQL store: what is asked goes to `sql_objects`, in its threads."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from statewright.stores.key_pages import after_prefix, page_of
-from statewright.stores.memory_objects import meets
 from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
@@ -86,7 +85,7 @@ def delete(sql: Sql, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> lis
     outcomes: list[WriteOutcome] = []
     for key, demand in wanted:
         row = _row(sql, bucket, key)
-        if not meets(row, demand):
+        if not demand.is_met_by(row):
             outcomes.append(Refused(row))
             continue
         if row is not None:
@@ -144,7 +143,7 @@ def _write(sql: Sql, row: ObjectRow, demand: Demand) -> WriteOutcome:
     # A bucket that has an object is there.
     if before is None and not sql.run("bucket_there", row.bucket):
         return Missing()
-    if not meets(before, demand):
+    if not demand.is_met_by(before):
         return Refused(before)
     sql.run("put", row.bucket, row.key, row.id, row.size, row.modified_ms, row.etag, row.place, row.head)
     if row.place == IN_FILE:

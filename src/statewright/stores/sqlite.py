@@ -35,6 +35,7 @@ from statewright.stores.protocol import (
     Stored,
     TimerRow,
 )
+from statewright.stores.sql_object_store import SqlObjects, SqlUploads
 from statewright.stores.sqlite_file import (
     FILE_NAME,
     Durability,
@@ -44,6 +45,7 @@ from statewright.stores.sqlite_file import (
     explained,
     migrate,
 )
+from statewright.stores.sqlite_objects import SqliteRunner
 from statewright.stores.sqlite_writer import Work, Writer, row_of, write_groups, write_ids, write_rows
 from statewright.stores.statements import statements
 
@@ -136,6 +138,9 @@ class SqliteStore:
         self._open: _Open | None = None
         self.executions = SqliteExecutions(self)
         self.catalog = SqliteCatalog(self)
+        runner = SqliteRunner(self)
+        self.objects = SqlObjects(runner)
+        self.uploads = SqlUploads(runner)
 
     @property
     def opened(self) -> _Open:

@@ -72,12 +72,12 @@ def test_a_full_disk_is_unavailable_and_loses_nothing(tmp_path):
 def test_a_file_that_is_damaged_under_way_is_unavailable(tmp_path):
     async def body(store: SqliteStore) -> None:
         for n in range(1, 400):
-            await store.executions.commit(start(n, head=b"x" * 500))
+            await store.executions.commit(start(n, head=b"x" * 2000))
 
     with_store(tmp_path, body)
     file = tmp_path / "statewright.db"
     content = bytearray(file.read_bytes())
-    for offset in range(4096 * 8, len(content), 4096):
+    for offset in range(4096 * 64, len(content), 4096):
         content[offset : offset + 4096] = b"\xa5" * 4096
     file.write_bytes(content)
 

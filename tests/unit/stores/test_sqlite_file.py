@@ -194,7 +194,9 @@ def test_a_newer_file_is_refused_naming_both_versions(tmp_path):
     with file:
         file.execute("INSERT INTO schema_version VALUES (12)")
     file.close()
-    with pytest.raises(StoreError, match="has version 12; this program knows versions up to 1"):
+    with pytest.raises(
+        StoreError, match=f"has version 12; this program knows versions up to {sqlite_file.SCHEMA_VERSION}"
+    ):
         asyncio.run(opened_and_closed(tmp_path))
 
 

@@ -47,7 +47,7 @@ ROOTS: Final = {
 }
 """Root elements of answers. Source: service API reference, "Response Syntax" of each operation."""
 
-_SPECIAL: Final = re.compile("[&<>\"\x00-\x08\x0b-\x1f\x7f]")
+_SPECIAL: Final = re.compile('[&<>"\x00-\x08\x0b-\x1f\x7f]')
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 
@@ -197,7 +197,12 @@ def _writer(service: str, shape_name: str) -> WriteElement:
         item = _late_writer(service, shape["member"]["shape"])
         name = shape["member"].get("locationName", "member")
         if shape.get("flattened"):
-            return lambda tag, value, out: [item(tag, one, out) for one in value] and None
+
+            def flat(tag: str, value: Any, out: Out) -> None:
+                for one in value:
+                    item(tag, one, out)
+
+            return flat
 
         def wrapped(tag: str, value: Any, out: Out) -> None:
             out.append(f"<{tag}>")

@@ -1,0 +1,54 @@
+"""Objects in memory and in a data folder, each opened for a test on a virtual or real clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from statewright.clock import RealClock
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.objects.objects import Objects
+from statewright.stores.memory import MemoryStore
+from statewright.stores.sqlite import SqliteStore
+
+Body = Callable[[Objects], Awaitable[None]]
+
+
+@pytest.fixture(params=["memory", "folder"])
+def with_objects(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Body], None]:
+    """Runs a body with opened objects that have a bucket `bucket`."""
+
+    def run(body: Body) -> None:
+        async def inner() -> None:
+            in_memory = request.param == "memory"
+            store = MemoryStore() if in_memory else SqliteStore(tmp_path / "data", durability="process")
+            await store.open("test")
+            objects = Objects(store, RealClock(), Config(), None if in_memory else tmp_path / "objects")
+            try:
+                await objects.create_bucket("bucket")
+                await body(objects)
+            finally:
+                await objects.stop()
+                await store.close()
+
+        asyncio.run(inner())
+
+    return run
+
+
+async def refused(call: Awaitable[object]) -> ApiError:
+    """What a call is refused with."""
+    try:
+        await call
+    except ApiError as error:
+        return error
+    raise AssertionError("it was not refused")
+
+
+def files_in(folder: Path) -> list[str]:
+    """Names of all files below a folder."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())

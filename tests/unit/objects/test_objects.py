@@ -1,0 +1,412 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from statewright.clock import RealClock
+from statewright.config import Config
+from statewright.objects.conditions import ReadConditions
+from statewright.objects.intake import IN_ROW_BYTES, STEP_BYTES, Promise
+from statewright.objects.objects import Objects
+from statewright.objects.records import Checksum, Settings
+from statewright.stores.object_rows import Demand
+from statewright.stores.sqlite import SqliteStore
+from tests.unit.objects.conftest import files_in, refused
+
+SIZES = [0, 1, IN_ROW_BYTES, IN_ROW_BYTES + 1, STEP_BYTES, 3 * STEP_BYTES + 17]
+
+
+def pattern(size: int) -> bytes:
+    return (bytes(range(251)) * (size // 251 + 1))[:size]
+
+
+async def pieces(body: bytes, size: int = 70_000) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
+
+
+async def settled(objects: Objects) -> None:
+    while objects.vault._sweeping is not None:
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_put_is_got(with_objects, size):
+    async def body(objects: Objects) -> None:
+        content = pattern(size)
+        view = await objects.put("bucket", "k", pieces(content))
+        assert (view.size, view.etag) == (size, hashlib.md5(content).hexdigest())
+        assert await objects.read("bucket", "k") == content
+        assert (await objects.head("bucket", "k")).etag == view.etag
+        if size == 0:
+            assert (await refused(objects.get("bucket", "k", range="bytes=-3"))).code == "InvalidRange"
+            return
+        found, stream, span = await objects.get("bucket", "k", range="bytes=-3")
+        assert b"".join([chunk async for chunk in stream]) == content[-3:]
+        assert (found, span) == (view, (max(size - 3, 0), size - 1))
+
+    with_objects(body)
+
+
+KEYS = ["../../etc/passwd", "a//b", "nul\x00byte", "é/日本/😀", "/", ".", "con", "x" * 1024, "\U0010ffff", "a\nb\r"]
+
+
+def test_keys_are_any_unicode_and_never_file_names(with_objects, tmp_path):
+    async def body(objects: Objects) -> None:
+        for key in KEYS:
+            await objects.put("bucket", key, pattern(20_000) + key.encode())
+        for key in KEYS:
+            assert (await objects.read("bucket", key))[20_000:].decode() == key
+        listed = await objects.list_keys("bucket")
+        assert [view.key for view in listed.objects] == sorted(KEYS, key=str.encode)
+        assert all(set(name) <= set("0123456789abcdef") for name in files_in(tmp_path / "objects"))
+
+    with_objects(body)
+
+
+@pytest.mark.parametrize(("key", "code"), [("", "InvalidArgument"), ("x" * 1025, "KeyTooLongError"),
+                                           ("é" * 513, "KeyTooLongError"), ("\ud800", "InvalidArgument")])  # fmt: skip
+def test_keys_that_cannot_be(with_objects, key, code):
+    async def body(objects: Objects) -> None:
+        assert (await refused(objects.put("bucket", key, b""))).code == code
+
+    with_objects(body)
+
+
+@pytest.mark.parametrize("name", ["ab", "a" * 64, "Upper", "under_score", "-a", "a-", "a..b", "a.-b", "192.168.0.1",
+                                  "xn--abc", "x-s3alias", "ends--ol-s3", ""])  # fmt: skip
+def test_bucket_names_that_cannot_be(with_objects, name):
+    async def body(objects: Objects) -> None:
+        assert (await refused(objects.create_bucket(name))).code == "InvalidBucketName"
+
+    with_objects(body)
+
+
+def test_buckets(with_objects):
+    async def body(objects: Objects) -> None:
+        made = await objects.create_bucket("another.bucket-2", region="eu-west-1", tags={"a": "b"})
+        assert [bucket.name for bucket in await objects.list_buckets()] == ["another.bucket-2", "bucket"]
+        assert (await refused(objects.create_bucket("bucket"))).code == "BucketAlreadyOwnedByYou"
+        assert await objects.bucket("another.bucket-2") == made
+        await objects.set_bucket_tags("bucket", {"x": "y"})
+        assert (await objects.bucket("bucket")).tags == {"x": "y"}
+        await objects.put("bucket", "k", b"1")
+        assert (await refused(objects.delete_bucket("bucket"))).code == "BucketNotEmpty"
+        await objects.delete("bucket", "k")
+        await objects.delete_bucket("bucket")
+        for call in (objects.bucket("bucket"), objects.put("bucket", "k", b""), objects.list_keys("bucket"),
+                     objects.get("bucket", "k"), objects.delete("bucket", "k")):  # fmt: skip
+            assert (await refused(call)).code == "NoSuchBucket"
+
+    with_objects(body)
+
+
+def test_settings_stay_with_an_object(with_objects):
+    async def body(objects: Objects) -> None:
+        settings = Settings({"ContentType": "text/x"}, {"a": "b"}, {"t": "1"}, "STANDARD_IA", {"ServerSide": "x"})
+        await objects.put("bucket", "k", b"1", settings=settings)
+        assert (await objects.head("bucket", "k")).settings == settings
+        await objects.set_tags("bucket", "k", {"u": "2"})
+        assert (await objects.head("bucket", "k")).settings.tags == {"u": "2"}
+        assert (await objects.list_keys("bucket")).objects[0].settings.storage_class == "STANDARD_IA"
+        too_much = Settings(metadata={"a": "x" * 2048})
+        assert (await refused(objects.put("bucket", "k", b"", settings=too_much))).code == "MetadataTooLarge"
+
+    with_objects(body)
+
+
+PROMISES = [
+    (Promise(md5="CY9rzUYh03PK3k6DJie09g=="), None),
+    (Promise(md5="AAAAAAAAAAAAAAAAAAAAAA=="), "BadDigest"),
+    (Promise(md5="CY9r"), "InvalidDigest"),
+    (Promise(length=4), None),
+    (Promise(length=5), "IncompleteBody"),
+    (Promise(length=5 * 1024**3 + 1), "EntityTooLarge"),
+    (Promise(sha256="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"), None),
+    (Promise(sha256="0" * 64), "XAmzContentSHA256Mismatch"),
+    (Promise(checksums={"CRC32": "2H9+DA=="}), None),
+    (Promise(checksums={"CRC32": "AAAAAA=="}), "BadDigest"),
+    (Promise(checksums={"CRC32": "AAAA"}), "InvalidRequest"),
+    (Promise(checksums={"CRC32C": "hqBywA=="}), None),
+    (Promise(checksums={"CRC64NVME": "+bu+zv66sUM="}), None),
+    (Promise(checksums={"SHA1": "qUqP5cyxm6YcTAhz05Hph5gvu9M="}), None),
+    (Promise(checksums={"SHA256": "n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg="}), None),
+    (Promise(checksums={"SHA256": "n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgA="}), "BadDigest"),
+    (Promise(checksums={"XXHASH64": "AAAAAAAAAAA="}), "NotImplemented"),
+    (Promise(checksums={"ADLER": "AAAAAA=="}), "InvalidRequest"),
+    (Promise(algorithm="CRC32", trailers={"x-amz-checksum-crc32": "2H9+DA=="}), None),
+    (Promise(algorithm="CRC32", trailers={"x-amz-checksum-crc32": "AAAAAA=="}), "BadDigest"),
+]
+
+
+@pytest.mark.parametrize(("promise", "code"), PROMISES)
+@pytest.mark.parametrize("padding", [0, 20_000])
+def test_what_a_sender_promises_is_checked(with_objects, promise, code, padding, tmp_path):
+    async def body(objects: Objects) -> None:
+        call = objects.put("bucket", "k", pieces(b"test" + b"\0" * padding, 1), promise=promise)
+        if code is None and not padding:
+            view = await call
+            for algorithm, value in promise.checksums.items():
+                assert view.checksum == Checksum(algorithm, value)
+            return
+        await refused(call) if padding else None
+        if not padding:
+            assert (await refused(call)).code == code
+        assert (await refused(objects.head("bucket", "k"))).code == "NoSuchKey"
+        assert files_in(tmp_path / "objects") == []
+
+    with_objects(body)
+
+
+def test_a_stream_that_breaks_off_leaves_nothing(with_objects, tmp_path):
+    async def broken(steps: int) -> AsyncIterator[bytes]:
+        for _ in range(steps):
+            yield b"x" * STEP_BYTES
+        raise ConnectionError("gone")
+
+    async def body(objects: Objects) -> None:
+        for steps in (0, 1, 3):
+            with pytest.raises(ConnectionError):
+                await objects.put("bucket", "k", broken(steps))
+        assert files_in(tmp_path / "objects") == []
+        kept = getattr(objects.vault.bodies, "kept", {})
+        assert not kept
+        assert (await objects.list_keys("bucket")).objects == []
+
+    with_objects(body)
+
+
+def test_a_put_that_is_cancelled_leaves_nothing(with_objects, tmp_path):
+    async def body(objects: Objects) -> None:
+        reached = asyncio.Event()
+
+        async def endless() -> AsyncIterator[bytes]:
+            yield b"x" * STEP_BYTES
+            yield b"x" * STEP_BYTES
+            reached.set()
+            await asyncio.Event().wait()
+            yield b""
+
+        task = asyncio.ensure_future(objects.put("bucket", "k", endless()))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert files_in(tmp_path / "objects") == []
+
+    with_objects(body)
+
+
+def test_an_overwritten_object_is_read_to_its_end(with_objects, tmp_path):
+    async def body(objects: Objects) -> None:
+        old, new = pattern(3_000_000), b"n" * 3_000_000
+        await objects.put("bucket", "k", old)
+        _, stream, _ = await objects.get("bucket", "k")
+        first = await anext(stream)
+        await objects.put("bucket", "k", new)
+        await objects.delete("bucket", "k")
+        rest = [chunk async for chunk in stream]
+        assert first + b"".join(rest) == old
+        await settled(objects)
+        assert files_in(tmp_path / "objects") == []
+        assert not getattr(objects.vault.bodies, "kept", {})
+
+    with_objects(body)
+
+
+def test_a_reader_that_ends_early_lets_go(with_objects, tmp_path):
+    async def body(objects: Objects) -> None:
+        await objects.put("bucket", "k", pattern(3_000_000))
+        _, stream, _ = await objects.get("bucket", "k")
+        await anext(stream)
+        await stream.aclose()  # type: ignore[attr-defined]
+        await objects.delete("bucket", "k")
+        await settled(objects)
+        assert files_in(tmp_path / "objects") == []
+
+    with_objects(body)
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("bytes=0-3", (0, 3)), ("bytes=5-", (5, 9)), ("bytes=-2", (8, 9)), ("bytes=-99", (0, 9)),
+        ("bytes=3-99", (3, 9)),
+        ("bytes=9-9", (9, 9)), ("bytes=5-3", None), ("bytes=a-b", None), ("items=0-1", None), ("bytes=0-1,3-4", None),
+        ("bytes=-", None), ("bytes=10-", "InvalidRange"), ("bytes=-0", "InvalidRange"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("padding", [0, 30_000])
+def test_ranges(with_objects, text, span, padding):
+    async def body(objects: Objects) -> None:
+        content = b"0123456789"
+        if padding:
+            # The same bytes at the end of a file.
+            content = b"x" * padding + content
+        await objects.put("bucket", "k", content)
+        if padding:
+            got, stream, at = await objects.get("bucket", "k", range=f"bytes={padding}-{padding + 3}")
+            assert b"".join([chunk async for chunk in stream]) == b"0123"
+            assert at == (padding, padding + 3)
+        elif isinstance(span, str):
+            assert (await refused(objects.get("bucket", "k", range=text))).code == span
+        else:
+            got, stream, at = await objects.get("bucket", "k", range=text)
+            assert at == span
+            wanted = content if span is None else content[span[0] : span[1] + 1]
+            assert b"".join([chunk async for chunk in stream]) == wanted
+            assert got.size == 10
+
+    with_objects(body)
+
+
+DAY = 24 * 3600 * 1000
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code"),
+    [
+        ({"match": '"{etag}"'}, None),
+        ({"match": "{etag}"}, None),
+        ({"match": "*"}, None),
+        ({"match": '"other"'}, "PreconditionFailed"),
+        ({"none_match": '"{etag}"'}, "NotModified"),
+        ({"none_match": '"other", W/"{etag}"'}, "NotModified"),
+        ({"none_match": "*"}, "NotModified"),
+        ({"none_match": '"other"'}, None),
+        ({"modified_since_ms": -DAY}, None),
+        ({"modified_since_ms": DAY}, "NotModified"),
+        ({"modified_since_ms": 0}, "NotModified"),
+        ({"unmodified_since_ms": -DAY}, "PreconditionFailed"),
+        ({"unmodified_since_ms": 0}, None),
+        ({"match": '"{etag}"', "unmodified_since_ms": -DAY}, None),
+        ({"none_match": '"other"', "modified_since_ms": DAY}, None),
+        ({"none_match": '"{etag}"', "modified_since_ms": -DAY}, "NotModified"),
+        ({"none_match": '"{etag}"', "of_copy": True}, "PreconditionFailed"),
+    ],
+)
+def test_conditions_on_reading(with_objects, conditions, code):
+    async def body(objects: Objects) -> None:
+        view = await objects.put("bucket", "k", b"1")
+        given: dict[str, Any] = {
+            name: value.format(etag=view.etag) if isinstance(value, str)
+            else value if isinstance(value, bool) else view.modified_ms + value
+            for name, value in conditions.items()
+        }  # fmt: skip
+        asked = objects.head("bucket", "k", conditions=ReadConditions(**given))
+        if code is None:
+            assert await asked == view
+        else:
+            assert (await refused(asked)).code == code
+
+    with_objects(body)
+
+
+def test_conditions_on_writing(with_objects):
+    async def body(objects: Objects) -> None:
+        absent, other = Demand(absent=True), Demand(etag="other")
+        assert (await refused(objects.put("bucket", "k", b"1", demand=other))).code == "NoSuchKey"
+        first = await objects.put("bucket", "k", b"1", demand=absent)
+        assert (await refused(objects.put("bucket", "k", b"2", demand=absent))).code == "PreconditionFailed"
+        assert (await refused(objects.put("bucket", "k", b"2", demand=other))).code == "PreconditionFailed"
+        await objects.put("bucket", "k", b"2", demand=Demand(etag=first.etag))
+        assert await objects.read("bucket", "k") == b"2"
+        refusals = await objects.delete_many(
+            "bucket", [("k", other, None), ("none", Demand(), "null"), ("x", Demand(), "v")]
+        )
+        assert [one and one.code for one in refusals] == ["PreconditionFailed", None, "NoSuchVersion"]
+
+    with_objects(body)
+
+
+def test_one_of_many_first_writers_wins(with_objects):
+    async def body(objects: Objects) -> None:
+        calls = [objects.put("bucket", "k", b"%d" % n * 20_000, demand=Demand(absent=True)) for n in range(8)]
+        ends = await asyncio.gather(*calls, return_exceptions=True)
+        won = [n for n, end in enumerate(ends) if not isinstance(end, BaseException)]
+        assert len(won) == 1
+        assert await objects.read("bucket", "k") == b"%d" % won[0] * 20_000
+
+    with_objects(body)
+
+
+@pytest.mark.parametrize("size", [5, 50_000])
+def test_copies(with_objects, size):
+    async def body(objects: Objects) -> None:
+        content = pattern(size)
+        settings = Settings({"ContentType": "text/x"}, {"a": "b"}, {"t": "1"})
+        view = await objects.put("bucket", "k", content, settings=settings)
+        copied = await objects.copy(("bucket", "k", None), "bucket", "copy")
+        assert (copied.etag, copied.settings, copied.checksum) == (view.etag, settings, view.checksum)
+        replaced = await objects.copy(
+            ("bucket", "k", "null"), "bucket", "k", settings=Settings(metadata={"c": "d"}), tags={}, algorithm="SHA256"
+        )
+        assert replaced.settings == Settings(metadata={"c": "d"})
+        assert replaced.checksum is not None
+        assert replaced.checksum.algorithm == "SHA256"
+        await objects.delete("bucket", "k")
+        await settled(objects)
+        assert await objects.read("bucket", "copy") == content
+        missing = await refused(objects.copy(("bucket", "none", None), "bucket", "x"))
+        assert missing.code == "NoSuchKey"
+        held = await refused(
+            objects.copy(("bucket", "copy", None), "bucket", "x", conditions=ReadConditions(match="o", of_copy=True))
+        )
+        assert held.code == "PreconditionFailed"
+
+    with_objects(body)
+
+
+def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
+    async def body() -> None:
+        store = SqliteStore(tmp_path / "data", durability="process")
+        await store.open("first")
+        objects = Objects(store, RealClock(), Config(), tmp_path / "objects")
+        await objects.create_bucket("bucket")
+        await objects.put("bucket", "kept", pattern(50_000))
+        number = await objects.vault.next_file_id()
+        left = objects.vault.bodies.create(number)
+        left.write([b"half an upload"])
+        assert len(files_in(tmp_path / "objects")) == 2
+        await objects.stop()
+        again = Objects(store, RealClock(), Config(), tmp_path / "objects")
+        await again.start()
+        assert len(files_in(tmp_path / "objects")) == 1
+        assert await again.read("bucket", "kept") == pattern(50_000)
+        assert await again.vault.next_file_id() > number
+        await again.stop()
+        await store.close()
+
+    asyncio.run(body())
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path, monkeypatch):
+    import errno
+    import os
+
+    from statewright.errors import Unavailable
+
+    async def body() -> None:
+        store = SqliteStore(tmp_path / "data", durability="process")
+        await store.open("first")
+        objects = Objects(store, RealClock(), Config(), tmp_path / "objects")
+        await objects.create_bucket("bucket")
+        await objects.put("bucket", "k", pattern(50_000))
+
+        def full(*_given: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "writev", full)
+        with pytest.raises(Unavailable, match="the disk is full; nothing acknowledged is lost"):
+            await objects.put("bucket", "k", pattern(60_000))
+        monkeypatch.undo()
+        assert await objects.read("bucket", "k") == pattern(50_000)
+        assert len(files_in(tmp_path / "objects")) == 1
+        await objects.stop()
+        await store.close()
+
+    asyncio.run(body())
