@@ -72,7 +72,7 @@ class Api:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         handling = _Handling(scope, _new_id(), time.perf_counter())
         try:
-            guard.refuse_web_pages(headers, self.own_origins)
+            guard.refuse_web_pages(headers, self.own_origins, is_page=scope["path"] in PAGES)
             answer = await self._page(scope, headers)
             if answer is None:
                 path = scope["path"]

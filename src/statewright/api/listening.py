@@ -27,6 +27,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from statewright.api.app import Api
+from statewright.api.protocols.wire import Disconnected
 
 HEAD_BYTES: Final = 64 * 1024
 SWEEP_TICKS: Final = 10
@@ -131,15 +132,22 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        """Have a request answered; a caller who goes meanwhile is no error."""
-        try:
-            await self.config.loaded_app(scope, receive, send)
-        except Exception as problem:
-            if not self.transport.is_closing():
-                raise
-            # uvicorn hears of it a turn of the loop later, and would complain about the answer until then.
-            send.__self__.disconnected = True
-            log.debug("a caller went while the answer was written: %s", problem)
+        """Have a request answered. Whoever writes to a caller who has gone is told so: `Disconnected`."""
+        cycle = send.__self__
+
+        async def tell(message: Any) -> None:
+            try:
+                await send(message)
+            except RuntimeError:
+                if not self.transport.is_closing():
+                    raise
+                # uvicorn hears of it a turn of the loop later.
+                cycle.disconnected = True
+            if cycle.disconnected:
+                raise Disconnected
+
+        with contextlib.suppress(Disconnected):
+            await self.config.loaded_app(scope, receive, tell)
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""

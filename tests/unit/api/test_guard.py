@@ -41,12 +41,22 @@ def test_programs_and_our_pages_pass(headers):
         # A name of theirs that resolves to loopback.
         {"host": "rebound.evil.example:4566", "origin": "http://rebound.evil.example:4566"},
         {"host": "rebound.evil.example:4566", "sec-fetch-site": "same-origin"},
+        {"host": "rebound.evil.example:4566", "user-agent": "Mozilla/5.0"},
+        {"host": "rebound.evil.example:4566", "accept-language": ""},
+        # An old browser that fetches an image for another page.
+        {"host": "127.0.0.1:4566", "user-agent": "Mozilla/5.0"},
     ],
 )
 def test_web_pages_are_refused(headers):
     with pytest.raises(ApiError) as caught:
         refuse_web_pages(headers)
     assert caught.value.code == "CrossOriginRequestRefused"
+
+
+def test_what_people_open_is_shown_to_old_browsers_on_loopback_alone():
+    refuse_web_pages({"host": "127.0.0.1:4566", "user-agent": "Mozilla/5.0"}, is_page=True)
+    with pytest.raises(ApiError):
+        refuse_web_pages({"host": "rebound.evil.example", "user-agent": "Mozilla/5.0"}, is_page=True)
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])
