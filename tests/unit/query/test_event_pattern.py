@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from statewright.query.event_pattern import PatternError, compile_pattern
+
+EVENT: dict[str, Any] = {
+    "source": "shop.orders",
+    "empty": [],
+    "none": None,
+    "detail": {
+        "state": "Shipped", "price": 12.5, "count": 3, "paid": True, "tags": ["new", "Gift"],
+        "ip": "10.0.3.7", "lines": [{"sku": "a", "n": 1}, {"sku": "b", "n": 5}], "path": "a*b/c.txt", "big": 1e10,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ({}, True),
+        ({"source": ["shop.orders"]}, True),
+        ({"source": ["other", "shop.orders"]}, True),
+        ({"source": ["other"]}, False),
+        ({"missing": ["x"]}, False),
+        ({"none": [None]}, True),
+        ({"detail": {"none": [None]}}, False),
+        ({"detail": {"paid": [True]}}, True),
+        ({"detail": {"count": [True]}}, False),
+        ({"detail": {"count": [3.0]}}, True),
+        ({"detail": {"count": ["3"]}}, False),
+        ({"detail": {"tags": ["Gift"]}}, True),
+        ({"detail": {"tags": ["gift"]}}, False),
+        ({"detail": {"lines": {"sku": ["b"]}}}, True),
+        ({"detail": {"lines": {"sku": ["a"], "n": [5]}}}, False),
+        ({"detail": {"state": [{"prefix": "Shi"}]}}, True),
+        ({"detail": {"state": [{"prefix": "shi"}]}}, False),
+        ({"detail": {"state": [{"prefix": {"equals-ignore-case": "shi"}}]}}, True),
+        ({"detail": {"state": [{"suffix": "ped"}]}}, True),
+        ({"detail": {"state": [{"suffix": {"equals-ignore-case": "PED"}}]}}, True),
+        ({"detail": {"count": [{"prefix": "3"}]}}, False),
+        ({"detail": {"state": [{"equals-ignore-case": "SHIPPED"}]}}, True),
+        ({"detail": {"path": [{"wildcard": "a\\*b/*.txt"}]}}, True),
+        ({"detail": {"state": [{"wildcard": "S*d"}]}}, True),
+        ({"detail": {"state": [{"wildcard": "S*x"}]}}, False),
+        ({"detail": {"state": [{"wildcard": "S?ipped"}]}}, False),
+        ({"detail": {"price": [{"numeric": [">", 10, "<=", 12.5]}]}}, True),
+        ({"detail": {"price": [{"numeric": ["=", 12.5]}]}}, True),
+        ({"detail": {"price": [{"numeric": ["<", 12.5]}]}}, False),
+        ({"detail": {"state": [{"numeric": [">", 0]}]}}, False),
+        ({"detail": {"paid": [{"numeric": [">=", 0]}]}}, False),
+        ({"detail": {"price": [{"exists": True}]}}, True),
+        ({"detail": {"price": [{"exists": False}]}}, False),
+        ({"detail": {"other": [{"exists": False}]}}, True),
+        ({"other": {"deep": [{"exists": False}]}}, True),
+        ({"detail": [{"exists": True}]}, False),
+        ({"empty": [{"exists": True}]}, True),
+        ({"empty": ["x"]}, False),
+        ({"detail": {"state": [{"anything-but": "Open"}]}}, True),
+        ({"detail": {"state": [{"anything-but": ["Open", "Shipped"]}]}}, False),
+        ({"detail": {"count": [{"anything-but": [3]}]}}, False),
+        ({"detail": {"state": [{"anything-but": {"prefix": "Shi"}}]}}, False),
+        ({"detail": {"state": [{"anything-but": {"suffix": ["x", "y"]}}]}}, True),
+        ({"detail": {"state": [{"anything-but": {"equals-ignore-case": "shipped"}}]}}, False),
+        ({"detail": {"state": [{"anything-but": {"wildcard": "*x*"}}]}}, True),
+        ({"detail": {"other": [{"anything-but": "x"}]}}, False),
+        ({"detail": {"ip": [{"cidr": "10.0.0.0/8"}]}}, True),
+        ({"detail": {"ip": [{"cidr": "10.1.0.0/16"}]}}, False),
+        ({"detail": {"state": [{"cidr": "10.1.0.0/16"}]}}, False),
+        ({"detail": {"$or": [{"count": [1]}, {"price": [{"numeric": [">", 1]}]}]}}, True),
+        ({"detail": {"$or": [{"count": [1]}, {"count": [2]}]}}, False),
+        ({"source": ["shop.orders"], "$or": [{"detail": {"count": [3]}}, {"x": ["y"]}]}, True),
+    ],
+)
+def test_matching(pattern, expected):
+    assert compile_pattern(pattern)(EVENT) is expected
+
+
+def test_what_is_no_object_matches_only_absence():
+    assert not compile_pattern({"a": ["x"]})("text")
+    assert compile_pattern({"a": [{"exists": False}]})("text")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ([], "Filter is not an object"),
+        ({"a": "x"}, "'a' must be an object or an array"),
+        ({"a": []}, "Empty arrays are not allowed"),
+        ({"a": {}}, "Empty object is not allowed"),
+        ({"a": [["x"]]}, "must be a primitive"),
+        ({"a": [{"prefix": "x", "suffix": "y"}]}, "Only one key"),
+        ({"a": [{"like": "x"}]}, "Unrecognized match type like"),
+        ({"a": [{"prefix": 3}]}, "prefix at 'a' must be a text"),
+        ({"a": [{"exists": "yes"}]}, "true or false"),
+        ({"a": [{"numeric": [">"]}]}, "one or two comparisons"),
+        ({"a": [{"numeric": ["!", 3]}]}, "Unrecognized numeric range operator"),
+        ({"a": [{"numeric": [">", "3"]}]}, "between -5.0E9 and 5.0E9"),
+        ({"a": [{"numeric": [">", 6e9]}]}, "between -5.0E9 and 5.0E9"),
+        ({"a": [{"numeric": ["<", 3, ">", 1]}]}, "lower bound first"),
+        ({"a": [{"anything-but": {"numeric": [">", 1]}}]}, "Unsupported anything-but"),
+        ({"a": [{"anything-but": []}]}, "must be values"),
+        ({"a": [{"cidr": "x"}]}, "a range of addresses"),
+        ({"a": [{"wildcard": "a**b"}]}, "consecutive wildcard"),
+        ({"$or": [{"a": [1]}]}, "two or more objects"),
+    ],
+)
+def test_patterns_that_are_none(pattern, words):
+    with pytest.raises(PatternError, match=words):
+        compile_pattern(pattern)
+
+
+def test_a_pattern_without_end():
+    pattern: dict[str, object] = {"a": [1]}
+    for _ in range(500):
+        pattern = {"a": pattern}
+    with pytest.raises(PatternError, match="nested too deep"):
+        compile_pattern(pattern)
+    with pytest.raises(PatternError, match="Empty object"):
+        compile_pattern({}, leaves=False)
