@@ -36,6 +36,9 @@ Sampler = Callable[[], Awaitable[Iterable[Sample]]]
 
 log = logging.getLogger("statewright.api")
 
+WATCH: Final = "statewright.watch"
+"""Where our HTTP server puts, into the scope of a request, what calls back when the caller goes."""
+Watch = Callable[[Callable[[], None] | None], None]
 PAGES: Final = frozenset({"/health", "/metrics"})
 BODY_BYTES: Final = {"states": guard.BODY_BYTES, "sqs": 8 << 20, "lambda": 72 << 20, "s3": 16 << 20}
 """Longest body taken into memory, by service: what its quotas allow, with room for escapes and base64.
@@ -57,7 +60,7 @@ class Api:
     sampler: Sampler | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
-    _polls: set[asyncio.Future[Json]] = field(default_factory=set)
+    _polls: set[asyncio.Future[Json] | _Poll] = field(default_factory=set)
 
     def drain(self) -> None:
         """Turn new calls away, and end those that wait for something to happen."""
@@ -108,7 +111,7 @@ class Api:
         )  # fmt: skip
         running = perform(self.app, call, request)
         if waits_for_events(where.service, handling.operation):
-            running = self._while_connected(running, incoming.receive)
+            running = self._while_connected(running, incoming.receive, handling.scope.get(WATCH))
         return wire.answer(handling.operation, await running, handling.request_id)
 
     async def _verify(self, where: Route, incoming: Incoming) -> str | None:
@@ -120,11 +123,13 @@ class Api:
         signed = auth.Request(incoming.method, incoming.raw_path, incoming.query, incoming.headers, body)
         return auth.verify(signed, config.credentials, time.time())
 
-    async def _while_connected(self, running: Awaitable[Json], receive: Receive) -> Json:
+    async def _while_connected(self, running: Awaitable[Json], receive: Receive, watch: Watch | None) -> Json:
         """Await an operation that may wait long; give it up when its caller goes, or the server does.
 
         Raises: Disconnected, ApiError.
         """
+        if watch is not None:
+            return await self._watched(running, watch)
         work = asyncio.ensure_future(running)
         gone = asyncio.ensure_future(receive())
         self._polls.add(work)
@@ -140,6 +145,22 @@ class Api:
             for task in (work, gone):
                 task.cancel()
             await asyncio.gather(work, gone, return_exceptions=True)
+
+    async def _watched(self, running: Awaitable[Json], watch: Watch) -> Json:
+        """As `_while_connected`, without a task besides the request's own: ten thousand may wait."""
+        poll = _Poll(asyncio.current_task())
+        self._polls.add(poll)
+        watch(poll.gone)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            if poll.task is None or not (poll.is_gone or poll.is_cancelled):
+                raise
+            poll.task.uncancel()
+            raise Disconnected if poll.is_gone else _shutting_down() from None
+        finally:
+            watch(None)
+            self._polls.discard(poll)
 
     async def _page(self, scope: Message, headers: dict[str, str]) -> Answer | None:
         """Our own pages; `None` for every other request. What is signed is meant for a service."""
@@ -172,6 +193,29 @@ class Api:
                 "%s %s: %s", service, operation[:100], code,
                 extra={"request_id": handling.request_id, "code": code, "milliseconds": round(seconds * 1000, 3)},
             )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class _Poll:
+    """A call that waits in the task of its request."""
+
+    task: asyncio.Task[None] | None
+    is_gone: bool = False
+    is_cancelled: bool = False
+
+    def gone(self) -> None:
+        """The caller has gone."""
+        self.is_gone = True
+        self._end()
+
+    def cancel(self) -> None:
+        """The server ends."""
+        self.is_cancelled = True
+        self._end()
+
+    def _end(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from statewright.api.app import Api
+from statewright.api.app import WATCH, Api
 from statewright.api.protocols.wire import Disconnected
 
 HEAD_BYTES: Final = 64 * 1024
@@ -117,6 +117,8 @@ class GuardedProtocol(HttpToolsProtocol):
     body_since: float | None = None
     answer_since: float | None = None
     answer_bytes = 0
+    on_gone: Callable[[], None] | None = None
+    """Called when the caller goes; of the request that is being answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection opens: its first head is awaited."""
@@ -130,6 +132,8 @@ class GuardedProtocol(HttpToolsProtocol):
         """The connection is gone."""
         self.server_state.idle.pop(self, None)
         super().connection_lost(exc)
+        if self.on_gone is not None:
+            self.on_gone()
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         """Have a request answered. Whoever writes to a caller who has gone is told so: `Disconnected`."""
@@ -146,8 +150,12 @@ class GuardedProtocol(HttpToolsProtocol):
             if cycle.disconnected:
                 raise Disconnected
 
+        scope[WATCH] = self._watch
         with contextlib.suppress(Disconnected):
             await self.config.loaded_app(scope, receive, tell)
+
+    def _watch(self, on_gone: Callable[[], None] | None) -> None:
+        self.on_gone = on_gone
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""

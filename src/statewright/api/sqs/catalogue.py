@@ -100,12 +100,6 @@ def _name_of(token: str) -> str:
 # ------------------------------------------------------------------ attributes
 
 
-def settings_of(queue: Queue) -> attributes.QueueSettings:
-    """A queue's settings as attributes are checked against them."""
-    fifo = {"FifoQueue": "true"} if queue.settings.is_fifo else {}
-    return attributes.restored({**{name: text for name, text in queue.attributes.items() if text}, **fifo})
-
-
 @operation("sqs", "SetQueueAttributes")
 async def set_queue_attributes(app: App, _call: Call, request: Json) -> Json:
     """Change some attributes of a queue."""
@@ -113,9 +107,8 @@ async def set_queue_attributes(app: App, _call: Call, request: Json) -> Json:
     given = request["Attributes"]
     if not given:
         raise missing("Attribute.Name")
-    before = settings_of(queue)
-    after = attributes.changed(before, given, app.config.limits)
-    await app.queues.set_attributes(queue, attributes.updates(before, after, given))
+    after = attributes.changed(queue.settings, given, app.config.limits)
+    await app.queues.set_attributes(queue, attributes.updates(queue.settings, after, given))
     return {}
 
 
@@ -130,7 +123,7 @@ async def get_queue_attributes(app: App, _call: Call, request: Json) -> Json:
     if not wanted:
         return {}
     names = attributes.READABLE if "All" in wanted else frozenset(wanted)
-    found = attributes.shown(settings_of(queue))
+    found = attributes.shown(queue.settings)
     found["QueueArn"] = queue.arn
     found["CreatedTimestamp"] = str(queue.created_ms // 1000)
     found["LastModifiedTimestamp"] = str(queue.modified_ms // 1000)

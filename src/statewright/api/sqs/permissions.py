@@ -84,7 +84,7 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
 
 
 def _policy(queue: Queue) -> dict[str, Any]:
-    text = queue.attributes.get("Policy")
+    text = queue.settings.policy
     if not text:
         return {"Version": "2008-10-17", "Id": f"{queue.arn}/SQSDefaultPolicy", "Statement": []}
     policy: dict[str, Any] = json.loads(text)

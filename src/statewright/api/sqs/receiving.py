@@ -52,7 +52,7 @@ async def receive_message(app: App, _call: Call, request: Json) -> Json:
     attempt = request.get("ReceiveRequestAttemptId")
     if attempt is not None:
         check_identifier("ReceiveRequestAttemptId", attempt)
-        if not queue.settings.is_fifo:
+        if not queue.settings.fifo:
             raise invalid_value(attempt, "ReceiveRequestAttemptId", WRONG_KIND)
     system = _system_names(request)
     named = request.get("MessageAttributeNames")

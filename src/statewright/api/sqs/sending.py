@@ -62,7 +62,7 @@ async def send_message_batch(app: App, call: Call, request: Json) -> Json:
     ready: list[tuple[str, _Ready]] = []
     failed: Failures = []
     for name, entry in zip(ids, entries, strict=True):
-        if queue.settings.is_fifo:
+        if queue.settings.fifo:
             _check_group(queue, entry, "InvalidParameterValueException")
         try:
             ready.append((name, _ready(app, call, queue, entry)))
@@ -112,9 +112,9 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
         trace = trace_header(given["MessageSystemAttributes"])
         system_sum = attributes_md5(given["MessageSystemAttributes"])
     settings = queue.settings
-    if size > settings.max_bytes:
+    if size > settings.message_bytes:
         raise invalid(
-            f"One or more parameters are invalid. Reason: Message must be shorter than {settings.max_bytes} bytes."
+            f"One or more parameters are invalid. Reason: Message must be shorter than {settings.message_bytes} bytes."
         )
     delay = given.get("DelaySeconds")
     if delay is not None:
@@ -126,7 +126,7 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
         body,
         attributes,
         # A FIFO queue knows only its own delay.
-        None if delay is None or settings.is_fifo else delay * 1000,
+        None if delay is None or settings.fifo else delay * 1000,
         group,
         deduplication,
         trace,
@@ -139,7 +139,7 @@ def _check_delay(app: App, queue: Queue, delay: int) -> None:
     most = app.config.limits.message_delay_seconds
     if delay < 0 or (most is not None and delay > most):
         raise invalid_value(delay, "DelaySeconds", f"DelaySeconds must be >= 0 and <= {most or 'unlimited'}.")
-    if delay and queue.settings.is_fifo:
+    if delay and queue.settings.fifo:
         raise invalid_value(delay, "DelaySeconds", WRONG_KIND)
 
 
@@ -147,7 +147,7 @@ def _check_identifiers(queue: Queue, group: str | None, deduplication: str | Non
     for name, value in (("MessageGroupId", group), ("MessageDeduplicationId", deduplication)):
         if value is not None:
             check_identifier(name, value)
-    if deduplication is not None and not queue.settings.is_fifo:
+    if deduplication is not None and not queue.settings.fifo:
         raise invalid_value(deduplication, "MessageDeduplicationId", WRONG_KIND)
 
 
@@ -161,11 +161,11 @@ def check_identifier(name: str, value: str) -> None:
 
 def _check_group(queue: Queue, given: Json, code: str) -> None:
     """What a FIFO queue asks of every message; a batch is refused as a whole."""
-    if not queue.settings.is_fifo:
+    if not queue.settings.fifo:
         return
     if not given.get("MessageGroupId"):
         raise ApiError(code, "The request must contain the parameter MessageGroupId.")
-    if not given.get("MessageDeduplicationId") and not queue.settings.content_dedup:
+    if not given.get("MessageDeduplicationId") and not queue.settings.content_deduplication:
         raise invalid(
             "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
             "explicitly"
