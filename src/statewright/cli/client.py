@@ -24,8 +24,15 @@ READ_SECONDS: Final = 400
 CONNECT_SECONDS: Final = 5
 
 ENDPOINT_VARIABLES: Final = ("STATEWRIGHT_ENDPOINT", "AWS_ENDPOINT_URL_SFN", "AWS_ENDPOINT_URL")
-_MISSING: Final = ("DoesNotExist", "NotFound")
-_MISUSED: Final = ("Invalid", "Validation", "MissingRequired", "UnrecognizedClient", "TypeNotSupported")
+_MISSING: Final = ("DoesNotExist", "NotFound", "NonExistentQueue")
+_MISUSED: Final = (
+    "Invalid",
+    "Validation",
+    "MissingRequired",
+    "MissingParameter",
+    "UnrecognizedClient",
+    "TypeNotSupported",
+)
 
 
 def endpoint_option(command: Function) -> Function:
@@ -65,9 +72,21 @@ class Unreachable(Stop):
 class Server:
     """The server at an endpoint. Every method raises `Stop` for what the server refuses."""
 
-    def __init__(self, endpoint: str | None, *, identity: tuple[str, str, str] | None = None) -> None:
-        """`identity` is key, secret and region, found by itself unless given."""
+    def __init__(
+        self,
+        endpoint: str | None,
+        *,
+        identity: tuple[str, str, str] | None = None,
+        service: str = "stepfunctions",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """`identity` is key, secret and region, found by itself unless given; `service` is boto3's name of one.
+
+        `headers` go with every call.
+        """
         self._identity = identity
+        self._service = service
+        self._headers = headers or {}
         self.endpoint = endpoint_of(endpoint)[0]
         self._client: Any = None
         self._prefix: str | None = None
@@ -81,7 +100,7 @@ class Server:
         from botocore.exceptions import ConnectionError as NoConnection
 
         if self._client is None:
-            self._client = _make_client(self.endpoint, self._identity or _identity())
+            self._client = _make_client(self._service, self.endpoint, self._identity or _identity(), self._headers)
         try:
             answer: Answer = getattr(self._client, operation)(**members)
         except ClientError as refused:
@@ -238,7 +257,7 @@ def _connection_words(problem: Exception) -> str:
     return "nobody answers" if "Could not connect" in words else words.rstrip(".")
 
 
-def _make_client(endpoint: str, identity: tuple[str, str, str]) -> Any:
+def _make_client(service: str, endpoint: str, identity: tuple[str, str, str], headers: dict[str, str]) -> Any:
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
@@ -257,14 +276,17 @@ def _make_client(endpoint: str, identity: tuple[str, str, str]) -> Any:
         parameter_validation=False,
     )
     try:
-        return session.create_client(
-            "stepfunctions",
+        client = session.create_client(
+            service,
             region_name=region,
             endpoint_url=endpoint,
             aws_access_key_id=key,
             aws_secret_access_key=secret,
             config=settings,
         )
+        if headers:
+            client.meta.events.register("before-call", lambda params, **_: params["headers"].update(headers))
+        return client
     except (BotoCoreError, ValueError) as problem:
         raise Stop(USAGE, f"The endpoint {endpoint} cannot be used: {problem}") from None
 

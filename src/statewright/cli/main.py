@@ -36,6 +36,7 @@ from statewright.cli.output import (
     stderr,
     stdout,
 )
+from statewright.cli.queue import queue
 from statewright.cli.restore import restore
 from statewright.cli.run import run
 from statewright.cli.serve import serve
@@ -86,7 +87,7 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, serve, execution, machine, map_run, env, aws, backup, restore, doctor,
+    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, env, aws, backup, restore, doctor,
 ):  # fmt: skip
     commands.add_command(_command)
 

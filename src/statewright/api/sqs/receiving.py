@@ -19,6 +19,9 @@ from statewright.queues.message_attributes import attributes_md5, body_md5, chos
 from statewright.queues.messages import Received
 
 MOST_RECEIVED: Final = 10
+MOST_PEEKED: Final = 1000
+PEEK_HEADER: Final = "x-statewright-peek"
+"""Ours: with this header, messages are shown as they stand, and not received."""
 LONGEST_WAIT_SECONDS: Final = 20
 LONGEST_VISIBILITY_SECONDS: Final = 43_200
 
@@ -37,13 +40,14 @@ _SYSTEM: Final[dict[str, Callable[[Received], str | None]]] = {
 
 
 @operation("sqs", "ReceiveMessage", waits=True)
-async def receive_message(app: App, _call: Call, request: Json) -> Json:
+async def receive_message(app: App, call: Call, request: Json) -> Json:
     """Receive messages; a long poll waits for the first one."""
     queue = queue_at(app, request["QueueUrl"])
     most, wait_ms, visibility_ms = 1, None, None
+    peeks = PEEK_HEADER in call.headers
     if "MaxNumberOfMessages" in request:
         most = request["MaxNumberOfMessages"]
-        if not 1 <= most <= MOST_RECEIVED:
+        if not 1 <= most <= (MOST_PEEKED if peeks else MOST_RECEIVED):
             raise invalid_value(most, "MaxNumberOfMessages", f"Must be between 1 and {MOST_RECEIVED}, if provided.")
     if "WaitTimeSeconds" in request:
         wait_ms = 1000 * _within(request["WaitTimeSeconds"], "WaitTimeSeconds", LONGEST_WAIT_SECONDS)
@@ -56,7 +60,12 @@ async def receive_message(app: App, _call: Call, request: Json) -> Json:
             raise invalid_value(attempt, "ReceiveRequestAttemptId", WRONG_KIND)
     system = _system_names(request)
     named = request.get("MessageAttributeNames")
-    found = await app.queues.receive(queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt)
+    if peeks:
+        found = await app.queues.peek(queue, most)
+    else:
+        found = await app.queues.receive(
+            queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt
+        )
     if not found:
         return {}
     return {"Messages": [_shown(app, message, system, named) for message in found]}

@@ -1,0 +1,322 @@
+"""`statewright queue ...`: the queues of a server, listed, looked into, filled and emptied.
+
+Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s. Looking into a queue without receiving
+is our own addition to ReceiveMessage, asked for by a header.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.cli.client import Answer
+
+SHOWN_AT_ONCE: Final = 10
+PEEK_HEADER: Final = "x-statewright-peek"
+COUNTS: Final = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+
+@click.group(short_help="List, look into, fill and empty queues.")
+def queue() -> None:
+    """Work with the queues of a server.
+
+    QUEUE is a name or a URL.
+
+    \b
+    Examples:
+      statewright queue list
+      statewright queue peek orders
+      statewright queue redrive orders-dead
+    """
+
+
+@queue.command("list", short_help="List queues with their messages.")
+@click.option("--prefix", default="", metavar="TEXT", help="Only queues whose name begins so.")
+@form_option
+@endpoint_option
+def list_queues(prefix: str, form: str, endpoint: str | None) -> int:
+    """List queues by name: messages that are visible, in flight and delayed, and where dead letters go.
+
+    \b
+    Examples:
+      statewright queue list
+      statewright queue list --prefix order -o json
+    """
+    from statewright.cli.table import print_rows
+
+    with _sqs(endpoint) as server:
+        found = []
+        for url in _urls(server, prefix):
+            shown = server.call("get_queue_attributes", QueueUrl=url, AttributeNames=["All"])["Attributes"]
+            found.append({"name": _name_of(url), "queueUrl": url, "attributes": shown})
+    titles = ("NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "DEAD LETTERS TO")
+    print_rows(stdout(), form, "queues", found, titles, _cells)
+    if not found and form == "table":
+        stderr().line(("There is no queue. To make one: statewright aws sqs create-queue --queue-name NAME", "idle"))
+    return OK
+
+
+def _urls(server: Server, prefix: str) -> Iterator[str]:
+    following: dict[str, str] = {}
+    while True:
+        page = server.call("list_queues", QueueNamePrefix=prefix, MaxResults=1000, **following)
+        yield from page.get("QueueUrls", ())
+        if not page.get("NextToken"):
+            return
+        following = {"NextToken": page["NextToken"]}
+
+
+def _cells(one: Answer) -> list[Span]:
+    import json
+
+    attributes = one["attributes"]
+    policy = json.loads(attributes.get("RedrivePolicy", "{}"))
+    target = policy.get("deadLetterTargetArn", "").rpartition(":")[2]
+    after = f" after {policy['maxReceiveCount']}" if target else ""
+    return [one["name"], *(attributes[name] for name in COUNTS), (f"{target}{after}", "idle")]
+
+
+@queue.command(short_help="Look at messages without receiving them.")
+@click.argument("target", metavar="QUEUE")
+@click.option("--limit", type=click.IntRange(1, 1000), default=SHOWN_AT_ONCE, show_default=True, help="How many.")
+@form_option
+@endpoint_option
+def peek(target: str, limit: int, form: str, endpoint: str | None) -> int:
+    """Look at a queue's messages, oldest first, whether visible or not. Nothing changes by it.
+
+    \b
+    Examples:
+      statewright queue peek orders
+      statewright queue peek orders-dead --limit 100 -o jsonl
+    """
+    with _sqs(endpoint, headers={PEEK_HEADER: "true"}) as server:
+        answer = server.call(
+            "receive_message",
+            QueueUrl=_url_of(server, target),
+            MaxNumberOfMessages=limit,
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+    _print_messages(answer.get("Messages", []), form)
+    return OK
+
+
+@queue.command(short_help="Send a message.")
+@click.argument("target", metavar="QUEUE")
+@click.argument("body", metavar="TEXT|@FILE|-")
+@click.option("--delay", type=click.IntRange(0), metavar="SECONDS", help="Hide it at first.")
+@click.option("--group", metavar="ID", help="Its message group.")
+@click.option("--dedup", metavar="ID", help="Its deduplication id.")
+@click.option("--attribute", "pairs", multiple=True, metavar="NAME=TEXT", help="A message attribute; repeatable.")
+@form_option
+@endpoint_option
+def send(
+    target: str, body: str, delay: int | None, group: str | None, dedup: str | None, pairs: tuple[str, ...], form: str,
+    endpoint: str | None,
+) -> int:  # fmt: skip
+    """Send a message and print its id.
+
+    \b
+    Examples:
+      statewright queue send orders '{"order": 7}'
+      statewright queue send orders.fifo @order.json --group customer-1 --dedup order-7
+    """
+    members = _given(DelaySeconds=delay, MessageGroupId=group, MessageDeduplicationId=dedup)
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise Stop(USAGE, f"--attribute {pair}: write NAME=TEXT")
+        members.setdefault("MessageAttributes", {})[name] = {"DataType": "String", "StringValue": value}
+    with _sqs(endpoint) as server:
+        sent = server.call("send_message", QueueUrl=_url_of(server, target), MessageBody=_text_of(body), **members)
+    _print_answer(sent, form, sent["MessageId"])
+    return OK
+
+
+@queue.command(short_help="Receive messages.")
+@click.argument("target", metavar="QUEUE")
+@click.option("--limit", type=click.IntRange(1, 10), default=1, show_default=True, help="How many at most.")
+@click.option("--wait", type=click.IntRange(0, 20), metavar="SECONDS", help="Wait so long for the first one.")
+@click.option("--visibility", type=click.IntRange(0, 43_200), metavar="SECONDS", help="Hide them so long from others.")
+@click.option("--delete", "deletes", is_flag=True, help="Delete what is received once it is printed.")
+@form_option
+@endpoint_option
+def receive(
+    target: str, limit: int, wait: int | None, visibility: int | None, deletes: bool, form: str, endpoint: str | None
+) -> int:
+    """Receive messages. They come back when their visibility timeout is over, unless deleted.
+
+    \b
+    Examples:
+      statewright queue receive orders --wait 20
+      statewright queue receive orders --limit 10 --delete -o jsonl
+    """
+    members = _given(MaxNumberOfMessages=limit, WaitTimeSeconds=wait, VisibilityTimeout=visibility)
+    every = {"MessageSystemAttributeNames": ["All"], "MessageAttributeNames": ["All"]}
+    with _sqs(endpoint) as server:
+        url = _url_of(server, target)
+        found = server.call("receive_message", QueueUrl=url, **members, **every).get("Messages", [])
+        _print_messages(found, form)
+        stdout().flush()
+        for message in found if deletes else ():
+            server.call("delete_message", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return OK
+
+
+@queue.command(short_help="Move dead letters back to where they came from.")
+@click.argument("target", metavar="QUEUE")
+@click.option("--to", "destination", metavar="QUEUE", help="To this queue, instead of each to its own.")
+@click.option("--rate", type=click.IntRange(1, 500), metavar="N", help="Messages a second, at most.")
+@click.option("--status", "only_status", is_flag=True, help="Start nothing; show the latest moves of the queue.")
+@form_option
+@endpoint_option
+def redrive(
+    target: str, destination: str | None, rate: int | None, only_status: bool, form: str, endpoint: str | None
+) -> int:
+    """Begin to move the messages of a dead-letter queue, and print the move's handle.
+
+    \b
+    Examples:
+      statewright queue redrive orders-dead
+      statewright queue redrive orders-dead --status
+    """
+    from statewright.cli.table import print_rows
+
+    with _sqs(endpoint) as server:
+        source = _arn_of(server, target)
+        if not only_status:
+            to = _arn_of(server, destination) if destination is not None else None
+            members = _given(DestinationArn=to, MaxNumberOfMessagesPerSecond=rate)
+            started = server.call("start_message_move_task", SourceArn=source, **members)
+            _print_answer(started, form, started["TaskHandle"])
+            return OK
+        found = server.call("list_message_move_tasks", SourceArn=source, MaxResults=10).get("Results", [])
+    titles = ("STARTED (UTC)", "STATUS", "MOVED", "OF", "TO", "WHY")
+    print_rows(stdout(), form, "moves", found, titles, _move_cells)
+    return OK
+
+
+def _move_cells(one: Answer) -> list[Span]:
+    from statewright.cli.table import local_time, status_span
+
+    return [
+        local_time(one["StartedTimestamp"]),
+        status_span(one["Status"]),
+        str(one["ApproximateNumberOfMessagesMoved"]),
+        str(one.get("ApproximateNumberOfMessagesToMove", "")),
+        one.get("DestinationArn", "").rpartition(":")[2] or "their own queues",
+        one.get("FailureReason", ""),
+    ]
+
+
+@queue.command(short_help="Delete every message of a queue.")
+@click.argument("target", metavar="QUEUE")
+@form_option
+@endpoint_option
+def purge(target: str, form: str, endpoint: str | None) -> int:
+    """Delete every message of a queue, those in flight too. The queue stays.
+
+    \b
+    Examples:
+      statewright queue purge orders-dead
+    """
+    with _sqs(endpoint) as server:
+        url = _url_of(server, target)
+        server.call("purge_queue", QueueUrl=url)
+    _print_answer({"queueUrl": url}, form, f"purged {_name_of(url)}")
+    return OK
+
+
+# ------------------------------------------------------------------ queues and texts
+
+
+def _sqs(endpoint: str | None, headers: dict[str, str] | None = None) -> Server:
+    return Server(endpoint, service="sqs", headers=headers)
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _url_of(server: Server, target: str) -> str:
+    if "/" in target:
+        return target
+    url: str = server.call("get_queue_url", QueueName=target)["QueueUrl"]
+    return url
+
+
+def _arn_of(server: Server, target: str) -> str:
+    if target.startswith("arn:"):
+        return target
+    url = _url_of(server, target)
+    arn: str = server.call("get_queue_attributes", QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    return arn
+
+
+def _name_of(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+def _text_of(body: str) -> str:
+    if body == "-":
+        return sys.stdin.read()
+    if not body.startswith("@"):
+        return body
+    try:
+        return Path(body[1:]).read_text("utf-8")
+    except UnicodeDecodeError:
+        raise Stop(USAGE, f"{body[1:]} is not UTF-8 text") from None
+
+
+def _print_answer(answer: Answer, form: str, words: str) -> None:
+    if form == "table":
+        stdout().line(words)
+    else:
+        stdout().json(answer, compact=form == "jsonl")
+
+
+def _print_messages(found: list[Answer], form: str) -> None:
+    from statewright.cli.table import print_rows
+
+    printable = [_printable(message) for message in found]
+    titles = ("MESSAGE", "SENT (UTC)", "RECEIVED", "GROUP", "BODY")
+    if found or form != "table":
+        print_rows(stdout(), form, "messages", printable, titles, _message_cells)
+    if form == "table":
+        stderr().line((count_words(len(found), "message"), "idle"))
+
+
+def _printable(message: Answer) -> Answer:
+    """A message without bytes: values of binary attributes as base64, as on the wire."""
+    import base64
+
+    attributes = {
+        name: {key: base64.b64encode(item).decode() if isinstance(item, bytes) else item for key, item in value.items()}
+        for name, value in message.get("MessageAttributes", {}).items()
+    }
+    return {**message, "MessageAttributes": attributes} if attributes else message
+
+
+def _message_cells(message: Answer) -> list[Span]:
+    from statewright.cli.table import local_time
+
+    attributes = message.get("Attributes", {})
+    return [
+        message["MessageId"],
+        (local_time(int(attributes["SentTimestamp"])), "idle"),
+        attributes.get("ApproximateReceiveCount", "0"),
+        attributes.get("MessageGroupId", ""),
+        message["Body"],
+    ]
