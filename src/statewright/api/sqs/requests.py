@@ -52,10 +52,9 @@ def _compile(model: dict[str, Any], name: str) -> Check:
     if kind == "structure":
         return _structure(model, shape)
     if kind == "list":
-        item_name = shape["member"]["shape"]
-        item = _compile(model, item_name)
+        item = _compile(model, shape["member"]["shape"])
         # Entries of batches are named as the query protocol names them.
-        place = item_name if model[item_name]["type"] == "structure" else name
+        place = _entry_of(model, name) or name
 
         def listed(value: Any, _where: str) -> Any:
             if not isinstance(value, list):
@@ -76,10 +75,20 @@ def _compile(model: dict[str, Any], name: str) -> Check:
     return lambda value, _where: convert(value)
 
 
+def _entry_of(model: dict[str, Any], name: str) -> str | None:
+    """The shape of a list's entries, `None` for what is no list of structures."""
+    if model[name]["type"] != "list":
+        return None
+    item: str = model[name]["member"]["shape"]
+    return item if model[item]["type"] == "structure" else None
+
+
 def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
     required = tuple(shape.get("required", ()))
     texts = frozenset(name for name, of in shape["members"].items() if model[of["shape"]]["type"] == "string")
     checks = {name: _compile(model, of["shape"]) for name, of in shape["members"].items() if name not in texts}
+    # Of a list of entries, the service misses the first thing of the first entry (observed).
+    wanted = {name: f"{item}.1.Id" for name in required if (item := _entry_of(model, shape["members"][name]["shape"]))}
     refused_empty = _EMPTY_REFUSED.intersection(required)
     others = checks.get
 
@@ -100,7 +109,7 @@ def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
                     known[name] = check(one, f"{where}{name}.")
         for name in required:
             if name not in known or (name in refused_empty and not known[name]):
-                raise missing(where + name)
+                raise missing(where + wanted.get(name, name))
         return known
 
     return structure
