@@ -189,14 +189,6 @@ def first_difference(existing: QueueSettings, given: Mapping[str, str], limits: 
     return None
 
 
-def updates(before: QueueSettings, after: QueueSettings, given: Mapping[str, str]) -> dict[str, str]:
-    """Texts of the attributes that a change sets, in the service's spelling; an empty text takes one away."""
-    old, new = shown(before), shown(after)
-    return {
-        name: new.get(name, "") for name in {**given, **old, **new} if name in given or new.get(name) != old.get(name)
-    }
-
-
 def different(name: str) -> ApiError:
     """The answer to a CreateQueue that differs from the queue of that name."""
     return ApiError(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
+from statewright.queues.attributes import QueueSettings
 from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent
-from statewright.queues.settings import Settings
 from statewright.stores.protocol import Store
 
 
@@ -22,7 +22,7 @@ class Queue:
 
     name: str
     arn: str
-    settings: Settings
+    settings: QueueSettings
     attributes: Mapping[str, str]
     """As they were set: texts by name, without defaults and without what is computed."""
     tags: Mapping[str, str]
@@ -130,6 +130,10 @@ class Queues:
 
         Raises: ApiError (`OverLimit`, on a standard queue without waiting).
         """
+        raise NotImplementedError
+
+    async def peek(self, queue: Queue, most: int) -> list[Received]:
+        """Messages as they stand, oldest first, whether visible or not; their handles are empty. Nothing changes."""
         raise NotImplementedError
 
     async def delete(self, queue: Queue, handles: Sequence[str]) -> list[ApiError | None]:

@@ -230,15 +230,3 @@ def test_settings_survive_their_texts() -> None:
 )
 def test_creating_again_compares_what_is_given(given: dict[str, str], name: str | None) -> None:
     assert first_difference(QueueSettings(delay_seconds=5), given) == name
-
-
-def test_updates_say_what_changes() -> None:
-    before = changed(PLAIN, {"Policy": '{"Statement":[]}'})
-    given = {"KmsMasterKeyId": "k", "Policy": "", "DelaySeconds": "00"}
-    assert attributes.updates(before, changed(before, given), given) == {
-        "KmsMasterKeyId": "k",
-        "Policy": "",
-        "DelaySeconds": "0",
-        "SqsManagedSseEnabled": "false",
-        "KmsDataKeyReusePeriodSeconds": "300",
-    }

@@ -27,10 +27,8 @@ async def create_queue(app: App, call: Call, request: Json) -> Json:
     """Create a queue, or answer as before for one that is there."""
     name, given = request["QueueName"], request.get("Attributes", {})
     tags = request.get("tags", {})
-    settings = attributes.settings_of_new(name, given, app.config.limits)
     check_tags(name, {}, tags)
-    texts = attributes.updates(attributes.QueueSettings(fifo=settings.fifo), settings, given)
-    queue = await app.queues.create(name, texts, tags)
+    queue = await app.queues.create(name, given, tags)
     return {"QueueUrl": url_of(app, call, queue)}
 
 
@@ -107,8 +105,7 @@ async def set_queue_attributes(app: App, _call: Call, request: Json) -> Json:
     given = request["Attributes"]
     if not given:
         raise missing("Attribute.Name")
-    after = attributes.changed(queue.settings, given, app.config.limits)
-    await app.queues.set_attributes(queue, attributes.updates(queue.settings, after, given))
+    await app.queues.set_attributes(queue, given)
     return {}
 
 

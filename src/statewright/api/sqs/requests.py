@@ -88,7 +88,8 @@ def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
     texts = frozenset(name for name, of in shape["members"].items() if model[of["shape"]]["type"] == "string")
     checks = {name: _compile(model, of["shape"]) for name, of in shape["members"].items() if name not in texts}
     # Of a list of entries, the service misses the first thing of the first entry (observed).
-    wanted = {name: f"{item}.1.Id" for name in required if (item := _entry_of(model, shape["members"][name]["shape"]))}
+    entries = {name: _entry_of(model, shape["members"][name]["shape"]) for name in required}
+    wanted = {name: f"{item}.1.Id" for name, item in entries.items() if item is not None}
     refused_empty = _EMPTY_REFUSED.intersection(required)
     others = checks.get
 
