@@ -156,6 +156,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _watch(self, on_gone: Callable[[], None] | None) -> None:
         self.on_gone = on_gone
+        if on_gone is not None and self.transport.is_closing():
+            on_gone()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""

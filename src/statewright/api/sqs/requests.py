@@ -84,7 +84,7 @@ def _entry_of(model: dict[str, Any], name: str) -> str | None:
 
 
 def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
-    required = tuple(shape.get("required", ()))
+    required: tuple[str, ...] = tuple(shape.get("required", ()))
     texts = frozenset(name for name, of in shape["members"].items() if model[of["shape"]]["type"] == "string")
     checks = {name: _compile(model, of["shape"]) for name, of in shape["members"].items() if name not in texts}
     # Of a list of entries, the service misses the first thing of the first entry (observed).
