@@ -78,6 +78,13 @@ class Concurrency:
         """What is left for functions without a reservation."""
         return self.account - sum(self.reserved.values())
 
+    def free(self, name: str) -> int:
+        """How many invocations of a function could begin right now."""
+        most = self.reserved.get(name)
+        if most is not None:
+            return max(0, most - self.running.get(name, 0))
+        return max(0, (self.unreserved if self.reserved else self.account) - self.unreserved_running)
+
     def enter(self, name: str) -> None:
         """Count an invocation in. Raises: ApiError (`TooManyRequestsException`)."""
         most = self.reserved.get(name)

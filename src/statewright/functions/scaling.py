@@ -130,10 +130,15 @@ class Scaling:
         """A batch has ended."""
         self._grow(now_ms)
         self.in_flight -= 1
-        if ending == "throttled" and self._grown_at_ms <= now_ms:
-            self._step_back(now_ms, self.profile.pause_ms)
+        if ending == "throttled":
+            self.throttled(now_ms)
         elif ending == "failed" and self.profile.retries_throttles and not self._reports_failures:
             self._step_back(now_ms, self._step_ms)
+
+    def throttled(self, now_ms: int) -> None:
+        """An invocation was throttled: one step back, unless growth has stopped for that already."""
+        if self._grown_at_ms <= now_ms:
+            self._step_back(now_ms, self.profile.pause_ms)
 
     def saw_backlog(self, now_ms: int, backlog: bool) -> None:
         """Whether messages are waiting beyond those in flight: only then does a mapping grow."""

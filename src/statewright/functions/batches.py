@@ -1,0 +1,154 @@
+"""Batches of messages for functions: filters, the event that a function gets, and what its answer means.
+
+Pure: nothing here receives, invokes or deletes.
+
+Source: Lambda developer guide, "Using Lambda with Amazon SQS", "Event filtering", "Reporting batch item failures".
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import orjson
+
+from statewright.payload import Json, JsonTextError, parse_json
+from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.queues.message_attributes import attributes_md5, body_md5, decoded
+from statewright.queues.messages import Received
+
+REPORT: Final = "ReportBatchItemFailures"
+EVENT_BYTES: Final = 6 * 1024 * 1024
+"""The largest event of a batch. Source: Lambda quotas."""
+
+Filter = Callable[[dict[str, Json]], bool]
+"""Whether a record passes."""
+
+
+def record_of(message: Received, queue_arn: str, region: str) -> dict[str, Json]:
+    """A message as a function sees it."""
+    attributes = {
+        "ApproximateReceiveCount": str(message.receives),
+        "SentTimestamp": str(message.sent_ms),
+        "SenderId": message.sender or "AIDAIENQZJOLO23YVJ4VO",
+        "ApproximateFirstReceiveTimestamp": str(message.first_received_ms),
+    }
+    if message.sequence_number is not None:
+        attributes["SequenceNumber"] = message.sequence_number
+    if message.group is not None:
+        attributes["MessageGroupId"] = message.group
+    if message.dedup is not None:
+        attributes["MessageDeduplicationId"] = message.dedup
+    if message.trace_header is not None:
+        attributes["AWSTraceHeader"] = message.trace_header
+    if message.source_arn is not None:
+        attributes["DeadLetterQueueSourceArn"] = message.source_arn
+    record: dict[str, Json] = {
+        "messageId": message.message_id,
+        "receiptHandle": message.handle,
+        "body": message.body,
+        "attributes": attributes,
+        "messageAttributes": {},
+        "md5OfBody": body_md5(message.body.encode()),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": region,
+    }
+    if message.attributes:
+        given = decoded(message.attributes)
+        record["messageAttributes"] = {name: _attribute(value) for name, value in given.items()}
+        record["md5OfMessageAttributes"] = attributes_md5(given)
+    return record
+
+
+def _attribute(value: Any) -> dict[str, Json]:
+    shown: dict[str, Json] = {"stringListValues": [], "binaryListValues": [], "dataType": value["DataType"]}
+    if "BinaryValue" in value:
+        shown["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
+    else:
+        shown["stringValue"] = value["StringValue"]
+    return shown
+
+
+def event_of(records: Sequence[bytes]) -> bytes:
+    """The event of a batch, from its records as JSON texts."""
+    return b'{"Records":[' + b",".join(records) + b"]}"
+
+
+def encode_record(record: dict[str, Json]) -> bytes:
+    """A record as JSON text. A lone surrogate cannot be in a message."""
+    return orjson.dumps(record)
+
+
+# ------------------------------------------------------------------ filters
+
+
+def compile_filters(patterns: Sequence[str]) -> Filter | None:
+    """A predicate for records; `None` where every record passes. A record passes if any pattern matches.
+
+    Raises: PatternError.
+    """
+    filters = [_compile(pattern) for pattern in patterns]
+    if not filters:
+        return None
+    return lambda record: any(one(record) for one in filters)
+
+
+def _compile(text: str) -> Filter:
+    try:
+        pattern = parse_json(text or "{}")
+    except JsonTextError as problem:
+        raise PatternError(f"The pattern is not JSON: {problem.message}") from None
+    matches = compile_pattern(pattern)
+    wanted = pattern.get("body")
+    if wanted is None:
+        return matches
+    wants_json = isinstance(wanted, dict)
+
+    def passes(record: dict[str, Json]) -> bool:
+        body = record["body"]
+        parsed: Json = None
+        try:
+            parsed = parse_json(body)
+            is_json = isinstance(parsed, dict)
+        except JsonTextError:
+            is_json = False
+        # A pattern of JSON is for bodies of JSON, and one of texts for all others.
+        if is_json != wants_json:
+            return False
+        return matches({**record, "body": parsed} if wants_json else record)
+
+    return passes
+
+
+# ------------------------------------------------------------------ answers
+
+
+def failed_items(answer: bytes, message_ids: Sequence[str], *, is_fifo: bool) -> set[str]:
+    """Which messages of a batch a function reports as failed; all of them where its report is none.
+
+    Of a FIFO batch everything from the first failure on has failed.
+    """
+    everything = set(message_ids)
+    try:
+        report = parse_json(answer) if answer.strip() else None
+    except JsonTextError:
+        return everything
+    if report is None or report == {}:
+        return set()
+    failures = report.get("batchItemFailures") if isinstance(report, dict) else None
+    if isinstance(report, dict) and "batchItemFailures" in report and failures is None:
+        return set()
+    if not isinstance(failures, list):
+        return everything
+    failed = set()
+    for failure in failures:
+        name = failure.get("itemIdentifier") if isinstance(failure, dict) else None
+        if not isinstance(name, str) or name not in everything:
+            return everything
+        failed.add(name)
+    if is_fifo and failed:
+        first = min(message_ids.index(name) for name in failed)
+        return set(message_ids[first:])
+    return failed

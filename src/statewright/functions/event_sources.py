@@ -1,0 +1,197 @@
+"""Event source mappings at work: messages of a queue in, invocations of a function out.
+
+Owns the catalogue of mappings and starts one `Poller` for each that is enabled. What a mapping may be is in
+`mapping_records.py`; how it pulls and invokes in `pollers.py`, how it scales in `scaling.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from statewright.errors import ApiError
+from statewright.functions.functions import Functions
+from statewright.functions.mapping_records import (
+    MAPPING,
+    MappingRecord,
+    check_timeouts,
+    decode_mapping,
+    default_profile,
+    require_queue,
+    with_request,
+)
+from statewright.functions.names import function_arn, invalid, parse_name, refusal
+from statewright.functions.pollers import MappingCounts, Poller
+from statewright.functions.scaling import PROFILES
+from statewright.payload import Json
+from statewright.query.scope import Entropy
+from statewright.queues.queues import Queue, Queues
+from statewright.stores.protocol import Store
+
+PAGE: Final = 1_000
+
+
+class EventSources:
+    """The mappings of one store. `profile` is the scaling behaviour of mappings that ask for none."""
+
+    def __init__(self, store: Store, functions: Functions, queues: Queues, profile: str = "") -> None:
+        self._catalog = store.catalog
+        self._functions = functions
+        self._queues = queues
+        self._clock = functions.clock
+        self._config = functions.config
+        self._profile = default_profile(profile)
+        self._entropy = Entropy(os.urandom(32))
+        self._mappings: dict[str, MappingRecord] = {}
+        self._pollers: dict[str, Poller] = {}
+        self._retired: set[Poller] = set()
+        """Pollers of mappings that were changed or deleted, until their last batch has ended."""
+
+    async def start(self) -> None:
+        """Read the catalogue, and begin to poll. Queues and functions are started."""
+        after: tuple[int, str] | None = None
+        while True:
+            found = await self._catalog.list_entries(MAPPING, "", after=after, limit=PAGE, newest_first=False)
+            for record in found:
+                mapping = decode_mapping(record)
+                self._mappings[mapping.uuid] = mapping
+            if len(found) < PAGE:
+                break
+            after = (found[-1].sort, found[-1].key)
+        for mapping in self._mappings.values():
+            self._poll(mapping)
+
+    async def stop(self) -> None:
+        """Pull nothing more, and let go of what is held; batches under way end with their functions."""
+        for poller in (*self._pollers.values(), *self._retired):
+            await poller.stop()
+        self._pollers.clear()
+        self._retired.clear()
+
+    # -------------------------------------------------------------- the catalogue
+
+    async def create(self, request: Mapping[str, Json]) -> MappingRecord:
+        """Create a mapping. The request has the members of CreateEventSourceMapping.
+
+        Raises: ApiError (`InvalidParameterValueException`, `ResourceNotFoundException`, `ResourceConflictException`).
+        """
+        queue = self._queue(require_queue(request.get("EventSourceArn")))
+        arn, timeout = await self._function(request["FunctionName"])
+        for one in self._mappings.values():
+            if (one.queue_arn, one.function_arn) == (queue.arn, arn):
+                raise refusal(
+                    "ResourceConflictException",
+                    f'An event source mapping with SQS arn (" {queue.arn} ") and function (" {_name(arn)} ") already '
+                    f"exists. Please update or delete the existing mapping with UUID {one.uuid}",
+                )
+        check_timeouts(1000 * queue.settings.visibility_timeout_seconds, timeout)
+        now_ms = self._clock.now_ms()
+        mapping = MappingRecord(self._entropy.uuid4(), queue.arn, arn, now_ms)
+        return await self._write(with_request(mapping, request, is_fifo=queue.settings.fifo, now_ms=now_ms))
+
+    async def update(self, request: Mapping[str, Json]) -> MappingRecord:
+        """Change a mapping. The request has the members of UpdateEventSourceMapping. Raises: ApiError."""
+        mapping = self.get(request["UUID"])
+        queue = self._queue(mapping.queue_arn)
+        if request.get("FunctionName"):
+            arn, _ = await self._function(request["FunctionName"])
+            mapping = replace(mapping, function_arn=arn)
+        _, timeout = await self._function(mapping.function_arn)
+        check_timeouts(1000 * queue.settings.visibility_timeout_seconds, timeout)
+        is_fifo, now_ms = queue.settings.fifo, self._clock.now_ms()
+        return await self._write(with_request(mapping, request, is_fifo=is_fifo, now_ms=now_ms))
+
+    async def delete(self, uuid: str) -> MappingRecord:
+        """Delete a mapping; batches under way go on. Raises: ApiError (`ResourceNotFoundException`)."""
+        mapping = self.get(uuid)
+        await self._catalog.write([], [(MAPPING, uuid)])
+        self._mappings.pop(uuid, None)
+        self._retire(uuid)
+        return mapping
+
+    def get(self, uuid: str) -> MappingRecord:
+        """The mapping of that id. Raises: ApiError (`ResourceNotFoundException`)."""
+        found = self._mappings.get(uuid)
+        if found is None:
+            raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
+        return found
+
+    def list_mappings(
+        self, queue_arn: str | None, function: str | None, after: str | None, limit: int
+    ) -> tuple[list[MappingRecord], str | None]:
+        """Mappings by id, after one; also the id to go on after, if there are more. Raises: ApiError."""
+        arn = None
+        if function is not None:
+            named = parse_name(function, None, self._config)
+            arn = function_arn(self._config, named.name, named.qualifier)
+        found = sorted(
+            (
+                one
+                for one in self._mappings.values()
+                if (queue_arn is None or one.queue_arn == queue_arn)
+                and (arn is None or one.function_arn == arn)
+                and (after is None or one.uuid > after)
+            ),
+            key=lambda one: one.uuid,
+        )
+        return found[:limit], found[limit - 1].uuid if len(found) > limit else None
+
+    async def tag(self, uuid: str, tags: Mapping[str, str], remove: Any = ()) -> None:
+        """Put tags on a mapping and take some away. Raises: ApiError."""
+        mapping = self.get(uuid)
+        kept = {key: value for key, value in {**mapping.tags, **tags}.items() if key not in set(remove)}
+        await self._write(replace(mapping, tags=kept))
+
+    def counts(self, uuid: str) -> MappingCounts:
+        """What a mapping has done since the server started. Raises: ApiError."""
+        self.get(uuid)
+        poller = self._pollers.get(uuid)
+        return poller.counts if poller is not None else MappingCounts()
+
+    # -------------------------------------------------------------- what a mapping is between
+
+    def _queue(self, arn: str) -> Queue:
+        try:
+            return self._queues.find(arn)
+        except ApiError as missing:
+            raise invalid(
+                "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. "
+                f"SQS Error Message: {missing.message}"
+            ) from None
+
+    async def _function(self, name: str) -> tuple[str, int]:
+        """A function's ARN as a mapping keeps it, and its timeout in seconds."""
+        named = parse_name(name, None, self._config)
+        target = await self._functions.invoker.resolve(name, None)
+        return function_arn(self._config, named.name, named.qualifier), target.settings.timeout
+
+    async def _write(self, mapping: MappingRecord) -> MappingRecord:
+        if not await self._catalog.write([mapping.record()]):
+            raise refusal(
+                "ResourceConflictException", "Another operation is changing the event source mapping. Try again."
+            )
+        mapping = replace(mapping, stored=mapping.stored + 1)
+        self._mappings[mapping.uuid] = mapping
+        self._retire(mapping.uuid)
+        self._poll(mapping)
+        return mapping
+
+    def _poll(self, mapping: MappingRecord) -> None:
+        if not mapping.enabled:
+            return
+        profile = PROFILES[mapping.profile or self._profile]
+        poller = Poller(mapping, profile, self._functions, self._queues)
+        self._pollers[mapping.uuid] = poller
+        poller.start()
+
+    def _retire(self, uuid: str) -> None:
+        poller = self._pollers.pop(uuid, None)
+        if poller is not None:
+            self._retired.add(poller)
+            poller.retire(lambda: self._retired.discard(poller))
+
+
+def _name(arn: str) -> str:
+    return arn.split(":function:", 1)[1]

@@ -1,0 +1,182 @@
+"""Event source mappings as the catalogue keeps them, and what may be asked of one.
+
+Owns the record, defaults, ranges and the service's refusals. What runs is `event_sources.py`.
+
+Source: Lambda API reference, CreateEventSourceMapping; Lambda developer guide, "Using Lambda with Amazon SQS". Texts
+are the service's as SDK users report them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+
+from statewright.functions.batches import REPORT, compile_filters
+from statewright.functions.names import invalid
+from statewright.functions.scaling import DEFAULT_PROFILE, PROFILES
+from statewright.payload import Json
+from statewright.query.event_pattern import PatternError
+from statewright.stores.protocol import Record
+
+MAPPING: Final = "eventSourceMapping"
+DEFAULT_BATCH: Final = 10
+LARGEST_WITHOUT_WINDOW: Final = 10
+LARGEST_FIFO: Final = 10
+MOST_FILTERS: Final = 5
+PROFILE_TAG: Final = "statewright:scalingProfile"
+"""A tag by which a mapping asks for a dated scaling behaviour of its own."""
+LEAST_POLLERS: Final = (2, 200)
+MOST_POLLERS: Final = (2, 2000)
+DEFAULT_MOST_POLLERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MappingRecord:
+    """A mapping from a queue to a function. `function_arn` has the qualifier that was asked for, if any.
+
+    `pollers` are the least and most provisioned ones. `shown` are members that are kept and given back, no more.
+    """
+
+    uuid: str
+    queue_arn: str
+    function_arn: str
+    modified_ms: int
+    enabled: bool = True
+    batch_size: int = DEFAULT_BATCH
+    window_seconds: int = 0
+    reports_failures: bool = False
+    maximum: int | None = None
+    pollers: Sequence[int] | None = None
+    filters: Sequence[str] = ()
+    tags: dict[str, str] = field(default_factory=dict)
+    shown: dict[str, Any] = field(default_factory=dict)
+    stored: int = 0
+
+    @property
+    def profile(self) -> str:
+        """The scaling behaviour that it asks for by tag; empty for the server's."""
+        return self.tags.get(PROFILE_TAG, "")
+
+    def record(self) -> Record:
+        """The entry to write."""
+        return Record(MAPPING, self.uuid, "", 0, self.stored + 1, orjson.dumps(self))
+
+
+def decode_mapping(record: Record) -> MappingRecord:
+    """Read an entry back."""
+    fields: dict[str, Any] = orjson.loads(record.body)
+    fields["stored"] = record.version
+    return MappingRecord(**fields)
+
+
+def with_request(mapping: MappingRecord, request: Mapping[str, Json], *, is_fifo: bool, now_ms: int) -> MappingRecord:
+    """A mapping with what a request asks for. The request has the members of Create- or UpdateEventSourceMapping.
+
+    Raises: ApiError (`InvalidParameterValueException`).
+    """
+    _refuse_other_sources(request)
+    changes: dict[str, Any] = {"modified_ms": now_ms}
+    for member, name in (("BatchSize", "batch_size"), ("MaximumBatchingWindowInSeconds", "window_seconds"),
+                         ("Enabled", "enabled")):  # fmt: skip
+        if request.get(member) is not None:
+            changes[name] = request[member]
+    if request.get("FunctionResponseTypes") is not None:
+        changes["reports_failures"] = REPORT in request["FunctionResponseTypes"]
+    if request.get("ScalingConfig") is not None:
+        changes["maximum"] = request["ScalingConfig"].get("MaximumConcurrency")
+    if request.get("ProvisionedPollerConfig") is not None:
+        changes["pollers"] = _pollers(request["ProvisionedPollerConfig"])
+    if request.get("FilterCriteria") is not None:
+        changes["filters"] = _filters(request["FilterCriteria"])
+    if request.get("Tags") is not None:
+        changes["tags"] = request["Tags"]
+    kept = {name: request[name] for name in ("KMSKeyArn", "MetricsConfig", "LoggingConfig") if request.get(name)}
+    changed = replace(mapping, **changes, shown={**mapping.shown, **kept})
+    _check(changed, is_fifo=is_fifo)
+    return changed
+
+
+def _check(mapping: MappingRecord, *, is_fifo: bool) -> None:
+    if is_fifo and mapping.batch_size > LARGEST_FIFO:
+        raise invalid(f"Maximum batch size for a FIFO queue is {LARGEST_FIFO}.")
+    if is_fifo and mapping.window_seconds:
+        raise invalid("Batching window is not supported for FIFO queues.")
+    if mapping.batch_size > LARGEST_WITHOUT_WINDOW and mapping.window_seconds == 0:
+        raise invalid(
+            "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than "
+            f"{LARGEST_WITHOUT_WINDOW}"
+        )
+    if mapping.maximum is not None and mapping.pollers is not None:
+        raise invalid("ScalingConfig and ProvisionedPollerConfig cannot be set together.")
+    if mapping.profile and mapping.profile not in PROFILES:
+        raise invalid(f"The tag {PROFILE_TAG} must be one of {', '.join(PROFILES)}, not '{mapping.profile}'.")
+
+
+def _pollers(config: Mapping[str, Json]) -> list[int] | None:
+    least, most = config.get("MinimumPollers"), config.get("MaximumPollers")
+    if least is None and most is None:
+        return None
+    least = LEAST_POLLERS[0] if least is None else least
+    most = max(DEFAULT_MOST_POLLERS, least) if most is None else most
+    for value, name, bounds in ((least, "MinimumPollers", LEAST_POLLERS), (most, "MaximumPollers", MOST_POLLERS)):
+        if not bounds[0] <= value <= bounds[1]:
+            raise invalid(f"{name} must be between {bounds[0]} and {bounds[1]}.")
+    if most < least:
+        raise invalid("MaximumPollers must not be less than MinimumPollers.")
+    return [least, most]
+
+
+def _filters(criteria: Mapping[str, Json]) -> list[str]:
+    patterns = [one.get("Pattern", "") for one in criteria.get("Filters") or ()]
+    if len(patterns) > MOST_FILTERS:
+        raise invalid(f"Invalid filter criteria: at most {MOST_FILTERS} filters are allowed.")
+    try:
+        compile_filters(patterns)
+    except PatternError as problem:
+        raise invalid(f"Invalid filter pattern definition. {problem}") from None
+    return patterns
+
+
+_STREAMS: Final = (
+    "StartingPosition", "StartingPositionTimestamp", "ParallelizationFactor", "BisectBatchOnFunctionError",
+    "MaximumRecordAgeInSeconds", "MaximumRetryAttempts", "TumblingWindowInSeconds", "DestinationConfig", "Topics",
+    "Queues", "SourceAccessConfigurations", "SelfManagedEventSource", "AmazonManagedKafkaEventSourceConfig",
+    "SelfManagedKafkaEventSourceConfig", "DocumentDBEventSourceConfig",
+)  # fmt: skip
+"""Members that only streams, brokers and databases take."""
+
+
+def _refuse_other_sources(request: Mapping[str, Json]) -> None:
+    for name in _STREAMS:
+        if request.get(name) not in (None, [], {}):
+            raise invalid(f"Unsupported parameter for an SQS event source: {name}.")
+
+
+def require_queue(arn: str | None) -> str:
+    """The ARN of a queue. Raises: ApiError for every other source of events: only queues are here."""
+    if not arn:
+        raise invalid("EventSourceArn is required.")
+    parts = arn.split(":")
+    if len(parts) < 6 or parts[2] != "sqs":
+        raise invalid(f"This version of Statewright has event source mappings for SQS queues only, not for {arn[:200]}")
+    return arn
+
+
+def check_timeouts(visibility_ms: int, timeout_seconds: int) -> None:
+    """Messages must stay hidden for as long as their function may run. Raises: ApiError."""
+    if visibility_ms < timeout_seconds * 1000:
+        raise invalid(
+            f"Queue visibility timeout: {visibility_ms // 1000} seconds is less than Function timeout: "
+            f"{timeout_seconds} seconds"
+        )
+
+
+def default_profile(name: str) -> str:
+    """The profile of a server that names none. Raises: ValueError for one that there is not."""
+    chosen = name or DEFAULT_PROFILE
+    if chosen not in PROFILES:
+        raise ValueError(f"there is no scaling profile {chosen}; there are: {', '.join(PROFILES)}")
+    return chosen

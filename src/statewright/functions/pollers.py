@@ -1,0 +1,297 @@
+"""One event source mapping at work: pulls messages, makes batches, invokes, and deletes what was done.
+
+A poller pulls no more than its scaling lets it run. A batch under way is a task; nothing else of a mapping is. What a
+batch was and what became of it is counted apart: done, failed, throttled, pulled and never run, left out by a filter.
+
+Source: Lambda developer guide, "Using Lambda with Amazon SQS".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from statewright.clock import Timer
+from statewright.errors import ApiError, StoreError
+from statewright.functions.batches import (
+    EVENT_BYTES,
+    compile_filters,
+    encode_record,
+    event_of,
+    failed_items,
+    record_of,
+)
+from statewright.functions.functions import Functions
+from statewright.functions.mapping_records import MappingRecord
+from statewright.functions.scaling import Ending, Profile, Scaling
+from statewright.queues.messages import Received
+from statewright.queues.queues import Queue, Queues
+
+log = logging.getLogger("statewright.functions")
+
+POLL_MS: Final = 20_000
+"""How long a poll waits for a message. Source: SQS quotas, long polling."""
+MOST_PULLED: Final = 10_000
+"""Messages in one pull."""
+ENVELOPE_BYTES: Final = 16
+_FIRST_PAUSE_MS: Final = 1_000
+_LONGEST_PAUSE_MS: Final = 60_000
+
+
+@dataclass(slots=True)
+class MappingCounts:
+    """What a mapping has done since the server started; messages but for `invocations` and `throttles`.
+
+    `never_run`: pulled, but throttled until they had to be let go. `filtered`: deleted, because no filter meant them.
+    """
+
+    invocations: int = 0
+    throttles: int = 0
+    done: int = 0
+    failed: int = 0
+    never_run: int = 0
+    filtered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pulled:
+    """A message with its record as JSON text. `hidden_until_ms` is when others may receive it."""
+
+    message: Received
+    record: bytes
+    hidden_until_ms: int
+
+
+class Poller:
+    """Polls for one mapping from `start` until `retire` or `stop`."""
+
+    def __init__(self, mapping: MappingRecord, profile: Profile, functions: Functions, queues: Queues) -> None:
+        self._mapping = mapping
+        self._functions = functions
+        self._queues = queues
+        self._clock = functions.clock
+        self._region = functions.config.region
+        self._passes = compile_filters(mapping.filters)
+        self._profile = profile
+        self._scaling = Scaling(
+            profile,
+            self._clock.now_ms(),
+            maximum=mapping.maximum,
+            pollers=(mapping.pollers[0], mapping.pollers[1]) if mapping.pollers is not None else None,
+            reports_failures=mapping.reports_failures,
+        )
+        self.counts = MappingCounts()
+        self._buffer: list[_Pulled] = []
+        self._window_ends_ms: int | None = None
+        self._wake = asyncio.Event()
+        self._batches: set[asyncio.Task[None]] = set()
+        self._polling: asyncio.Task[None] | None = None
+        self._retired = False
+        self._when_done: Callable[[], None] | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """How many batches are under way."""
+        return self._scaling.in_flight
+
+    def start(self) -> None:
+        """Begin to poll."""
+        self._polling = asyncio.get_running_loop().create_task(self._poll())
+
+    def retire(self, when_done: Callable[[], None]) -> None:
+        """Pull nothing more; batches under way go on, and then somebody is told."""
+        self._retired = True
+        self._when_done = when_done
+        if self._polling is not None:
+            self._polling.cancel()
+        self._tell_if_done()
+
+    async def stop(self) -> None:
+        """Pull nothing more and give up what is under way; its messages come back by themselves."""
+        self._retired = True
+        tasks = [*self._batches, *([self._polling] if self._polling is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._buffer:
+            await self._let_go()
+
+    # -------------------------------------------------------------- pulling
+
+    async def _poll(self) -> None:
+        pause_ms = _FIRST_PAUSE_MS
+        try:
+            while True:
+                try:
+                    await self._turn()
+                    pause_ms = _FIRST_PAUSE_MS
+                except (ApiError, StoreError) as problem:
+                    log.warning("polling %s for %s: %s", self._mapping.queue_arn, self._mapping.function_arn, problem)
+                    await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
+                    pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+        except asyncio.CancelledError:
+            if self._buffer:
+                await self._let_go()
+            raise
+        except Exception:
+            log.exception("the mapping %s has stopped by a mistake of ours", self._mapping.uuid)
+
+    async def _turn(self) -> None:
+        """Pull what may run, and start the batches that are complete."""
+        now_ms = self._clock.now_ms()
+        queue = self._queues.find(self._mapping.queue_arn)
+        room = self._room(now_ms)
+        self._flush(now_ms, room)
+        room = self._room(now_ms)
+        wanted = min(room * self._mapping.batch_size - len(self._buffer), MOST_PULLED)
+        if wanted <= 0:
+            await self._until_room(now_ms)
+            return
+        if queue.settings.fifo:
+            wanted = min(wanted, self._mapping.batch_size)
+        wait_ms = POLL_MS
+        if self._window_ends_ms is not None:
+            wait_ms = max(0, min(wait_ms, self._window_ends_ms - now_ms))
+        found = await self._queues.receive(queue, most=wanted, wait_ms=wait_ms)
+        now_ms = self._clock.now_ms()
+        if found:
+            await self._take(queue, found, now_ms)
+        self._flush(now_ms, self._room(now_ms), everything=queue.settings.fifo)
+        backlog = bool(found) and (await self._queues.counts(queue)).visible > 0
+        self._scaling.saw_backlog(now_ms, backlog)
+
+    def _room(self, now_ms: int) -> int:
+        """How many further batches may be started."""
+        name = self._mapping.function_arn.split(":")[6]
+        concurrency = self._functions.invoker.concurrency
+        in_flight = self._scaling.in_flight
+        # Batches that were started and do not run yet will take slots that still look free.
+        coming = max(0, in_flight - concurrency.running.get(name, 0))
+        return self._scaling.limit(now_ms, max(0, concurrency.free(name) - coming)) - in_flight
+
+    async def _until_room(self, now_ms: int) -> None:
+        """Wait until a batch ends, or the limit grows."""
+        self._wake.clear()
+        change_ms = self._scaling.next_change_ms(now_ms)
+        if change_ms is None:
+            # Nothing tells when somebody else's invocation ends.
+            change_ms = now_ms + _FIRST_PAUSE_MS
+        timer: Timer = self._clock.call_at(max(change_ms, now_ms + 1), self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+
+    async def _take(self, queue: Queue, found: list[Received], now_ms: int) -> None:
+        """Put messages into the buffer, without those that no filter means."""
+        until_ms = now_ms + 1000 * queue.settings.visibility_timeout_seconds
+        unwanted = []
+        for message in found:
+            record = record_of(message, self._mapping.queue_arn, self._region)
+            if self._passes is not None and not self._passes(record):
+                unwanted.append(message.handle)
+                continue
+            self._buffer.append(_Pulled(message, encode_record(record), until_ms))
+        if self._buffer and self._window_ends_ms is None:
+            self._window_ends_ms = now_ms + 1000 * self._mapping.window_seconds
+        if unwanted:
+            self.counts.filtered += len(unwanted)
+            await self._queues.delete(queue, unwanted)
+
+    def _flush(self, now_ms: int, room: int, *, everything: bool = False) -> None:
+        """Start the batches that are full, or whose window is over."""
+        size = self._mapping.batch_size
+        while self._buffer and room > 0:
+            over = everything or (self._window_ends_ms is not None and now_ms >= self._window_ends_ms)
+            count = self._fitting(size)
+            if count == len(self._buffer) and count < size and not over:
+                return
+            batch, self._buffer = self._buffer[:count], self._buffer[count:]
+            self._start(batch, now_ms)
+            room -= 1
+        if not self._buffer:
+            self._window_ends_ms = None
+
+    def _fitting(self, size: int) -> int:
+        """How many messages from the buffer's start make one batch: so many, or as many as an event may hold."""
+        total = ENVELOPE_BYTES
+        for number, pulled in enumerate(self._buffer[:size]):
+            total += len(pulled.record) + 1
+            if total > EVENT_BYTES and number:
+                return number
+        return min(size, len(self._buffer))
+
+    async def _let_go(self) -> None:
+        """Hand messages back that no batch has taken."""
+        handles = [(pulled.message.handle, 0) for pulled in self._buffer]
+        self._buffer = []
+        try:
+            await self._queues.change_visibility(self._queues.find(self._mapping.queue_arn), handles)
+        except (ApiError, StoreError) as problem:
+            log.info("messages of %s come back by themselves: %s", self._mapping.queue_arn, problem)
+
+    # -------------------------------------------------------------- batches
+
+    def _start(self, batch: list[_Pulled], now_ms: int) -> None:
+        self._scaling.started(now_ms)
+        task = asyncio.get_running_loop().create_task(self._run(batch))
+        self._batches.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._batches.discard(task)
+        self._wake.set()
+        self._tell_if_done()
+
+    def _tell_if_done(self) -> None:
+        if self._retired and not self._batches and self._when_done is not None:
+            self._when_done()
+
+    async def _run(self, batch: list[_Pulled]) -> None:
+        ending: Ending = "failed"
+        try:
+            ending = await self._invoke(batch)
+        except (ApiError, StoreError) as problem:
+            self.counts.failed += len(batch)
+            log.warning("a batch of %s for %s: %s", self._mapping.queue_arn, self._mapping.function_arn, problem)
+        finally:
+            self._scaling.ended(self._clock.now_ms(), ending)
+
+    async def _invoke(self, batch: list[_Pulled]) -> Ending:
+        """Invoke the function with a batch until it is not throttled, or its messages have to be let go."""
+        event = event_of([pulled.record for pulled in batch])
+        pause_ms = _FIRST_PAUSE_MS
+        patient = self._profile.retries_throttles or self._profile.step_ms == 0 or self._mapping.maximum is not None
+        while True:
+            try:
+                invoked = await self._functions.invoke(self._mapping.function_arn, event)
+                break
+            except ApiError as refusal:
+                if refusal.code != "TooManyRequestsException":
+                    raise
+                self.counts.throttles += 1
+            now_ms = self._clock.now_ms()
+            resume_ms = now_ms + pause_ms
+            if not patient or resume_ms >= min(pulled.hidden_until_ms for pulled in batch):
+                self.counts.never_run += len(batch)
+                return "throttled"
+            self._scaling.throttled(now_ms)
+            await self._clock.sleep_until(resume_ms)
+            pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+        self.counts.invocations += 1
+        failed: set[str] = set()
+        ids = [pulled.message.message_id for pulled in batch]
+        queue = self._queues.find(self._mapping.queue_arn)
+        if invoked.function_error is not None:
+            failed = set(ids)
+        elif self._mapping.reports_failures:
+            failed = failed_items(invoked.payload, ids, is_fifo=queue.settings.fifo)
+        done = [pulled.message.handle for pulled in batch if pulled.message.message_id not in failed]
+        self.counts.failed += len(batch) - len(done)
+        if done:
+            await self._queues.delete(queue, done)
+            self.counts.done += len(done)
+        return "failed" if len(failed) == len(batch) else "succeeded"
