@@ -46,19 +46,10 @@ def test_attributes_of_all_types_and_of_fifo_queues():
         "n": {"DataType": "Number", "StringValue": "1"},
         "b": {"DataType": "Binary.x", "BinaryValue": b"\x00"},
     }
-        "n": {"DataType": "Number", "StringValue": "1"},
-        "b": {"DataType": "Binary.x", "BinaryValue": b"\x00"},
-    }
     stored = encoded(given)
     fifo: dict[str, Any] = {
         "group": "g", "dedup": "d", "sequence_number": "1" * 20, "trace_header": "Root=1", "source_arn": "dlq",
     }  # fmt: skip
-        "group": "g",
-        "dedup": "d",
-        "sequence_number": "1" * 20,
-        "trace_header": "Root=1",
-        "source_arn": "dlq",
-    }
     record = record_of(message(attributes=stored.value, **fifo), ARN, "us-east-1")
     assert record["messageAttributes"] == {
         "n": {"dataType": "Number", "stringValue": "1", "stringListValues": [], "binaryListValues": []},
