@@ -1,339 +1,378 @@
-"""A world that goes wrong by the draw of a seed: a store that fails, results that get lost, doubled or late, crashes.
+"""A world that goes wrong by the draw of a seed: `Chaos(seed, clock).play()` runs one; broken promises are raised.
 
-`Chaos(seed).play` starts executions of several kinds, kills the engine again and again, and then checks that nothing
-that was acknowledged is lost and that every execution ended as if nothing had happened.
+Executions of many kinds are started, stopped and redriven, their tasks and tokens answered: late, twice, in any order,
+or never. The store fails, with or without having written; the engine dies at any of its steps and another one takes
+over. Afterwards nothing that was acknowledged may be lost, and every execution has ended as if nothing had happened.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
 from statewright.clock import VirtualClock
-from statewright.engine.dispatch import ScheduledCall, Submitted, Succeeded, TaskResult, event_of
+from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, event_of
+from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.runner import Input
-from statewright.engine.state_machines import Target
+from statewright.engine.state_machines import Machines
 from statewright.errors import ApiError, Unavailable
-from statewright.stores.memory import MemoryStore
-from tests.unit.engine.running import ACTIVITY, CALL, JOB, LAMBDA, TOKEN, Rig, lifted, machine, passing, task, wait
+from tests.simulation.faults import HeldStore, LateClock
+from tests.simulation.kinds import FAST, KINDS, LIMITS, prepared
+from tests.unit.engine.running import ACTIVITY, JOB
 
-RETRY = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 90, "BackoffRate": 1.0}]
-TRIED = {"TimeoutSeconds": 9, "Retry": RETRY}
-CRASHES = 4
+EXECUTIONS = 6
+DEATHS = 4
 UNTIL_MS = 120_000
 LONGEST_MS = 1_800_000
 """Long enough for every retry; whatever still runs then runs for ever."""
 TERMINAL = ("ExecutionSucceeded", "ExecutionFailed", "ExecutionTimedOut", "ExecutionAborted")
-
-
-def chain(length: int) -> dict[str, Any]:
-    states = {f"P{number}": passing(f"P{number + 1}") for number in range(length - 1)}
-    return machine(**states, **{f"P{length - 1}": passing(Result="done")})
-
-
-def item(resource: str, name: str) -> dict[str, Any]:
-    return machine(**{name: task(resource, **TRIED)})
-
-
-def distributed(child_type: str) -> dict[str, Any]:
-    processor = {
-        **machine(W=wait(1, "T"), T=task(LAMBDA, **TRIED)),
-        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": child_type},
-    }
-    return machine(M={"Type": "Map", "MaxConcurrency": 3, "ItemProcessor": processor, "Label": "L", "End": True})
-
-
-KINDS: dict[str, tuple[dict[str, Any], Any]] = {
-    "chain": (chain(700), "done"),
-    "waits": (machine(A=wait(2, "B"), B=wait(70, "C"), C=wait(1, "D"), D=passing(Result=[1, 2])), [1, 2]),
-    "map": (
-        machine(M={"Type": "Map", "MaxConcurrency": 2, "ItemProcessor": item(LAMBDA, "T"), "End": True}),
-        ["item 0", "item 1", "item 2", "item 3", "item 4"],
-    ),
-    "parallel": (
-        machine(
-            X={
-                "Type": "Parallel",
-                "Branches": [machine(W=wait(3, "T"), T=task(CALL)), item(JOB, "J"), chain(30)],
-                "End": True,
-            }
-        ),
-        ["called", "job", "done"],
-    ),
-    "standard": (distributed("STANDARD"), ["called"] * 5),
-    "express": (distributed("EXPRESS"), ["called"] * 5),
-    "token": (machine(T=task(TOKEN, HeartbeatSeconds=5, **TRIED)), None),
-    "activity": (machine(T=task(ACTIVITY, HeartbeatSeconds=5, **TRIED)), None),
-}
-"""Definition and output by kind; `None` where the output is what a worker was told to have been taken."""
-
-
-class FlakyExecutions:
-    """The executions of a store, with answers that come late or never."""
-
-    def __init__(self, chaos: Chaos, real: Any) -> None:
-        self._chaos = chaos
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._real, name)
-        if name not in ("commit", "load", "row", "find", "due"):
-            return method
-
-        async def call(*args: Any, **options: Any) -> Any:
-            chaos = self._chaos
-            if chaos.calm:
-                return await method(*args, **options)
-            await chaos.nap(3)
-            if chaos.random.random() < 0.03:
-                raise Unavailable(f"{name} failed")
-            answer = await method(*args, **options)
-            if name == "commit":
-                chaos.unnamed |= set(chaos.sleepers())
-            if name == "commit" and chaos.random.random() < 0.04:
-                raise Unavailable("the answer to a commit was lost")
-            await chaos.nap(2)
-            return answer
-
-        return call
-
-
-class FlakyStore:
-    """A store in memory behind `FlakyExecutions`."""
-
-    def __init__(self, chaos: Chaos) -> None:
-        self.real = MemoryStore()
-        self.executions = FlakyExecutions(chaos, self.real.executions)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
+ITEMS = 5
 
 
 class Chaos:
     """One seed's world."""
 
-    def __init__(self, seed: int, clock: VirtualClock) -> None:
+    def __init__(self, seed: int, clock: VirtualClock, say: Callable[[str], None] | None = None) -> None:
         self.random = Random(seed)
         self.clock = clock
+        self.prepared = prepared()
+        self.memory = self.prepared.store()
         self.calm = True
-        self.store = FlakyStore(self)
-        self.rig = Rig(clock, limits=lifted(execution_ms=None), hot=self.random.choice([0, 2, 100]), store=self.store)
-        self.rig.integrations = self  # type: ignore[assignment]
+        self.over = False
+        self._say = say
+        self._hot = self.random.choice([0, 2, 100])
+        self._seeds = 0
+        self.engine: Engine | None = None
+        self._hold: HeldStore | None = None
+        self._calls: set[asyncio.Task[Any]] = set()
+        """What callers from outside have asked the engine that is up."""
+        self._side: set[asyncio.Task[None]] = set()
+        self._deaths_left = 0
+        self._steps_to_death = 0
+        self.problems: list[BaseException] = []
+
         self.started: dict[str, str] = {}
         """Execution ARN to kind, of acknowledged starts."""
         self.stopped: set[str] = set()
+        self.redriven: set[str] = set()
+        self.allowed: set[str] = set()
         self.taken: dict[str, list[Any]] = {}
         """Execution ARN to the values that workers were told had been taken."""
-        self.side: set[asyncio.Task[None]] = set()
-        self.over = False
         self.unnamed: set[str] = set()
 
     # ------------------------------------------------------------------ chance
 
+    def tell(self, line: str) -> None:
+        if self._say is not None:
+            self._say(f"{self.clock.now_ms() - self.clock.start_ms:>8} ms  {line}")
+
     async def nap(self, most_ms: int) -> None:
         await self.clock.sleep_until(self.clock.now_ms() + self.random.randint(0, most_ms))
 
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
     def aside(self, work: Any) -> None:
         made = asyncio.create_task(work)
-        self.side.add(made)
-        made.add_done_callback(self.side.discard)
+        self._side.add(made)
+        made.add_done_callback(self._gone)
+
+    def _gone(self, task: asyncio.Task[None]) -> None:
+        self._side.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self.problems.append(problem)
+
+    # ------------------------------------------------------------------ life and death
+
+    async def up(self) -> None:
+        """Start an engine on what is stored."""
+        hold = self._hold = HeldStore(self, self.memory)
+        held: Any = hold
+        clock: Any = LateClock(self.clock, self)
+        await held.open("chaos")
+        machines = Machines(held, clock, limits=LIMITS)
+        # Compiled again, they would only cost time.
+        machines._programs = self.prepared.programs
+        settings = EngineSettings(limits=LIMITS, hot_executions=self._hot, make_seed=self._make_seed)
+        engine = self._starting = Engine(held, clock, machines, self, settings=settings)
+        starting = asyncio.create_task(engine.start())
+        self._calls.add(starting)
+        try:
+            await asyncio.wait([starting])
+        finally:
+            self._calls.discard(starting)
+        if starting.cancelled() or not hold.alive:
+            return
+        problem = starting.exception()
+        if isinstance(problem, Unavailable):
+            self.tell(f"the engine cannot start: {problem}")
+            self.die("while it starts")
+        elif problem is not None:
+            raise problem
+        else:
+            self.engine = engine
+
+    def _make_seed(self) -> bytes:
+        self._seeds += 1
+        return b"seed%016d" % self._seeds
+
+    def step(self) -> None:
+        """See `World.step`."""
+        self._steps_to_death -= 1
+        if self._steps_to_death == 0 and self._deaths_left:
+            self.die("at a step")
+
+    def die(self, how: str) -> None:
+        """The process is gone, in the middle of whatever it did; another one comes later."""
+        hold = self._hold
+        if hold is None or not hold.alive:
+            return
+        self.tell(f"the engine dies {how}")
+        hold.alive = False
+        self._deaths_left -= 1
+        self.engine = None
+        self._starting.kill()
+        self.memory.kill()
+        for call in list(self._calls):
+            call.cancel()
+        self._steps_to_death = self.random.randint(1, 150)
+        self.aside(self._rise())
+
+    async def _rise(self) -> None:
+        await self.nap(3_000)
+        self.tell("another engine starts")
+        await self.up()
+
+    async def ask(self, call: Callable[[Engine], Awaitable[Any]]) -> Any:
+        """Ask the engine that is up, until one answers. Raises: ApiError."""
+        while True:
+            engine = self.engine
+            if engine is not None:
+                task = asyncio.ensure_future(call(engine))
+                self._calls.add(task)
+                try:
+                    await asyncio.wait([task])
+                finally:
+                    self._calls.discard(task)
+                    task.cancel()
+                if not task.cancelled():
+                    try:
+                        return task.result()
+                    except Unavailable:
+                        pass
+            await self.nap(500)
 
     # ------------------------------------------------------------------ integrations
 
     async def call(self, call: ScheduledCall) -> TaskResult:
+        """See `Integrations.call`."""
+        given = call.parameters
         await self.nap(4_000)
-        if not self.calm and call.deadline_ms is not None and self.random.random() < 0.1:
-            # Lost: only the timeout ends it. A task without one must be called again after every crash.
-            await asyncio.get_running_loop().create_future()
+        if not self.calm and call.deadline_ms is not None:
+            if self.chance(0.1):
+                # Lost: only the timeout ends it. A task without one must be called again after every crash.
+                await asyncio.get_running_loop().create_future()
+            if self.chance(0.1):
+                return Failed("Flaky", "by chance")
         if call.token is not None:
             if call.resource.arn == JOB:
                 self.aside(self.answer(call.token, "job"))
             else:
-                value = f"answer {self.random.random()}"
-                self.aside(self.answer(call.token, value, call.execution_arn))
+                self.aside(self.answer(call.token, f"answer {self.random.random()}", call.execution_arn))
             return Submitted({"id": 1})
+        if call.state == "Barred" and given["n"] in (0, 3) and given["arn"] not in self.allowed:
+            return Failed("Barred", "not yet")
         number = call.iterations[0] if call.iterations else None
         result = Succeeded("called" if number is None else f"item {number}")
-        if self.random.random() < 0.3:
+        if self.chance(0.3):
             self.aside(self.again(call, result))
         return result
 
     async def cancel(self, call: ScheduledCall) -> None:
+        """See `Integrations.cancel`."""
         await self.nap(10)
 
     async def again(self, call: ScheduledCall, result: TaskResult) -> None:
-        """A result that is delivered twice, and late."""
+        """A result that is delivered twice, late, and maybe to an engine that never asked for it."""
         await self.nap(15_000)
-        for execution in list(self.store.real.executions.by_id):
-            if self.random.random() < 0.5:
-                row = self.store.real.executions.by_id[execution].row
-                if call.execution_arn.endswith(f":{row.name}"):
-                    self.rig.engine.runner.tell(execution, Input(event_of(call, result)))
+        for one in list(self.memory.executions.by_id.values()):
+            if self.engine is not None and call.execution_arn.endswith(f":{one.row.name}"):
+                self.engine.runner.tell(one.row.id, Input(event_of(call, result)))
 
     async def answer(self, token: str, value: Any, arn: str | None = None) -> None:
         """A worker that answers by token, and tries until it is told something."""
         await self.nap(6_000)
-        if not self.calm and self.random.random() < 0.15:
+        if not self.calm and self.chance(0.15):
             return
         for _ in range(self.random.choice([1, 1, 2])):
-            while True:
-                try:
-                    if self.random.random() < 0.3:
-                        await self.rig.engine.task_heartbeat(token)
-                    await self.rig.engine.task_succeeded(token, json.dumps(value))
-                except Unavailable:
-                    await self.nap(500)
-                    continue
-                except ApiError as refused:
-                    if refused.code != "TaskTimedOut":
-                        raise
-                else:
-                    if arn is not None:
-                        self.taken.setdefault(arn, []).append(value)
-                break
+            try:
+                if self.chance(0.3):
+                    await self.ask(lambda engine: engine.task_heartbeat(token))
+                if self.chance(0.1) and arn is not None and not self.calm:
+                    await self.ask(lambda engine: engine.task_failed(token, "Flaky", "by chance"))
+                    return
+                await self.ask(lambda engine: engine.task_succeeded(token, json.dumps(value)))
+            except ApiError as refused:
+                if refused.code != "TaskTimedOut":
+                    raise
+            else:
+                if arn is not None:
+                    self.taken.setdefault(arn, []).append(value)
 
     async def work_on_activities(self) -> None:
         while not self.over:
-            try:
-                got = await self.rig.engine.activities.poll(ACTIVITY, "w")
-            except Unavailable:
-                await self.nap(500)
-                continue
+            got = await self.ask(lambda engine: engine.activities.poll(ACTIVITY, "w"))
             if got is not None:
                 token, text = got
                 self.aside(self.answer(token, f"work {self.random.random()}", json.loads(text)["arn"]))
 
     # ------------------------------------------------------------------ callers
 
-    async def start(self, target: Target, kind: str, name: str) -> None:
+    async def run(self, kind: str, name: str) -> None:
+        """A caller who starts an execution, and may stop or redrive it."""
         await self.nap(5_000)
-        arn = f"arn:aws:states:us-east-1:000000000000:execution:{kind}:{name}"
-        given: Any = {"arn": arn} if kind not in ("map", "standard", "express") else [0, 1, 2, 3, 4]
-        while True:
-            try:
-                started = await self.rig.engine.start_execution(target, name, json.dumps(given))
-            except Unavailable:
-                await self.nap(500)
-            except ApiError as taken:
-                # It had begun, and ended, before the answer was lost.
-                if taken.code != "ExecutionAlreadyExists":
-                    raise
-                self.started[arn] = kind
-                break
-            else:
-                assert started.arn == arn
-                self.started[arn] = kind
-                break
-        if self.random.random() < 0.15:
+        target = self.prepared.targets[kind]
+        arn = f"{target.machine_arn.replace(':stateMachine:', ':execution:')}:{name}"
+        items = [{"arn": arn, "n": number} for number in range(ITEMS)]
+        text = json.dumps({"arn": arn, "n": 0, "items": items})
+        try:
+            started = await self.ask(lambda engine: engine.start_execution(target, name, text))
+            assert started.arn == arn
+        except ApiError as taken:
+            # It had begun, and ended, before the answer was lost.
+            if taken.code != "ExecutionAlreadyExists":
+                raise
+        self.started[arn] = kind
+        self.tell(f"{arn} is started")
+        if KINDS[kind].barred:
+            while (await self.ask(lambda engine: engine.describe(arn))).status == "RUNNING":
+                await self.nap(1_000)
+            self.allowed.add(arn)
+            await self.redrive(arn)
+        elif self.chance(0.2):
             await self.nap(10_000)
-            await self.stop(arn)
+            await self.ask(lambda engine: engine.stop_execution(arn, "Stopped"))
+            self.stopped.add(arn)
+            self.tell(f"{arn} is stopped")
+            if self.chance(0.4):
+                await self.nap(5_000)
+                await self.redrive(arn)
 
-    async def stop(self, arn: str) -> None:
-        while True:
-            try:
-                await self.rig.engine.stop_execution(arn, "Stopped")
-            except Unavailable:
-                await self.nap(500)
-            else:
-                self.stopped.add(arn)
-                return
+    async def redrive(self, arn: str) -> None:
+        try:
+            await self.ask(lambda engine: engine.redrive_execution(arn, f"redrive {arn}"))
+        except ApiError as refused:
+            view = await self.ask(lambda engine: engine.describe(arn))
+            # An earlier attempt had been taken, or it ended before it was stopped.
+            if refused.code != "ExecutionNotRedrivable" or view.status != "SUCCEEDED":
+                raise
+        self.redriven.add(arn)
+        self.tell(f"{arn} is redriven")
+
+    async def run_express(self) -> None:
+        await self.ask(lambda engine: engine.start_execution(self.prepared.targets[FAST], "x", "{}"))
 
     # ------------------------------------------------------------------ the play
 
     async def play(self) -> None:
-        rig = self.rig
-        await rig.up()
-        await rig.machines.activities.create("a", (), None)
-        targets = {kind: await rig.machine(definition, kind) for kind, (definition, _) in KINDS.items()}
-        express = await rig.machine(machine(W=wait(2, "T"), T=task(LAMBDA, **TRIED)), "fast", "EXPRESS")
+        """From the first start to the last check. Raises: whatever was broken."""
+        await self.up()
         self.calm = False
-        worker = asyncio.create_task(self.work_on_activities())
-        names = [(kind, f"e{number}") for number, kind in enumerate(self.random.choices(list(KINDS), k=6))]
-        callers = [asyncio.create_task(self.start(targets[kind], kind, name)) for kind, name in names]
-        callers.append(asyncio.create_task(self.start_express(express)))
-        for _ in range(self.random.randint(0, CRASHES)):
+        self._deaths_left = self.random.randint(0, DEATHS)
+        self._steps_to_death = self.random.randint(1, 150)
+        self.aside(self.work_on_activities())
+        kinds = self.random.choices(list(KINDS), k=EXECUTIONS)
+        callers = [asyncio.create_task(self.run(kind, f"e{number}")) for number, kind in enumerate(kinds)]
+        callers.append(asyncio.create_task(self.run_express()))
+        while self._deaths_left > 0 and self.chance(0.8):
             await self.nap(12_000)
-            await self.crash()
+            self.die("in between")
         await asyncio.gather(*callers)
         await self.nap(5_000)
+        self._deaths_left = 0
         self.calm = True
+        self.tell("calm")
+        await self._end()
+        self.over = True
+        await self._settle()
+        await self.check()
+
+    async def _end(self) -> None:
         deadline_ms = self.clock.now_ms() + LONGEST_MS
         for arn in self.started:
-            while (await rig.engine.describe(arn)).status == "RUNNING":
+            while (await self.ask(lambda engine: engine.describe(arn))).status in ("RUNNING", "PENDING_REDRIVE"):  # noqa: B023
                 assert self.clock.now_ms() < deadline_ms, f"{arn} does not end"
                 await self.clock.sleep_until(self.clock.now_ms() + 500)
-        self.over = True
-        worker.cancel()
-        await rig.until(UNTIL_MS)
-        for made in list(self.side):
+
+    async def _settle(self) -> None:
+        await self.clock.sleep_until(self.clock.now_ms() + UNTIL_MS)
+        for made in list(self._side):
             made.cancel()
-        await self.check()
-        await rig.down()
-
-    async def start_express(self, target: Target) -> None:
-        while True:
-            try:
-                await self.rig.engine.start_execution(target, "x", "{}")
-            except Unavailable:
-                await self.nap(500)
-            else:
-                return
-
-    async def crash(self) -> None:
-        before, self.calm = self.calm, True
-        programs = self.rig.machines._programs
-        await self.rig.crash()
-        # Compiled again, they would only cost time.
-        self.rig.machines._programs = programs
-        self.calm = before
+        for _ in range(20):
+            await self.clock.sleep_until(self.clock.now_ms())
+        if self.problems:
+            raise self.problems[0]
 
     # ------------------------------------------------------------------ what must hold
 
-    def sleepers(self) -> list[str]:
-        """The open executions that no row names, so that nothing will wake them."""
-        kept = self.store.real.executions
+    def committed(self) -> None:
+        """See `World.committed`: every open execution is named by a row, or nothing will wake it."""
+        kept = self.memory.executions
         named: set[int] = {entry[2] for entry in kept._timers}
         named |= {row.execution for row in kept.outbox.values()} | {row.execution for row in kept.inbox.values()}
         # A Map Run is named by its parent's rows.
-        return [
+        self.unnamed |= {
             one.row.name
             for one in kept.by_id.values()
             if one.row.status == "RUNNING" and one.row.id not in named and one.row.machine not in named
-        ]
+        }
 
     async def check(self) -> None:
-        rig = self.rig
-        kept = self.store.real.executions
+        engine = self.engine
+        assert engine is not None
+        kept = self.memory.executions
         assert not self.unnamed, f"nothing would have woken {self.unnamed}"
-        assert not rig.engine.runner.quarantined
-        assert not kept.outbox
-        assert not kept.inbox
-        assert not kept._timers
-        assert rig.engine.map_runs.open == 0
-        assert {one.row.name for one in kept.by_id.values() if one.row.status == "RUNNING"} == set()
+        assert not engine.runner.quarantined
+        assert not kept.outbox, kept.outbox
+        assert not kept.inbox, kept.inbox
+        assert not kept._timers, kept._timers
+        assert engine.map_runs.open == 0
+        statuses = Counter(one.row.status for one in kept.by_id.values())
+        assert statuses["RUNNING"] == 0
+        counted = await kept.count_by_status(None)
+        assert {status: number for status, number in counted.items() if number} == statuses
         for arn, kind in self.started.items():
-            view = await rig.engine.describe(arn)
-            if arn in self.stopped:
-                assert view.status in ("ABORTED", "SUCCEEDED"), arn
-            else:
-                assert view.status == "SUCCEEDED", (arn, view.error, view.cause)
-            if view.status == "SUCCEEDED":
-                output = json.loads(view.output or "")
-                expected = KINDS[kind][1]
-                if expected is not None:
-                    assert output == expected, arn
-                for value in self.taken.get(arn, ()):
-                    assert value == output, f"{arn} has lost what a worker was told had been taken"
-            await self.check_history(arn)
+            await self._check_end(engine, arn, kind)
         runs = [one.row for one in kept.by_id.values() if one.row.name.startswith("x:")]
         assert runs
         assert {row.status for row in runs} == {"SUCCEEDED"}
+        await engine.stop()
 
-    async def check_history(self, arn: str) -> None:
-        events = await self.rig.events(arn)
+    async def _check_end(self, engine: Engine, arn: str, kind: str) -> None:
+        view = await engine.describe(arn)
+        if arn in self.stopped and arn not in self.redriven:
+            assert view.status in ("ABORTED", "SUCCEEDED"), arn
+        else:
+            assert view.status == "SUCCEEDED", (arn, view.status, view.error, view.cause)
+        if view.status == "SUCCEEDED":
+            output = json.loads(view.output or "")
+            expected = KINDS[kind].output
+            if expected is not None:
+                assert output == expected, arn
+            for value in self.taken.get(arn, ()):
+                assert value == output, f"{arn} has lost what a worker was told had been taken"
+        events, token = await engine.history(arn, limit=1_000)
+        assert token is None
         assert [event["id"] for event in events] == list(range(1, len(events) + 1)), arn
-        assert [event["type"] for event in events if event["type"] in TERMINAL] == [events[-1]["type"]], arn
+        types = [event["type"] for event in events]
+        ends = [number for number, kind_of_event in enumerate(types) if kind_of_event in TERMINAL]
+        assert ends[-1] == len(types) - 1, arn
+        assert all(types[number + 1] == "ExecutionRedriven" for number in ends[:-1]), (arn, types)
         times = [event["timestamp"] for event in events]
         assert times == sorted(times), arn
+        if KINDS[kind].types and arn not in self.stopped:
+            assert Counter(types) == Counter(KINDS[kind].types), arn
