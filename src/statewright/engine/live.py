@@ -49,6 +49,7 @@ _TASK_EVENTS: Final = (
     events.TaskSubmitted,
     events.MapRunSucceeded,
     events.MapRunFailed,
+    events.MapRunMissing,
 )
 
 

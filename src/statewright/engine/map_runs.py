@@ -24,12 +24,14 @@ from statewright.engine.map_run_head import RunHead
 from statewright.engine.map_run_live import LiveRun, load_run
 from statewright.engine.map_run_orders import Order, command_of, decode_order
 from statewright.engine.names import MAP_RUN_IDS, labelled
+from statewright.engine.runner import Input
 from statewright.engine.views import Head
 from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
-from statewright.interpreter.events import TimerFired
+from statewright.interpreter.events import MapRunMissing, TimerFired
 from statewright.interpreter.map_run_messages import ChildEnded, RunStarted, RunUpdated
 from statewright.interpreter.map_run_state import MapRunState, execution_counts, item_counts, new_map_run
+from statewright.interpreter.state import SERIAL_BITS
 from statewright.payload import Json
 from statewright.stores.cursor import pack_cursor
 from statewright.stores.protocol import InboxRow, OutboxRow, Record, Row
@@ -118,10 +120,17 @@ class MapRuns:
         """Start a run, or go on with one that is there."""
         engine = self._engine
         arn = parse_arn(order.map_run_arn, MAP_RUN)
+        if start is None:
+            await self._earlier(parent, order.task_id)
+            begun = next((run for run in self._runs.values() if run.head.map_run_arn == order.map_run_arn), None)
+            if begun is not None:
+                await begun.go_on(order)
+                return
         found = await engine.runner.patiently(lambda: engine.store.executions.find(parent, arn.rest or ""))
         if found is None:
             if start is None:
-                logger.error("the Map Run %s is to be redriven, and is not there", order.map_run_arn)
+                # The process died before the run was written, and the parent was stopped, which took its order away.
+                engine.runner.tell(parent, Input(MapRunMissing(order.task_id)))
                 return
             await self._note(order.map_run_arn, row_id)
             distributed = start.definition.distributed
@@ -139,6 +148,14 @@ class MapRuns:
         if self._runs.get(found.id) is not run:
             self._adopt(run)
         await run.go_on(order)
+
+    async def _earlier(self, parent: int, task_id: int) -> None:
+        """Wait until earlier orders of the same frame are carried out."""
+        frame = task_id >> SERIAL_BITS
+        orders = self._carrying.items()
+        before = [task for (of, one), task in orders if of == parent and one >> SERIAL_BITS == frame and one < task_id]
+        if before:
+            await asyncio.wait(before)
 
     async def _note(self, map_run_arn: str, run_id: int) -> None:
         """Have the catalogue know the run by its ARN."""

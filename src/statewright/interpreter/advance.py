@@ -324,6 +324,13 @@ def on_map_run_failed(turn: Turn, event: events.MapRunFailed) -> None:
         resume(turn, frame, lambda: map_run_failed(turn, frame, turn.definition_of(frame), failure))
 
 
+def on_map_run_missing(turn: Turn, event: events.MapRunMissing) -> None:
+    """A Map Run was to be redriven whose parent ended before it had begun: it begins now."""
+    frame = open_task(turn, event.task_id, MAP_RUN)
+    if frame is not None:
+        resume(turn, frame, lambda: begin_map(turn, frame, turn.definition_of(frame), unheard_of=True))
+
+
 def on_stopped(turn: Turn, event: events.ExecutionStopped) -> None:
     """Somebody stopped the execution."""
     details = failure_details(event.error, event.cause)
@@ -380,6 +387,7 @@ _ON: Final[dict[type, Callable[..., None]]] = {
     events.HeartbeatReceived: on_heartbeat,
     events.MapRunSucceeded: on_map_run_succeeded,
     events.MapRunFailed: on_map_run_failed,
+    events.MapRunMissing: on_map_run_missing,
     events.ExecutionStopped: on_stopped,
     events.ExecutionRedriven: on_redriven,
 }

@@ -117,6 +117,13 @@ class MapRunFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class MapRunMissing:
+    """The Map Run that was to be redriven has never begun."""
+
+    task_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionStopped:
     """Somebody stopped the execution."""
 
@@ -145,6 +152,7 @@ Event = (
     | HeartbeatReceived
     | MapRunSucceeded
     | MapRunFailed
+    | MapRunMissing
     | ExecutionStopped
     | ExecutionRedriven
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import ApiError
+from statewright.stores.protocol import Commit, Outcome
 from tests.unit.engine.running import Rig, machine, wait
 
 
@@ -75,6 +77,40 @@ def test_a_stop_stops_the_children(child_type: str, crash: bool) -> None:
             assert refused.value.code == "ExecutionNotRedrivable"
         await rig.engine.redrive_execution(arn)
         assert (await rig.end(arn)).output == "[1,2,3]"
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("child_type", ["STANDARD", "EXPRESS"])
+def test_a_run_that_had_not_begun_when_its_parent_was_stopped_can_be_redriven(child_type: str, crash: bool) -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        held = asyncio.Event()
+        real = rig.store.executions.commit
+
+        async def commit(commit: Commit) -> Outcome:
+            if commit.row.machine > 1_000:
+                # It belongs to an execution: the Map Run.
+                await held.wait()
+            outcome: Outcome = await real(commit)
+            return outcome
+
+        rig.store.executions.commit = commit
+        arn = await rig.begin(distributed(child_type), [1, 2, 3])
+        await rig.engine.stop_execution(arn)
+        if crash:
+            await rig.crash()
+        await rig.engine.redrive_execution(arn)
+        await rig.settle()
+        held.set()
+        view = await rig.end(arn)
+        assert (view.status, view.output) == ("SUCCEEDED", "[1,2,3]")
+        types = [kind for kind in await rig.types(arn) if "MapRun" in kind]
+        assert types == ["MapRunStarted", "MapRunRedriven", "MapRunSucceeded"]
+        assert not rig.store.executions.inbox
+        assert not rig.store.executions.outbox
+        assert len((await rig.engine.map_runs.list(arn))[0]) == 1
 
     run_virtual(main)
 

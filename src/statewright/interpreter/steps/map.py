@@ -11,8 +11,11 @@ from statewright.payload import Payload
 from statewright.query.scope import Json
 
 
-def begin_map(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """Evaluate the items and start the iterations, or the Map Run."""
+def begin_map(turn: Turn, frame: Frame, definition: StateDef, *, unheard_of: bool = False) -> bool:
+    """Evaluate the items and start the iterations, or the Map Run.
+
+    `unheard_of`: history tells of the Map Run already, and yet it never began.
+    """
     scope = scope_of(turn, frame, definition)
     payload = effective_input(turn, frame, definition, scope)
     body = definition.body
@@ -23,7 +26,7 @@ def begin_map(turn: Turn, frame: Frame, definition: StateDef) -> bool:
         _note(turn, "afterItemsPath", items)
     concurrency = body.max_concurrency(scope) if body.max_concurrency is not None else 0
     _note(turn, "maxConcurrency", concurrency)
-    started = turn.record(frame, "MapStateStarted", {"length": len(items)})
+    started = frame.last_event if unheard_of else turn.record(frame, "MapStateStarted", {"length": len(items)})
     count = body.tolerated_count(scope) if body.tolerated_count is not None else None
     _note(turn, "toleratedFailureCount", count)
     percentage = body.tolerated_percentage(scope) if body.tolerated_percentage is not None else None
@@ -31,7 +34,8 @@ def begin_map(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     if body.distributed is not None:
         tolerance = (count, percentage)
         listed = None if reads_items else items
-        return start_map_run(turn, frame, definition, body, scope, payload, listed, concurrency, tolerance)
+        arn = frame.map_run[0] if unheard_of and frame.map_run is not None else None
+        return start_map_run(turn, frame, definition, body, scope, payload, listed, concurrency, tolerance, arn)
     if not items and turn.inspection is None:
         turn.record_beside(started, "MapStateSucceeded")
         return exit_state(turn, frame, definition, scope, Payload([]))

@@ -30,8 +30,12 @@ def start_map_run(
     items: Json,
     concurrency: int,
     tolerance: tuple[Json, Json],
+    arn: str | None = None,
 ) -> bool:
-    """Evaluate what the Map Run needs, record its start and ask for it. Returns False: the frame waits."""
+    """Evaluate what the Map Run needs, record its start and ask for it. Returns False: the frame waits.
+
+    `arn` is that of a Map Run whose start is on record already.
+    """
     distributed = body.distributed
     assert distributed is not None
     reader, batcher, writer = distributed.reader, distributed.batcher, distributed.writer
@@ -61,9 +65,10 @@ def start_map_run(
         "attempt": frame.retry_count,
     }
     task_id = turn.state.new_id(frame.id)
-    arn = map_run_arn(turn, distributed)
-    turn.record(frame, "MapRunStarted", {"mapRunArn": arn})
-    frame.map_run = (arn, 0)
+    if arn is None:
+        arn = map_run_arn(turn, distributed)
+        turn.record(frame, "MapRunStarted", {"mapRunArn": arn})
+        frame.map_run = (arn, 0)
     frame.task = OpenTask(task_id)
     frame.task.started = True
     frame.phase = MAP_RUN
