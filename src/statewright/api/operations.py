@@ -42,21 +42,22 @@ class App:
     @property
     def queues(self) -> Queues:
         """The queues."""
-        found: Queues = self._part("queues")
+        found: Queues = self.part("queues")
         return found
 
     @property
     def functions(self) -> Functions:
         """The functions."""
-        found: Functions = self._part("functions")
+        found: Functions = self.part("functions")
         return found
 
     @property
     def objects(self) -> Any:
         """The buckets and their objects."""
-        return self._part("objects")
+        return self.part("objects")
 
-    def _part(self, name: str) -> Any:
+    def part(self, name: str) -> Any:
+        """A part by its name. Raises: ApiError where the server runs without it."""
         part = self.extras.get(name)
         if part is None:
             raise ApiError("UnknownService", f"This server runs without {name}.")
