@@ -79,6 +79,10 @@ class Limits:
     """Longest message, and batch of messages, of a queue. Source: SQS quotas, message size."""
     message_delay_seconds: int | None = 900
     """Source: SQS quotas, message timers and delay queues."""
+    queue_in_flight: int | None = 120_000
+    """Messages of one queue that consumers have. Source: SQS quotas, in-flight messages, standard and FIFO."""
+    queue_name_rest_seconds: int | None = None
+    """How long a deleted queue's name cannot be used again. The service's 60 serve its own spreading of the news."""
 
 
 AWS: Final = Limits()
@@ -94,6 +98,7 @@ OPEN: Final = Limits(
     execution_ms=None,
     message_bytes=None,
     message_delay_seconds=None,
+    queue_in_flight=None,
 )
 EXPRESS: Final = replace(AWS, history_events=None, execution_ms=5 * 60 * 1000, redrivable_period_ms=0)
 """Source: service quotas: Express executions last five minutes, keep no history and cannot be redriven."""

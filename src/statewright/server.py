@@ -31,6 +31,7 @@ from statewright.engine.state_machines import Machines
 from statewright.engine.views import StatusChange
 from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
+from statewright.queues.queues import Queues
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
 from statewright.stores.memory import MemoryStore
@@ -104,7 +105,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     operations.load()
     host, port = listening.getsockname()[:2]
     functions = Functions(store, clock, options.config, _data_of(options), endpoint=lambda: _own_address(host, port))
-    parts = {"integrations": integrations, "functions": functions}
+    queues = Queues(store, clock, options.config)
+    parts = {"integrations": integrations, "functions": functions, "queues": queues}
     app = operations.App(engine, machines, clock, options.config, parts)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)
@@ -112,6 +114,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
     listens = listener(api, lambda: on_ready(line), options.patience)
     await machines.recover()
+    await queues.start()
     await functions.start()
     await engine.start()
     _compare_clocks(await store.newest_id(0), clock.now_ms())
@@ -127,6 +130,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     finally:
         await engine.stop()
         await functions.stop()
+        await queues.stop()
         await integrations.close()
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()

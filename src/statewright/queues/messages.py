@@ -7,16 +7,18 @@ Owns the values of the package's face and the texts that name a message or a rec
 from __future__ import annotations
 
 import struct
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import orjson
 
-_HANDLE: Final = struct.Struct(">QQQ")
-_CHECKED: Final = struct.Struct(">QQQI")
-_SALT: Final = 0x53777274
+_HANDLE: Final = struct.Struct(">HQQQ")
+_CHECK: Final = struct.Struct(">I")
+_CHECKED: Final = struct.Struct(">HQQQI")
+# Thirty bytes: base64 of them needs no filling, so each handle has one spelling.
+_FORM: Final = 0x5741
 _MIX: Final = 0x9E3779B97F4A7C15
 _UNMIX: Final = pow(_MIX, -1, 1 << 64)
 _TAIL: Final = 0xD6E8FEB86659FD93
@@ -101,37 +103,39 @@ class Handle(NamedTuple):
 
 def write_handle(queue: int, message: int, receipt: int) -> str:
     """The receipt handle of one receive of a message."""
-    plain = _HANDLE.pack(queue, message, receipt)
-    return urlsafe_b64encode(plain + crc32(plain, _SALT).to_bytes(4, "big")).decode("ascii").rstrip("=")
+    plain = _HANDLE.pack(_FORM, queue, message, receipt)
+    return b2a_base64(plain + _CHECK.pack(crc32(plain)), newline=False).decode("ascii")
 
 
 def read_handle(text: str) -> Handle | None:
     """What a handle says; `None` for a text that is none of ours."""
     try:
-        plain = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        queue, message, receipt, check = _CHECKED.unpack(plain)
+        plain = a2b_base64(text, strict_mode=True)
+        form, queue, message, receipt, check = _CHECKED.unpack(plain)
     except (ValueError, struct.error):
         return None
-    # Only the one spelling: base64 has more than one text for the same bytes.
-    if check != crc32(plain[:-4], _SALT) or write_handle(queue, message, receipt) != text:
+    if form != _FORM or check != crc32(plain[:-4]):
         return None
     return Handle(queue, message, receipt)
 
 
 def message_id_of(number: int) -> str:
     """The id that users see, in the form of a random UUID; `number_of` finds back."""
-    head = f"{number * _MIX & _MASK:016x}"
-    tail = f"{number * _TAIL & _MASK:016x}"
+    mixed = number * _MIX & _MASK
+    mixed = (mixed ^ mixed >> 32) * _MIX & _MASK
+    head = f"{mixed:016x}"
+    tail = f"{(mixed ^ mixed >> 32) * _TAIL & _MASK:016x}"
     return f"{head[:8]}-{head[8:12]}-4{head[12:15]}-a{head[15]}{tail[:2]}-{tail[2:14]}"
 
 
 def number_of(message_id: str) -> int | None:
     """The number behind a message id; `None` for a text that is none of ours."""
     try:
-        head = int(message_id[:8] + message_id[9:13] + message_id[15:18] + message_id[20], 16)
+        mixed = int(message_id[:8] + message_id[9:13] + message_id[15:18] + message_id[20], 16)
     except (ValueError, IndexError):
         return None
-    number = head * _UNMIX & _MASK
+    mixed = mixed * _UNMIX & _MASK
+    number = (mixed ^ mixed >> 32) * _UNMIX & _MASK
     return number if message_id_of(number) == message_id else None
 
 
@@ -140,14 +144,14 @@ def sequence_number_of(number: int) -> str:
     return str(_FIRST_SEQUENCE + number)
 
 
-def encode_extra(message: Outgoing, dedup: str | None) -> bytes | None:
+def encode_extra(message: Outgoing, dedup: str | None) -> str | None:
     """What a message carries besides its body, as the store keeps it; `None` for nothing."""
     if message.attributes is None and dedup is None and message.trace_header is None and message.sender is None:
         return None
-    return orjson.dumps((message.attributes, dedup, message.trace_header, message.sender))
+    return orjson.dumps((message.attributes, dedup, message.trace_header, message.sender)).decode()
 
 
-def decode_extra(extra: bytes | str | None) -> tuple[Any, str | None, str | None, str | None]:
+def decode_extra(extra: str | None) -> tuple[Any, str | None, str | None, str | None]:
     """Attributes, deduplication id, trace header and sender."""
     if extra is None:
         return None, None, None, None

@@ -1,50 +1,32 @@
 """All queues of a server: the face that the API, event source mappings and dead letters use.
 
-Names resolve here; each queue's own rules are in `queue.py`. Requests arrive checked (names, ranges, sizes, batches):
-what is refused here is what only the state can tell.
+Names resolve here; which queues there are is in `catalogue.py`, each queue's own rules in `queue.py`. Requests arrive
+checked (ranges, sizes, batches): what is refused here is what only the state can tell, and what a queue is set to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError
-from statewright.queues.attributes import QueueSettings
-from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent
+from statewright.errors import ApiError, StoreError
+from statewright.queues.catalogue import Catalogue
+from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent, number_of
+from statewright.queues.move_tasks import MoveTask, MoveTasks
+from statewright.queues.queue import Queue, Site
+from statewright.stores.ids import FIRST_MS, IdSource
 from statewright.stores.protocol import Store
 
+FORGET_EVERY_MS: Final = 60_000
+HISTORY_KEPT_MS: Final = 15 * 86_400_000
+"""A day longer than any message lives."""
+_COUNTER_BITS: Final = 12
 
-class Queue:
-    """A queue. Read its attributes here; everything else goes through `Queues`."""
-
-    name: str
-    arn: str
-    settings: QueueSettings
-    attributes: Mapping[str, str]
-    """As they were set: texts by name, without defaults and without what is computed."""
-    tags: Mapping[str, str]
-    created_ms: int
-    modified_ms: int
-
-
-class MoveTask(NamedTuple):
-    """A task that moves messages out of a dead-letter queue. `handle` is only given while it runs.
-
-    `status` is one of RUNNING, COMPLETED, CANCELLING, CANCELLED, FAILED.
-    """
-
-    handle: str | None
-    status: str
-    source_arn: str
-    destination_arn: str | None
-    per_second: int | None
-    moved: int
-    to_move: int | None
-    failure_reason: str | None
-    started_ms: int
+log = logging.getLogger("statewright.queues")
 
 
 class Queues:
@@ -52,58 +34,83 @@ class Queues:
 
     def __init__(self, store: Store, clock: Clock, config: Config) -> None:
         """Nothing is read before `start`."""
-        self.store = store
-        self.clock = clock
-        self.config = config
+        self._store = store
+        self._clock = clock
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._forgot_ms = 0
+        ids = IdSource(clock.now_ms)
+        self._site = Site(store.queues, clock, config.limits, ids, self._spawn, self._find_arn)
+        self._catalogue = Catalogue(store.catalog, config, self._site)
+        self._moves = MoveTasks(store.catalog, self._catalogue, self._site)
 
     async def start(self) -> None:
         """Read the catalogue of queues and take up what a former process left to do."""
-        raise NotImplementedError
+        self._site.ids = IdSource(self._clock.now_ms, above=await self._store.newest_id(0))
+        await self._catalogue.load()
+        await self._moves.load()
 
     async def stop(self) -> None:
-        """Send every waiting consumer home with nothing."""
-        raise NotImplementedError
+        """Send every waiting consumer home with nothing, and end what runs in the background."""
+        for queue in self._catalogue.all():
+            queue.consumers.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _find_arn(self, arn: str) -> Queue | None:
+        return self._catalogue.find_arn(arn)
+
+    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.create_task(self._watch(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self, work: Coroutine[Any, Any, object]) -> None:
+        try:
+            await work
+        except (ApiError, StoreError) as problem:
+            log.warning("work on queues in the background was given up: %s", problem)
 
     # The catalogue. Errors are `ApiError`s with the model's codes.
 
     async def create(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str] | None = None) -> Queue:
-        """Create a queue of checked attributes; the same one again is that one.
+        """Create a queue with attributes as the API speaks them; the same one again is that one, its tags unchanged.
 
-        Raises: ApiError (`QueueNameExists`, `QueueDeletedRecently`, `InvalidParameterValueException` for a redrive
-            policy that does not fit).
+        Raises: ApiError (`QueueNameExists`, `QueueDeletedRecently`, and for names and attributes those of
+            `attributes.settings_of_new`).
         """
-        raise NotImplementedError
+        return await self._catalogue.create(name, attributes, tags or {})
 
     async def delete_queue(self, queue: Queue) -> None:
-        """Delete a queue with its messages."""
-        raise NotImplementedError
+        """Delete a queue with its messages. Raises: ApiError (`QueueDoesNotExist`)."""
+        await self._catalogue.delete(queue)
 
     def find(self, reference: str) -> Queue:
         """The queue of a name, URL or ARN. Raises: ApiError (`QueueDoesNotExist`)."""
-        raise NotImplementedError
+        return self._catalogue.find(reference)
 
     def list_queues(self, prefix: str, after: str | None, limit: int) -> tuple[list[Queue], str | None]:
         """Queues by name, after a name; also the name to go on after, if there are more."""
-        raise NotImplementedError
+        return self._catalogue.list_queues(prefix, after, limit)
 
     def dead_letter_sources(self, queue: Queue, after: str | None, limit: int) -> tuple[list[Queue], str | None]:
         """The queues whose dead letters go to this one, by name, as `list_queues`."""
-        raise NotImplementedError
+        return self._catalogue.page(self._catalogue.sources_of(queue.arn), "", after, limit)
 
     async def set_attributes(self, queue: Queue, attributes: Mapping[str, str]) -> None:
-        """Set checked attributes; an empty text takes one away (as with Policy and RedrivePolicy).
+        """Change attributes; an empty text takes one away (Policy, RedrivePolicy and their kind).
 
-        Raises: ApiError, as `create`.
+        Raises: ApiError (`QueueDoesNotExist`, and those of `attributes.changed`).
         """
-        raise NotImplementedError
+        await self._catalogue.set_attributes(queue, attributes)
 
     async def tag(self, queue: Queue, tags: Mapping[str, str]) -> None:
         """Put tags on a queue. The caller checks how many there may be."""
-        raise NotImplementedError
+        await self._catalogue.set_tags(queue, tags)
 
     async def untag(self, queue: Queue, keys: Iterable[str]) -> None:
         """Take tags away; keys that are not there do not matter."""
-        raise NotImplementedError
+        await self._catalogue.set_tags(queue, {}, keys)
 
     # Messages
 
@@ -113,7 +120,8 @@ class Queues:
         Raises: ApiError (`InvalidParameterValueException` for a FIFO message that has no deduplication id where the
             queue makes none).
         """
-        raise NotImplementedError
+        self._forget()
+        return await queue.send(entries)
 
     async def receive(
         self,
@@ -123,46 +131,70 @@ class Queues:
         wait_ms: int | None = None,
         visibility_ms: int | None = None,
         attempt_id: str | None = None,
+        consumer: str = "",
     ) -> list[Received]:
         """Receive up to `most` messages (any number in process), waiting up to `wait_ms` for the first one.
 
-        What is not given has the queue's setting. Cancelling the call hands back what it would have been given.
+        What is not given has the queue's setting. `consumer` is how histories call the receiver. `attempt_id` repeats
+        a receive of a FIFO queue. Cancelling the call hands back what it would have been given.
 
         Raises: ApiError (`OverLimit`, on a standard queue without waiting).
         """
-        raise NotImplementedError
-
-    async def peek(self, queue: Queue, most: int) -> list[Received]:
-        """Messages as they stand, oldest first, whether visible or not; their handles are empty. Nothing changes."""
-        raise NotImplementedError
+        settings = queue.settings
+        return await queue.consumers.receive(
+            most,
+            1_000 * settings.wait_seconds if wait_ms is None else wait_ms,
+            1_000 * settings.visibility_timeout_seconds if visibility_ms is None else visibility_ms,
+            attempt_id if settings.fifo else None,
+            consumer,
+        )
 
     async def delete(self, queue: Queue, handles: Sequence[str]) -> list[ApiError | None]:
         """Delete messages; for each handle what was wrong (`ReceiptHandleIsInvalid`, and on FIFO queues
         `InvalidParameterValueException` for an expired handle). A message that is gone is no mistake.
         """
-        raise NotImplementedError
+        return await queue.delete(handles)
 
     async def change_visibility(self, queue: Queue, changes: Sequence[tuple[str, int]]) -> list[ApiError | None]:
         """Hide messages for so many milliseconds from now, 0 for not at all; by handle. For each what was wrong
-        (`ReceiptHandleIsInvalid`, `MessageNotInflight`, `InvalidParameterValueException` beyond twelve hours).
+        (`ReceiptHandleIsInvalid`, `MessageNotInflight`, `InvalidParameterValueException` beyond twelve hours or for
+        a handle that is no longer the message's).
         """
-        raise NotImplementedError
+        return await queue.change_visibility(changes)
 
     async def purge(self, queue: Queue) -> None:
         """Drop every message, those in flight too. Raises: ApiError (`PurgeQueueInProgress`)."""
-        raise NotImplementedError
+        await self._catalogue.purge(queue)
 
     async def counts(self, queue: Queue) -> Counts:
-        """How many messages are visible, in flight and delayed."""
-        raise NotImplementedError
+        """How many messages are visible, in flight and delayed: exact, but for messages that have been past their
+        time for less than a minute, which count until they are deleted.
+        """
+        visibility = await queue.known()
+        if queue.is_to_be_looked_through():
+            await queue.expire()
+            visibility = await queue.known()
+        return queue.counts(visibility)
 
-    async def history(self, queue: Queue, message_id: str) -> list[HistoryEntry]:
+    async def history(self, message_id: str) -> list[HistoryEntry]:
         """What happened to a message that did not go the plain way; nothing for one that did."""
-        raise NotImplementedError
+        number = number_of(message_id)
+        if number is None:
+            return []
+        return [HistoryEntry(note.at_ms, note.kind, note.detail) for note in await self._store.queues.trail(number)]
 
-    async def deliver(self, arn: str, body: str, attributes: object = None) -> Sent:
+    async def deliver(self, arn: str, body: str, attributes: object = None, *, group: str | None = None) -> Sent:
         """Send one message to a queue by ARN, from inside the server. Raises: ApiError (`QueueDoesNotExist`)."""
-        raise NotImplementedError
+        sent = await self.send(self.find(arn), [Outgoing(body, attributes, group=group)])
+        return sent[0]
+
+    def _forget(self) -> None:
+        """Delete what is remembered for a while, now and then."""
+        now_ms = self._clock.now_ms()
+        if now_ms - self._forgot_ms >= FORGET_EVERY_MS:
+            self._forgot_ms = now_ms
+            oldest = max(now_ms - HISTORY_KEPT_MS - FIRST_MS, 0) << _COUNTER_BITS
+            self._spawn(self._store.queues.forget(now_ms, oldest))
 
     # Move tasks
 
@@ -171,15 +203,18 @@ class Queues:
 
         Raises: ApiError (`ResourceNotFoundException`, `InvalidParameterValueException`).
         """
-        raise NotImplementedError
+        return await self._moves.start(source_arn, destination_arn, per_second)
 
     async def list_moves(self, source_arn: str, limit: int) -> list[MoveTask]:
         """Tasks of a source, newest first. Raises: ApiError (`ResourceNotFoundException`)."""
-        raise NotImplementedError
+        return await self._moves.list_tasks(source_arn, limit)
 
     async def cancel_move(self, handle: str) -> int:
         """Stop a task that runs; how many messages it has moved.
 
         Raises: ApiError (`ResourceNotFoundException`, `InvalidParameterValueException`).
         """
-        raise NotImplementedError
+        return await self._moves.cancel(handle)
+
+
+__all__ = ["MoveTask", "Queue", "Queues"]

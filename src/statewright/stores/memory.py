@@ -18,6 +18,7 @@ from statewright.stores.cursor import pack_cursor, unpack_cursor
 from statewright.stores.ids import made_ms, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.memory_objects import MemoryObjects
+from statewright.stores.memory_queues import MemoryQueues
 from statewright.stores.protocol import (
     CLOSED,
     STATUSES,
@@ -45,6 +46,7 @@ class MemoryStore:
         self.catalog = MemoryCatalog()
         self.objects = MemoryObjects()
         self.uploads = self.objects.uploads
+        self.queues = MemoryQueues()
         self._owner: str | None = None
         self._epoch = 0
 
@@ -54,7 +56,7 @@ class MemoryStore:
             raise Unavailable(f"this store in memory is in use by {self._owner}")
         self._owner = owner
         self._epoch += 1
-        self.executions.is_open = self.catalog.is_open = self.objects.is_open = True
+        self.executions.is_open = self.catalog.is_open = self.objects.is_open = self.queues.is_open = True
         return self._epoch
 
     async def close(self) -> None:
@@ -64,7 +66,7 @@ class MemoryStore:
     def kill(self) -> None:
         """Let go as a process does that dies; what was committed stays for the next `open`."""
         self._owner = None
-        self.executions.is_open = self.catalog.is_open = self.objects.is_open = False
+        self.executions.is_open = self.catalog.is_open = self.objects.is_open = self.queues.is_open = False
 
     def check_lease(self) -> None:
         """See `Store.check_lease`: nobody else can have it."""
@@ -72,7 +74,7 @@ class MemoryStore:
     async def newest_id(self, shard: int) -> int:
         """See `Store.newest_id`."""
         kept = self.executions
-        ids = (*kept.by_id, *kept.outbox, *kept.inbox)
+        ids = (*kept.by_id, *kept.outbox, *kept.inbox, *self.queues.messages)
         return max((number for number in ids if shard_of_id(number) == shard), default=0)
 
     def figures(self) -> GroupFigures:

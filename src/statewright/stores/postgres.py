@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -47,7 +47,9 @@ from statewright.stores.protocol import (
     Stored,
     TimerRow,
 )
+from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
+from statewright.stores.sql_queues import SqlQueues
 from statewright.stores.statements import statements
 
 T = TypeVar("T")
@@ -134,6 +136,7 @@ class PostgresStore:
         runner = PostgresRunner(self)
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)
+        self.queues = SqlQueues(self._submit)
 
     @property
     def opened(self) -> _Open:
@@ -171,6 +174,9 @@ class PostgresStore:
         opened = self.opened
         found: T = await opened.writers.submit(_owned(opened.lease, work))
         return found
+
+    def _submit(self, task: QueueTask) -> Awaitable[Any]:
+        return self.opened.writers.submit(task)
 
     async def newest_id(self, shard: int) -> int:
         """See `Store.newest_id`."""

@@ -55,9 +55,10 @@ def byteas(values: Sequence[bytes | None]) -> ByteaArray:
     return ByteaArray(_head(_BYTEA, len(values)) + _with_lengths(values))
 
 
-def texts(values: Sequence[str]) -> TextArray:
+def texts(values: Sequence[str | None]) -> TextArray:
     """Pack texts."""
-    return TextArray(_head(_TEXT, len(values)) + _with_lengths([value.encode() for value in values]))
+    encoded = [None if value is None else value.encode() for value in values]
+    return TextArray(_head(_TEXT, len(values)) + _with_lengths(encoded))
 
 
 def _head(element: int, length: int) -> bytes:

@@ -32,7 +32,9 @@ from statewright.stores.postgres_connection import (
 )
 from statewright.stores.postgres_group import group_statement
 from statewright.stores.postgres_lease import Lease
+from statewright.stores.postgres_messages import PostgresQueueSql
 from statewright.stores.protocol import STATUSES, Commit, Committed, Existing, InboxRow, Outcome, Row, Stale
+from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.statements import statements
 
 LANES: Final = 4
@@ -43,7 +45,7 @@ TRIES: Final = 3
 _SQL: Final = statements("postgres_executions")
 
 Work = Callable[[Connection], Any]
-Task = Commit | InboxRow | Work
+Task = Commit | InboxRow | QueueTask | Work
 
 
 @dataclass(slots=True)
@@ -186,8 +188,13 @@ class _Lane:
         if inputs:
             for (place, _), answer in zip(inputs, self._guard(_write_inputs, [row for _, row in inputs]), strict=True):
                 answers[place] = answer
+        of_queues = [(place, task) for place, task in enumerate(tasks) if isinstance(task, QueueTask)]
+        if of_queues:
+            found = self._guard(self._write_queue_tasks, [task for _, task in of_queues])
+            for (place, _), answer in zip(of_queues, found, strict=True):
+                answers[place] = answer
         for place, task in enumerate(tasks):
-            if not isinstance(task, Commit | InboxRow):
+            if not isinstance(task, Commit | InboxRow | QueueTask):
                 (answers[place],) = self._guard(lambda on, works: [works[0](on)], [task])
         return answers
 
@@ -240,6 +247,13 @@ class _Lane:
             Committed(commit.expected + 1) if commit.row.id in passed else holders.get(commit.row.id, Stale())
             for commit in commits
         ]
+
+    def _write_queue_tasks(self, connection: Connection, tasks: list[QueueTask]) -> list[Any]:
+        with connection.transaction():
+            if run(connection, _SQL["held"], (self._lease.owner, self._lease.epoch)).fetchone() is None:
+                self._lease.lose()
+                raise OwnershipLost(f"the store {self._place} was taken over by another process")
+            return write_queue_tasks(PostgresQueueSql(connection), tasks)
 
     def _holders(self, connection: Connection, refused: list[Commit]) -> dict[int, Outcome]:
         """What starts that did not pass are told."""

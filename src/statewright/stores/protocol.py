@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.object_rows import ObjectStore, UploadStore
+from statewright.stores.queue_protocol import QueueStore
 
 STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 """Statuses of executions and Map Runs; a store keeps the index."""
@@ -258,6 +259,10 @@ class Store(Protocol):
     def uploads(self) -> UploadStore:
         """Multipart uploads."""
 
+    @property
+    def queues(self) -> QueueStore:
+        """The messages of queues."""
+
     async def open(self, owner: str) -> int:
         """Take the store for this process; returns the lease's epoch. Raises: Unavailable, naming who has it."""
 
@@ -271,7 +276,7 @@ class Store(Protocol):
         """
 
     async def newest_id(self, shard: int) -> int:
-        """The greatest id in a shard's executions, outbox and inbox, or 0: where an `IdSource` goes on from."""
+        """The greatest id in a shard's executions, outbox, inbox and messages, or 0: where `IdSource` goes on."""
 
     def figures(self) -> GroupFigures:
         """How it has written since it was opened."""

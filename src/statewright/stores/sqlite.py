@@ -11,7 +11,7 @@ import asyncio
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -35,7 +35,9 @@ from statewright.stores.protocol import (
     Stored,
     TimerRow,
 )
+from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
+from statewright.stores.sql_queues import SqlQueues
 from statewright.stores.sqlite_file import (
     FILE_NAME,
     Durability,
@@ -141,6 +143,7 @@ class SqliteStore:
         runner = SqliteRunner(self)
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)
+        self.queues = SqlQueues(self._submit)
 
     @property
     def opened(self) -> _Open:
@@ -164,6 +167,9 @@ class SqliteStore:
 
     def check_lease(self) -> None:
         """See `Store.check_lease`: the folder's lock goes only with the process."""
+
+    def _submit(self, task: QueueTask) -> Awaitable[Any]:
+        return self.opened.writer.submit(task)
 
     async def newest_id(self, shard: int) -> int:
         """See `Store.newest_id`."""

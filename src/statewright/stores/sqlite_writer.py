@@ -1,6 +1,7 @@
 """The one thread that writes a SQLite store: whatever is queued goes into one transaction, and is answered after it.
 
-Commits and inbox rows of a group are merged by `plan` into one statement per table; every other write is a function
+Commits and inbox rows of a group are merged by `plan` into one statement per table, and tasks of queues by
+`queue_plan`; every other write is a function
 that runs by itself inside the same transaction. A job that the database refuses is set apart: the group is rolled back
 and its jobs run again one by one, so that nobody suffers for a neighbour.
 """
@@ -24,7 +25,9 @@ from statewright.stores import fail_points
 from statewright.stores.job_queue import GroupFigures, JobQueue, call_loop
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
+from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.sqlite_file import explain
+from statewright.stores.sqlite_messages import SqliteQueueSql
 from statewright.stores.statements import row_statements, statements
 
 _ROWS: Final = row_statements("writes")
@@ -32,11 +35,12 @@ _IDS: Final = statements("writes")
 _READ: Final = statements("executions")
 
 Work = Callable[[sqlite3.Connection], Any]
+Task = Commit | InboxRow | QueueTask | Work
 
 
 @dataclass(slots=True)
 class _Job:
-    task: Commit | InboxRow | Work
+    task: Task
     future: asyncio.Future[Any]
 
 
@@ -58,7 +62,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="statewright-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, task: Commit | InboxRow | Work) -> asyncio.Future[Any]:
+    def submit(self, task: Task) -> asyncio.Future[Any]:
         """Queue a write. Raises: Unavailable after `close`."""
         if self._closing:
             raise Unavailable(f"the store {self._file} is closed")
@@ -140,7 +144,7 @@ class Writer:
             raise
         return answers
 
-    def _is_taken_id(self, task: Commit | InboxRow | Work) -> bool:
+    def _is_taken_id(self, task: Task) -> bool:
         if not isinstance(task, Commit) or task.expected != 0:
             return False
         return self._connection.execute(_READ["row"], (task.row.id,)).fetchone() is not None
@@ -185,11 +189,12 @@ def write_groups(connection: sqlite3.Connection, groups: RowGroups) -> None:
     write_rows(connection, "count_executions", groups.count_rows())
 
 
-def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Commit | InboxRow | Work]) -> list[Any]:
+def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Task]) -> list[Any]:
     answers: list[Any] = [None] * len(tasks)
     groups = RowGroups()
     commits: list[Commit] = []
     places: list[int] = []
+    messages: list[tuple[int, QueueTask]] = []
     others: list[tuple[int, Work]] = []
     for place, task in enumerate(tasks):
         if isinstance(task, Commit):
@@ -197,6 +202,8 @@ def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Commit | InboxRo
             places.append(place)
         elif isinstance(task, InboxRow):
             groups.add_inbox(task)
+        elif isinstance(task, QueueTask):
+            messages.append((place, task))
         else:
             others.append((place, task))
     verdicts = _write_commits(connection, commits, groups)
@@ -207,6 +214,10 @@ def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Commit | InboxRo
             answers[place] = Existing(row_of(columns))
         else:
             answers[place] = verdict
+    if messages:
+        found = write_queue_tasks(SqliteQueueSql(connection), [task for _, task in messages])
+        for (place, _), answer in zip(messages, found, strict=True):
+            answers[place] = answer
     for place, work in others:
         answers[place] = work(connection)
     return answers

@@ -6,18 +6,19 @@ from itertools import pairwise
 
 import pytest
 
-from statewright.stores.sqlite_file import split_script
+from statewright.stores.sqlite_file import SCHEMA_VERSION, split_script
 from statewright.stores.statements import LENGTHS, RowStatement, read_sql, row_statements, statements
 
-FILES = ("writes", "executions", "catalog")
+FILES = ("writes", "executions", "catalog", "queues")
 EVERY = [(file, name) for file in FILES for name in statements(file)]
 
 
 @pytest.fixture(scope="module")
 def database() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
-    for statement in split_script(read_sql("schema_0001")):
-        connection.execute(statement)
+    for number in range(1, SCHEMA_VERSION + 1):
+        for statement in split_script(read_sql(f"schema_{number:04}")):
+            connection.execute(statement)
     return connection
 
 

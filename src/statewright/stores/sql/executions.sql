@@ -74,7 +74,8 @@ LIMIT ?
 SELECT max(
     coalesce((SELECT max(id) FROM execution WHERE id BETWEEN ?1 AND ?2), 0),
     coalesce((SELECT max(id) FROM outbox WHERE id BETWEEN ?1 AND ?2), 0),
-    coalesce((SELECT max(id) FROM inbox WHERE id BETWEEN ?1 AND ?2), 0)
+    coalesce((SELECT max(id) FROM inbox WHERE id BETWEEN ?1 AND ?2), 0),
+    coalesce((SELECT max(id) FROM message WHERE id BETWEEN ?1 AND ?2), 0)
 )
 
 -- name: closed_before

@@ -82,7 +82,8 @@ LIMIT $4
 SELECT greatest(
     coalesce((SELECT max(id) FROM execution WHERE id BETWEEN $1 AND $2), 0),
     coalesce((SELECT max(id) FROM outbox WHERE id BETWEEN $1 AND $2), 0),
-    coalesce((SELECT max(id) FROM inbox WHERE id BETWEEN $1 AND $2), 0)
+    coalesce((SELECT max(id) FROM inbox WHERE id BETWEEN $1 AND $2), 0),
+    coalesce((SELECT max(id) FROM message WHERE id BETWEEN $1 AND $2), 0)
 )
 
 -- name: put_inbox

@@ -1,0 +1,231 @@
+"""Which queues there are: names, ARNs, attributes, tags, purges, and clearing away what deleted queues leave.
+
+Each change is one write of the catalogue, and holds in memory once it is durable. Changes are made one at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from statewright.config import Config
+from statewright.errors import ApiError, Conflict
+from statewright.queues.attributes import (
+    FIFO_SUFFIX,
+    QueueSettings,
+    changed,
+    different,
+    first_difference,
+    refuse_redrive,
+    settings_of_new,
+    shown,
+)
+from statewright.queues.entries import QUEUE, REMAINS, QueueEntry, entry_of, remains_of
+from statewright.queues.queue import Queue, Site
+from statewright.stores.protocol import CatalogStore, Record
+
+PURGE_EVERY_MS: Final = 60_000
+"""Source: API reference, PurgeQueue."""
+DISCARD_STEP: Final = 1_000
+_PAGE: Final = 1_000
+
+
+class Catalogue:
+    """The queues of one store."""
+
+    def __init__(self, catalog: CatalogStore, config: Config, site: Site) -> None:
+        self._catalog = catalog
+        self._config = config
+        self._site = site
+        self._arns = f"arn:aws:sqs:{config.region}:{config.account}:"
+        self._queues: dict[str, Queue] = {}
+        self._names: list[str] = []
+        self._sources: dict[str, set[str]] = {}
+        """Names of the queues whose dead letters go to an ARN."""
+        self._deleted_ms: dict[str, int] = {}
+        self._change = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Read every queue, and go on clearing away."""
+        for record in await self._all(QUEUE):
+            self._add(entry_of(record))
+        for record in await self._all(REMAINS):
+            self._site.spawn(self._clear(int(record.key)))
+
+    async def _all(self, kind: str) -> list[Record]:
+        found: list[Record] = []
+        after: tuple[int, str] | None = None
+        while True:
+            page = await self._catalog.list_entries(kind, "", after=after, limit=_PAGE, newest_first=False)
+            found += page
+            if len(page) < _PAGE:
+                return found
+            after = page[-1].sort, page[-1].key
+
+    def all(self) -> Iterable[Queue]:
+        """Every queue."""
+        return self._queues.values()
+
+    def find(self, reference: str) -> Queue:
+        """See `Queues.find`."""
+        if reference.startswith("arn:"):
+            found = self.find_arn(reference)
+        else:
+            found = self._queues.get(reference.rsplit("/", 1)[-1])
+        if found is None:
+            raise ApiError("QueueDoesNotExist", "The specified queue does not exist.")
+        return found
+
+    def find_arn(self, arn: str) -> Queue | None:
+        """The queue of an ARN."""
+        return self._queues.get(arn[len(self._arns) :]) if arn.startswith(self._arns) else None
+
+    def page(self, names: list[str], prefix: str, after: str | None, limit: int) -> tuple[list[Queue], str | None]:
+        """Queues of sorted names that begin so, after a name; also the name to go on after, if there are more."""
+        start = bisect_right(names, after) if after is not None else 0
+        if prefix:
+            start = max(start, bisect_right(names, prefix) - (prefix in self._queues))
+        chosen: list[Queue] = []
+        for name in names[start : start + limit + 1]:
+            if not name.startswith(prefix):
+                break
+            chosen.append(self._queues[name])
+        if len(chosen) <= limit:
+            return chosen, None
+        return chosen[:limit], chosen[limit - 1].name
+
+    def list_queues(self, prefix: str, after: str | None, limit: int) -> tuple[list[Queue], str | None]:
+        """See `Queues.list_queues`."""
+        return self.page(self._names, prefix, after, limit)
+
+    def sources_of(self, arn: str) -> list[str]:
+        """Names of the queues whose dead letters go to an ARN, sorted."""
+        return sorted(self._sources.get(arn, ()))
+
+    async def create(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> Queue:
+        """See `Queues.create`."""
+        limits = self._config.limits
+        async with self._change:
+            existing = self._queues.get(name)
+            if existing is not None:
+                differs = first_difference(existing.settings, attributes, limits)
+                if differs is not None:
+                    raise different(differs)
+                return existing
+            settings = settings_of_new(name, attributes, limits)
+            now_ms = self._site.clock.now_ms()
+            rest = limits.queue_name_rest_seconds
+            if rest is not None and now_ms - self._deleted_ms.get(name, 0) < 1_000 * rest:
+                raise ApiError(
+                    "QueueDeletedRecently",
+                    f"You must wait {rest} seconds after deleting a queue before you can create another with the "
+                    "same name.",
+                )
+            self._check_redrive(name, settings)
+            number = await self._catalog.next_number("queue")
+            entry = QueueEntry(name, number, number, now_ms, now_ms, 0, shown(settings), dict(tags))
+            await self._write(entry)
+            return self._add(replace(entry, stored=entry.stored + 1))
+
+    async def set_attributes(self, queue: Queue, attributes: Mapping[str, str]) -> None:
+        """See `Queues.set_attributes`."""
+        async with self._change:
+            queue.check()
+            settings = changed(queue.settings, attributes, self._config.limits)
+            if "RedrivePolicy" in attributes:
+                self._check_redrive(queue.name, settings)
+            entry = replace(queue.entry, attributes=shown(settings), modified_ms=self._site.clock.now_ms())
+            await self._replace(queue, entry)
+
+    def _check_redrive(self, name: str, settings: QueueSettings) -> None:
+        """Whether dead letters may go where a queue wants to send them."""
+        redrive = settings.redrive
+        if redrive is None:
+            return
+        arn = self._arns + name
+        target = self.find_arn(redrive.target_arn)
+        if target is None:
+            refuse_redrive(redrive.text, "Dead letter target does not exist.")
+        if target.settings.fifo != name.endswith(FIFO_SUFFIX):
+            refuse_redrive(redrive.text, "Dead-letter target must be same type of queue as the source.")
+        allow = target.settings.redrive_allow
+        if allow is not None and not allow.allows(arn):
+            refuse_redrive(redrive.text, "Source queue is not allowed to use this dead-letter target.")
+
+    async def set_tags(self, queue: Queue, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
+        """Put tags on a queue and take others away."""
+        async with self._change:
+            queue.check()
+            unwanted = set(drop)
+            tags = {key: value for key, value in queue.entry.tags.items() if key not in unwanted} | dict(put)
+            await self._replace(queue, replace(queue.entry, tags=tags))
+
+    async def purge(self, queue: Queue) -> None:
+        """See `Queues.purge`: the queue goes on under new rows."""
+        async with self._change:
+            queue.check()
+            now_ms = self._site.clock.now_ms()
+            if now_ms - queue.entry.purged_ms < PURGE_EVERY_MS:
+                raise ApiError(
+                    "PurgeQueueInProgress",
+                    f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds.",
+                    status=403,
+                )
+            former = queue.entry.rows
+            rows = await self._catalog.next_number("queue")
+            entry = replace(queue.entry, rows=rows, purged_ms=now_ms)
+            await self._replace(queue, entry, remains_of(former))
+            queue.lose_track()
+            self._site.spawn(self._clear(former))
+
+    async def delete(self, queue: Queue) -> None:
+        """See `Queues.delete_queue`."""
+        async with self._change:
+            queue.check()
+            remains = remains_of(queue.entry.rows)
+            if not await self._catalog.write([remains], [(QUEUE, queue.name)]):
+                raise Conflict(f"the remains of queue {queue.name} are there already")
+            self._deleted_ms[queue.name] = self._site.clock.now_ms()
+            self._forget_index(queue)
+            del self._queues[queue.name]
+            self._names.remove(queue.name)
+            self._site.of_rows.pop(queue.entry.rows, None)
+            queue.close()
+            self._site.spawn(self._clear(queue.entry.rows))
+
+    async def _clear(self, rows: int) -> None:
+        """Delete rows that nobody has a name for, some hundred at a time."""
+        while await self._site.store.discard(rows, DISCARD_STEP) == DISCARD_STEP:
+            pass
+        await self._catalog.write([], [(REMAINS, str(rows))])
+
+    async def _replace(self, queue: Queue, entry: QueueEntry, *more: Record) -> None:
+        await self._write(entry, *more)
+        self._forget_index(queue)
+        queue.set_entry(replace(entry, stored=entry.stored + 1))
+        self._index(queue)
+
+    async def _write(self, entry: QueueEntry, *more: Record) -> None:
+        if not await self._catalog.write([entry.record(), *more]):
+            raise Conflict(f"queue {entry.name} was changed by somebody else")
+
+    def _add(self, entry: QueueEntry) -> Queue:
+        queue = Queue(entry, self._arns + entry.name, self._site)
+        self._queues[entry.name] = queue
+        insort(self._names, entry.name)
+        self._index(queue)
+        return queue
+
+    def _index(self, queue: Queue) -> None:
+        """Note where a queue's dead letters go."""
+        redrive = queue.settings.redrive
+        if redrive is not None:
+            self._sources.setdefault(redrive.target_arn, set()).add(queue.name)
+
+    def _forget_index(self, queue: Queue) -> None:
+        redrive = queue.settings.redrive
+        if redrive is not None:
+            self._sources[redrive.target_arn].discard(queue.name)

@@ -1,0 +1,327 @@
+"""Who receives what: the consumers that wait at one queue, and the claims that serve them.
+
+Receives that arrive together become one claim, whose messages are dealt out in turn. A consumer that waits costs an
+entry in a list; one timer of the queue wakes whoever is due. What is past its time or was received too often goes to
+nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from statewright.clock import Timer
+from statewright.errors import ApiError
+from statewright.queues import dead_letters
+from statewright.queues.fair import ALONE
+from statewright.queues.messages import (
+    Received,
+    decode_extra,
+    message_id_of,
+    read_handle,
+    sequence_number_of,
+    write_handle,
+)
+from statewright.queues.visibility import InFlight, Visibility
+from statewright.stores.queue_protocol import Claim, Claimed, Note, Want
+
+if TYPE_CHECKING:
+    from statewright.queues.queue import Queue
+
+MOST_CLAIMED: Final = 10_000
+"""Messages of one claim."""
+REPLAY_MS: Final = 5 * 60_000
+"""How long a ReceiveRequestAttemptId repeats its receive. Source: API reference, ReceiveMessage."""
+
+
+class _Poller:
+    """A receive that waits for its messages, until `until_ms`."""
+
+    __slots__ = ("answer", "consumer", "most", "until_ms", "visibility_ms")
+
+    def __init__(self, most: int, visibility_ms: int, until_ms: int, consumer: str) -> None:
+        self.most = most
+        self.visibility_ms = visibility_ms
+        self.until_ms = until_ms
+        self.consumer = consumer
+        self.answer: asyncio.Future[list[Received]] = asyncio.get_running_loop().create_future()
+
+
+class Consumers:
+    """The consumers of one queue."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._pollers: deque[_Poller] = deque()
+        self._first_ms = 0
+        """No poller is due before; only looked at while there are any."""
+        self._claiming: asyncio.Task[None] | None = None
+        self._timer: Timer | None = None
+        self._timer_ms = 0
+        self._dry_at = -1
+        """The queue's news at which the store had nothing more to give."""
+        self._after_tenant = ""
+        self._replays: dict[str, tuple[int, list[Received]]] = {}
+
+    async def receive(
+        self, most: int, wait_ms: int, visibility_ms: int, attempt_id: str | None, consumer: str
+    ) -> list[Received]:
+        """See `Queues.receive`."""
+        visibility = await self._queue.known()
+        now_ms = self._queue.advance(visibility)
+        self._queue.look_for_expired()
+        if attempt_id is not None:
+            again = await self._replay(attempt_id, visibility, visibility_ms, now_ms)
+            if again:
+                return again
+        if wait_ms <= 0:
+            if self._room(visibility) <= 0 and not self._queue.settings.fifo:
+                raise ApiError("OverLimit", "Too many messages in flight.")
+            if self._claiming is None and not self._may_claim(visibility):
+                return []
+        poller = _Poller(most, visibility_ms, now_ms + max(wait_ms, 0), consumer)
+        self._wait(poller)
+        self.serve()
+        try:
+            received = await poller.answer
+        except asyncio.CancelledError:
+            self._withdraw(poller)
+            raise
+        if attempt_id is not None and received:
+            self._replays[attempt_id] = now_ms + REPLAY_MS, received
+        return received
+
+    def _wait(self, poller: _Poller) -> None:
+        if not self._pollers or poller.until_ms < self._first_ms:
+            self._first_ms = poller.until_ms
+        self._pollers.append(poller)
+
+    def _wait_again(self, pollers: Sequence[_Poller]) -> None:
+        """Put those that were taken out back to the front."""
+        for poller in reversed(pollers):
+            self._wait(poller)
+            self._pollers.rotate(1)
+
+    def _withdraw(self, poller: _Poller) -> None:
+        """A consumer went away; what it was given goes back."""
+        if poller in self._pollers:
+            self._pollers.remove(poller)
+        answer = poller.answer
+        if answer.done() and not answer.cancelled() and answer.exception() is None:
+            self._hand_back([received.handle for received in answer.result()])
+
+    def _hand_back(self, handles: Sequence[str]) -> None:
+        if handles:
+            self._queue.site.spawn(self._queue.change_visibility([(handle, 0) for handle in handles]))
+
+    def _room(self, visibility: Visibility) -> int:
+        cap = self._queue.site.limits.queue_in_flight
+        return MOST_CLAIMED if cap is None else cap - len(visibility.in_flight)
+
+    def _may_claim(self, visibility: Visibility) -> bool:
+        return visibility.visible() > 0 and self._dry_at != self._queue.news and self._room(visibility) > 0
+
+    def serve(self) -> None:
+        """Give those who wait what there is; whoever has waited long enough goes home with nothing."""
+        if self._claiming is not None or not self._pollers:
+            return
+        visibility = self._queue.visibility
+        if visibility is None:
+            self._claiming = asyncio.create_task(self._claim())
+            return
+        now_ms = self._queue.advance(visibility)
+        if self._may_claim(visibility):
+            self._claiming = asyncio.create_task(self._claim())
+            return
+        if self._first_ms <= now_ms:
+            self._send_home(now_ms)
+        if self._pollers:
+            self._set_timer(visibility)
+
+    def _send_home(self, now_ms: int) -> None:
+        stay: deque[_Poller] = deque()
+        for poller in self._pollers:
+            if poller.until_ms > now_ms:
+                stay.append(poller)
+            elif not poller.answer.done():
+                poller.answer.set_result([])
+        self._pollers = stay
+        self._first_ms = min((poller.until_ms for poller in stay), default=0)
+
+    def _set_timer(self, visibility: Visibility) -> None:
+        """Wake up when the first of those who wait is due, or when time makes a message visible."""
+        due_ms = self._first_ms
+        next_ms = visibility.next_ms()
+        if next_ms is not None and next_ms < due_ms:
+            due_ms = next_ms
+        if self._timer is not None:
+            if self._timer_ms == due_ms:
+                return
+            self._timer.cancel()
+        self._timer_ms = due_ms
+        self._timer = self._queue.site.clock.call_at(due_ms, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self.serve()
+
+    async def _claim(self) -> None:
+        """Claim for everybody who waits, until there is nothing more or nobody waits."""
+        queue = self._queue
+        try:
+            visibility = await queue.known()
+            queue.advance(visibility)
+            while self._pollers and self._may_claim(visibility):
+                await self._claim_once(visibility)
+                visibility = await queue.known()
+                queue.advance(visibility)
+        except Exception as problem:
+            # Whatever it is, those who wait are told.
+            self.dismiss(problem)
+        finally:
+            self._claiming = None
+        self.serve()
+
+    async def _claim_once(self, visibility: Visibility) -> None:
+        queue = self._queue
+        now_ms = queue.site.clock.now_ms()
+        room = min(self._room(visibility), MOST_CLAIMED, visibility.visible())
+        served: list[_Poller] = []
+        wants: list[Want] = []
+        while self._pollers and room > 0:
+            poller = self._pollers.popleft()
+            if poller.answer.done():
+                continue
+            most = min(poller.most, room)
+            room -= most
+            served.append(poller)
+            wants.append(Want(most, now_ms + poller.visibility_ms))
+        if not served:
+            return
+        noisy = queue.tenants.noisy(visibility.by_tenant, len(visibility.in_flight), now_ms)
+        receipt = random.getrandbits(63)
+        claim = Claim(queue.entry.rows, now_ms, receipt, wants, queue.settings.fifo, noisy, self._after_tenant)
+        news, generation = queue.news, queue.generation
+        try:
+            found = await queue.site.store.claim(claim)
+        except BaseException:
+            self._wait_again(served)
+            queue.lose_track()
+            raise
+        if generation != queue.generation:
+            self._wait_again(served)
+            return
+        if sum(map(len, found)) < sum(want.most for want in wants):
+            self._dry_at = news
+            queue.tenants.drained()
+        await self._deal(visibility, claim, served, found)
+
+    async def _deal(
+        self, visibility: Visibility, claim: Claim, served: list[_Poller], found: list[list[Claimed]]
+    ) -> None:
+        """Give out what was claimed."""
+        queue = self._queue
+        judge = dead_letters.Judge(queue, claim.now_ms)
+        notes: list[Note] = []
+        empty: list[_Poller] = []
+        for poller, want, rows in zip(served, claim.wants, found, strict=True):
+            for row in rows:
+                if row.receives > 1:
+                    notes += _notes(row, visibility, claim.now_ms, poller.consumer)
+                visibility.hold(
+                    InFlight(
+                        row.id,
+                        claim.receipt,
+                        want.visible_ms,
+                        claim.now_ms,
+                        row.receives,
+                        row.sent_ms,
+                        row.group,
+                        row.tenant,
+                        poller.consumer,
+                    )
+                )
+            received = [_received(row, claim) for row in judge.alive(rows)]
+            if not received:
+                empty.append(poller)
+            elif poller.answer.done():
+                self._hand_back([one.handle for one in received])
+            else:
+                poller.answer.set_result(received)
+            if claim.noisy and rows:
+                self._after_tenant = rows[-1].tenant or ""
+        self._wait_again(empty)
+        if notes:
+            queue.site.spawn(queue.site.store.note(notes))
+        await judge.bury(visibility)
+
+    async def _replay(
+        self, attempt_id: str, visibility: Visibility, visibility_ms: int, now_ms: int
+    ) -> list[Received] | None:
+        """What the same attempt received before, if that is still as it was; it is hidden anew."""
+        for kept in [kept for kept, (until_ms, _) in self._replays.items() if until_ms <= now_ms]:
+            del self._replays[kept]
+        _, received = self._replays.get(attempt_id, (0, []))
+        for one in received:
+            handle = read_handle(one.handle)
+            message = visibility.in_flight.get(handle.message) if handle is not None else None
+            if message is None or handle is None or message.receipt != handle.receipt:
+                del self._replays[attempt_id]
+                return None
+        if received:
+            await self._queue.change_visibility([(one.handle, visibility_ms) for one in received])
+        return received
+
+    def forget_replays(self) -> None:
+        """Nothing is repeated any more."""
+        self._replays.clear()
+
+    def dismiss(self, problem: Exception | None = None) -> None:
+        """Send everybody who waits home, with nothing or with an error."""
+        pollers, self._pollers = self._pollers, deque()
+        for poller in pollers:
+            if poller.answer.done():
+                continue
+            if problem is None:
+                poller.answer.set_result([])
+            else:
+                poller.answer.set_exception(problem)
+
+    def stop(self) -> None:
+        """Send everybody home and wake nobody any more."""
+        self.dismiss()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _received(row: Claimed, claim: Claim) -> Received:
+    attributes, dedup, trace, sender = decode_extra(row.extra)
+    return Received(
+        message_id_of(row.id),
+        write_handle(claim.queue, row.id, claim.receipt),
+        row.body,
+        attributes,
+        row.sent_ms,
+        row.receives,
+        row.first_received_ms,
+        row.group if claim.is_fifo else None if row.tenant == ALONE else row.tenant,
+        dedup,
+        sequence_number_of(row.id) if claim.is_fifo else None,
+        trace,
+        sender,
+        row.source,
+    )
+
+
+def _notes(row: Claimed, visibility: Visibility, now_ms: int, consumer: str) -> list[Note]:
+    returned = visibility.returned.get(row.id)
+    reason = returned.reason if returned is not None and returned.reason else "the reason is not known any more"
+    by = f" by {consumer}" if consumer else ""
+    return [
+        Note(row.id, row.was_visible_ms, "returned", reason),
+        Note(row.id, now_ms, "received", f"receive {row.receives}{by}"),
+    ]

@@ -1,0 +1,277 @@
+"""Tasks that move messages out of a dead-letter queue, to one queue or each back to where it came from.
+
+A task is an entry of the catalogue, written anew with every batch; a restarted server goes on with those that run.
+It receives like any consumer, so what others have in flight stays with them. Source: API reference,
+StartMessageMoveTask, ListMessageMoveTasks, CancelMessageMoveTask.
+"""
+
+from __future__ import annotations
+
+import binascii
+import uuid
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from statewright.errors import ApiError
+from statewright.queues.attributes import INVALID_PARAMETER
+from statewright.queues.catalogue import Catalogue
+from statewright.queues.dead_letters import move
+from statewright.queues.messages import Received, read_handle
+from statewright.queues.queue import Queue, Site
+from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.queue_protocol import Move
+
+MOVE: Final = "queue-move"
+BATCH: Final = 500
+STEPS_PER_SECOND: Final = 10
+"""A task of a given rate moves its messages in so many steps a second."""
+HIDDEN_MS: Final = 60_000
+"""Enough for a batch to be moved; after a crash, messages of the batch come back."""
+MOST_ACTIVE: Final = 100
+"""Source: SQS quotas, active message movement tasks of an account."""
+LONGEST_MS: Final = 36 * 3_600_000
+"""Source: SQS quotas, the same."""
+MOST_LISTED: Final = 10
+"""Tasks of a source that are remembered. Source: API reference, ListMessageMoveTasks."""
+
+
+class MoveTask(NamedTuple):
+    """A task as the API shows it. `handle` is only given while it runs.
+
+    `status` is one of RUNNING, COMPLETED, CANCELLING, CANCELLED, FAILED.
+    """
+
+    handle: str | None
+    status: str
+    source_arn: str
+    destination_arn: str | None
+    per_second: int | None
+    moved: int
+    to_move: int | None
+    failure_reason: str | None
+    started_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A task as the catalogue keeps it."""
+
+    id: str
+    number: int
+    source_arn: str
+    destination_arn: str | None
+    per_second: int | None
+    started_ms: int
+    to_move: int
+    status: str = "RUNNING"
+    moved: int = 0
+    failure_reason: str | None = None
+    stored: int = 0
+
+    def record(self) -> Record:
+        return Record(MOVE, self.id, self.source_arn, self.number, self.stored + 1, orjson.dumps(self))
+
+    @property
+    def handle(self) -> str:
+        return b64encode(orjson.dumps({"taskId": self.id, "sourceArn": self.source_arn})).decode("ascii")
+
+    def shown(self) -> MoveTask:
+        handle = self.handle if self.status == "RUNNING" else None
+        to_move = self.to_move if self.status == "RUNNING" else None
+        return MoveTask(
+            handle,
+            self.status,
+            self.source_arn,
+            self.destination_arn,
+            self.per_second,
+            self.moved,
+            to_move,
+            self.failure_reason,
+            self.started_ms,
+        )
+
+
+class MoveTasks:
+    """The tasks of all queues."""
+
+    def __init__(self, catalog: CatalogStore, catalogue: Catalogue, site: Site) -> None:
+        self._catalog = catalog
+        self._catalogue = catalogue
+        self._site = site
+        self._running: dict[str, _Task] = {}
+        """By ARN of the source."""
+
+    async def load(self) -> None:
+        """Go on with the tasks that ran when the server went."""
+        for queue in self._catalogue.all():
+            for task in await self._stored(queue.arn):
+                if task.status in ("RUNNING", "CANCELLING"):
+                    self._running[task.source_arn] = task
+                    self._site.spawn(self._run(queue))
+
+    async def _stored(self, source_arn: str) -> list[_Task]:
+        """Tasks of a source, newest first."""
+        records = await self._catalog.list_entries(MOVE, source_arn, after=None, limit=1_000, newest_first=True)
+        return [_task_of(record) for record in records]
+
+    def _source(self, source_arn: str) -> Queue:
+        source = self._catalogue.find_arn(source_arn)
+        if source is None:
+            raise ApiError(
+                "ResourceNotFoundException",
+                "The resource that you specified for the SourceArn parameter doesn't exist.",
+                status=404,
+            )
+        return source
+
+    async def start(self, source_arn: str, destination_arn: str | None, per_second: int | None) -> str:
+        """See `Queues.start_move`."""
+        source = self._source(source_arn)
+        if not self._catalogue.sources_of(source_arn):
+            raise ApiError(INVALID_PARAMETER, "Source queue must be configured as a Dead Letter Queue.")
+        if destination_arn is not None:
+            destination = self._catalogue.find_arn(destination_arn)
+            if destination is None:
+                raise ApiError(
+                    "ResourceNotFoundException",
+                    "The resource that you specified for the DestinationArn parameter doesn't exist.",
+                    status=404,
+                )
+            if destination.settings.fifo != source.settings.fifo:
+                raise ApiError(INVALID_PARAMETER, "Source and destination queues must be of the same type.")
+            if destination is source:
+                raise ApiError(INVALID_PARAMETER, "Source and destination queues must be different.")
+        if source_arn in self._running:
+            raise ApiError(
+                INVALID_PARAMETER,
+                "There is already a task running. Only one active task is allowed for a source queue arn at a given "
+                "time.",
+            )
+        if len(self._running) >= MOST_ACTIVE:
+            raise ApiError("OverLimit", f"There are {MOST_ACTIVE} active message movement tasks already.")
+        number = 0
+        task = _Task(str(uuid.uuid4()), number, source_arn, destination_arn, per_second, self._site.clock.now_ms(), 0)
+        # Taken before the first wait, so that a second call finds it.
+        self._running[source_arn] = task
+        try:
+            to_move = source.counts(await source.known()).visible
+            number = await self._catalog.next_number(MOVE)
+            former = await self._stored(source_arn)
+            task = replace(task, number=number, to_move=to_move)
+            await self._catalog.write([task.record()], [(MOVE, old.id) for old in former[MOST_LISTED - 1 :]])
+        except BaseException:
+            del self._running[source_arn]
+            raise
+        self._running[source_arn] = replace(task, stored=1)
+        self._site.spawn(self._run(source))
+        return task.handle
+
+    async def list_tasks(self, source_arn: str, limit: int) -> list[MoveTask]:
+        """See `Queues.list_moves`."""
+        self._source(source_arn)
+        return [task.shown() for task in (await self._stored(source_arn))[:limit]]
+
+    async def cancel(self, handle: str) -> int:
+        """See `Queues.cancel_move`."""
+        try:
+            named = orjson.loads(b64decode(handle, validate=True))
+            task_id, source_arn = str(named["taskId"]), str(named["sourceArn"])
+        except (binascii.Error, ValueError, KeyError, TypeError):
+            raise ApiError(INVALID_PARAMETER, "Value for parameter TaskHandle is invalid.") from None
+        task = self._running.get(source_arn)
+        if task is None or task.id != task_id or task.status != "RUNNING":
+            raise ApiError("ResourceNotFoundException", "Task does not exist.", status=404)
+        # The task itself writes this down with its next batch.
+        self._running[source_arn] = replace(task, status="CANCELLING")
+        return task.moved
+
+    async def _run(self, source: Queue) -> None:
+        clock = self._site.clock
+        while not source.is_deleted:
+            task = self._running[source.arn]
+            if task.status == "CANCELLING":
+                await self._end(task, "CANCELLED")
+                return
+            if clock.now_ms() - task.started_ms > LONGEST_MS:
+                await self._end(task, "FAILED", "TaskTimedOut")
+                return
+            most = BATCH if task.per_second is None else -(-task.per_second // STEPS_PER_SECOND)
+            received = await source.consumers.receive(most, 0, HIDDEN_MS, None, "a move task")
+            if not received:
+                await self._end(task, "COMPLETED")
+                return
+            moved, reason = await self._move(source, task, received)
+            task = self._running[source.arn] = replace(self._running[source.arn], moved=task.moved + moved)
+            if reason is not None:
+                await self._end(task, "FAILED", reason)
+                return
+            await self._write(task)
+            if task.per_second is not None:
+                await clock.sleep_until(clock.now_ms() + 1_000 * len(received) // task.per_second)
+        self._running.pop(source.arn, None)
+
+    async def _move(self, source: Queue, task: _Task, received: Sequence[Received]) -> tuple[int, str | None]:
+        """Move a batch; how many went, and why the rest did not."""
+        by_target: dict[str, list[Received]] = {}
+        for message in received:
+            by_target.setdefault(task.destination_arn or message.source_arn or "", []).append(message)
+        visibility = await source.known()
+        now_ms = source.advance(visibility)
+        reason: str | None = None
+        moved = 0
+        for arn, messages in by_target.items():
+            target = self._catalogue.find_arn(arn)
+            if target is None:
+                reason = "AWS.SimpleQueueService.NonExistentQueue" if arn else "CouldNotDetermineMessageSource"
+                await source.change_visibility([(message.handle, 0) for message in messages])
+                continue
+            await target.known()
+            moves: list[Move] = []
+            groups: Counter[str] = Counter()
+            for message in messages:
+                handle = read_handle(message.handle)
+                held = visibility.in_flight.get(handle.message) if handle is not None else None
+                if handle is None or held is None or held.receipt != handle.receipt:
+                    continue
+                visibility.release(held)
+                if held.group is not None:
+                    groups[held.group] += 1
+                number = self._site.ids.next()
+                moves.append(
+                    Move(
+                        held.id,
+                        number,
+                        source.entry.rows,
+                        target.entry.rows,
+                        held.group,
+                        now_ms,
+                        now_ms,
+                        None,
+                        is_fresh=True,
+                    )
+                )
+            visibility.total -= len(moves)
+            await move(source, target, moves, source.group_changes(visibility, groups, now_ms))
+            moved += len(moves)
+        return moved, reason
+
+    async def _end(self, task: _Task, status: str, reason: str | None = None) -> None:
+        await self._write(replace(task, status=status, failure_reason=reason))
+        self._running.pop(task.source_arn, None)
+
+    async def _write(self, task: _Task) -> None:
+        await self._catalog.write([task.record()])
+        if task.source_arn in self._running:
+            running = self._running[task.source_arn]
+            self._running[task.source_arn] = replace(running, stored=task.stored + 1)
+
+
+def _task_of(record: Record) -> _Task:
+    fields: dict[str, Any] = orjson.loads(record.body)
+    fields["stored"] = record.version
+    return _Task(**fields)

@@ -1,0 +1,225 @@
+"""What a queue's owner knows of its messages without asking the store: how many, which are in flight, until when.
+
+Owns counters, receipts and the instants at which messages become visible. It holds a small entry for each message that
+was received and is not deleted, and one for each instant at which delayed messages come: whatever else waits in a
+queue costs nothing here. Rebuilt from the store when a queue is first used and after a store's failure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Final, NamedTuple
+
+from statewright.queues.messages import Counts
+from statewright.stores.queue_protocol import Held, LoadedQueue
+
+_COMPACT_ABOVE: Final = 64
+GIVEN_BACK: Final = "its consumer made it visible"
+TIMED_OUT: Final = "its visibility timeout ran out"
+
+
+@dataclass(slots=True)
+class InFlight:
+    """A message that a consumer has. `received_ms` is when this receive began."""
+
+    id: int
+    receipt: int
+    visible_ms: int
+    received_ms: int
+    receives: int
+    sent_ms: int
+    group: str | None
+    tenant: str | None
+    consumer: str = ""
+
+
+class Returned(NamedTuple):
+    """A message that came back, with its last receipt, and why."""
+
+    sent_ms: int
+    receipt: int
+    reason: str
+
+
+class Instants:
+    """Distinct instants, each with what comes then; asked for the earliest."""
+
+    __slots__ = ("_heap", "at")
+
+    def __init__(self) -> None:
+        self.at: dict[int, set[int]] = {}
+        self._heap: list[int] = []
+
+    def add(self, instant_ms: int, number: int) -> None:
+        """Something comes at an instant."""
+        there = self.at.get(instant_ms)
+        if there is None:
+            self.at[instant_ms] = {number}
+            heappush(self._heap, instant_ms)
+            if len(self._heap) > _COMPACT_ABOVE + 2 * len(self.at):
+                self._heap = list(self.at)
+                heapify(self._heap)
+        else:
+            there.add(number)
+
+    def remove(self, instant_ms: int, number: int) -> None:
+        """It does not."""
+        there = self.at[instant_ms]
+        there.discard(number)
+        if not there:
+            # Its place in the heap is passed over later.
+            del self.at[instant_ms]
+
+    def first(self) -> int | None:
+        """The earliest instant."""
+        heap = self._heap
+        while heap and heap[0] not in self.at:
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def pop_due(self, now_ms: int) -> list[int]:
+        """What has come, earliest first."""
+        due: list[int] = []
+        while (first := self.first()) is not None and first <= now_ms:
+            due.extend(sorted(self.at.pop(first)))
+        return due
+
+
+class Visibility:
+    """The messages of one queue by where they stand."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.in_flight: dict[int, InFlight] = {}
+        self.by_group: dict[str, set[int]] = {}
+        self.by_tenant: Counter[str] = Counter()
+        self.delayed = 0
+        self.returned: dict[int, Returned] = {}
+        """Visible messages that were received before or come from another queue. Only they can be older than the
+        store's order by visibility tells, so they are looked at one by one when their time is over."""
+        self._oldest: list[tuple[int, int]] = []
+        self._ends = Instants()
+        self._delays: dict[int, int] = {}
+        self._delay_heap: list[int] = []
+
+    def load(self, loaded: LoadedQueue, now_ms: int) -> None:
+        """Begin with what the store has."""
+        self.total = loaded.total
+        for held in loaded.held:
+            if held.visible_ms > now_ms:
+                # When it was received nobody remembers: its twelve hours begin anew.
+                self.hold(_in_flight(held, now_ms))
+            else:
+                self.bring_back(held.id, Returned(held.sent_ms, held.receipt, ""))
+        self.delay(loaded.delayed)
+
+    def hold(self, message: InFlight) -> None:
+        """A message was received."""
+        self.in_flight[message.id] = message
+        if self.returned:
+            self.returned.pop(message.id, None)
+        self._ends.add(message.visible_ms, message.id)
+        if message.group is not None:
+            self.by_group.setdefault(message.group, set()).add(message.id)
+        elif message.tenant is not None:
+            self.by_tenant[message.tenant] += 1
+
+    def release(self, message: InFlight) -> None:
+        """A message is in flight no more."""
+        del self.in_flight[message.id]
+        self._ends.remove(message.visible_ms, message.id)
+        self._leave(message)
+
+    def _leave(self, message: InFlight) -> None:
+        if message.group is not None:
+            others = self.by_group[message.group]
+            others.discard(message.id)
+            if not others:
+                del self.by_group[message.group]
+        elif message.tenant is not None:
+            self.by_tenant[message.tenant] -= 1
+            if not self.by_tenant[message.tenant]:
+                del self.by_tenant[message.tenant]
+
+    def give_back(self, message: InFlight, reason: str) -> None:
+        """A message becomes visible again."""
+        self.release(message)
+        self.bring_back(message.id, Returned(message.sent_ms, message.receipt, reason))
+
+    def bring_back(self, number: int, returned: Returned) -> None:
+        """A visible message has a past."""
+        self.returned[number] = returned
+        heappush(self._oldest, (returned.sent_ms, number))
+        if len(self._oldest) > _COMPACT_ABOVE + 2 * len(self.returned):
+            self._oldest = [(kept.sent_ms, key) for key, kept in self.returned.items()]
+            heapify(self._oldest)
+
+    def extend(self, message: InFlight, visible_ms: int) -> None:
+        """A message stays in flight until another instant."""
+        self._ends.remove(message.visible_ms, message.id)
+        message.visible_ms = visible_ms
+        self._ends.add(visible_ms, message.id)
+
+    def group_end(self, group: str) -> int | None:
+        """When the last message in flight of a group becomes visible; `None` when there is none."""
+        ids = self.by_group.get(group)
+        return max(self.in_flight[number].visible_ms for number in ids) if ids else None
+
+    def delay(self, instants: Iterable[int]) -> None:
+        """Messages will become visible for the first time."""
+        for instant in instants:
+            self.delayed += 1
+            if instant in self._delays:
+                self._delays[instant] += 1
+            else:
+                self._delays[instant] = 1
+                heappush(self._delay_heap, instant)
+
+    def advance(self, now_ms: int) -> list[InFlight]:
+        """Let time pass; the messages whose time in flight is over."""
+        ended: list[InFlight] = []
+        first = self._ends.first()
+        if first is not None and first <= now_ms:
+            for number in self._ends.pop_due(now_ms):
+                message = self.in_flight.pop(number)
+                self._leave(message)
+                self.bring_back(number, Returned(message.sent_ms, message.receipt, TIMED_OUT))
+                ended.append(message)
+        while self._delay_heap and self._delay_heap[0] <= now_ms:
+            self.delayed -= self._delays.pop(heappop(self._delay_heap))
+        return ended
+
+    def next_ms(self) -> int | None:
+        """When time next changes something."""
+        first = self._ends.first()
+        if self._delay_heap and (first is None or self._delay_heap[0] < first):
+            return self._delay_heap[0]
+        return first
+
+    def visible(self) -> int:
+        """How many messages could be received, as of the last `advance`."""
+        return self.total - len(self.in_flight) - self.delayed
+
+    def counts(self) -> Counts:
+        """How many messages stand where, as of the last `advance`."""
+        return Counts(self.visible(), len(self.in_flight), self.delayed)
+
+    def pop_outdated(self, sent_before_ms: int) -> list[tuple[int, int]]:
+        """Returned messages sent before an instant, as (id, receipt); some may be under way to a consumer."""
+        found: list[tuple[int, int]] = []
+        while self._oldest and self._oldest[0][0] < sent_before_ms:
+            sent_ms, number = heappop(self._oldest)
+            kept = self.returned.get(number)
+            if kept is not None and kept.sent_ms == sent_ms:
+                del self.returned[number]
+                found.append((number, kept.receipt))
+        return found
+
+
+def _in_flight(held: Held, now_ms: int) -> InFlight:
+    return InFlight(
+        held.id, held.receipt, held.visible_ms, now_ms, held.receives, held.sent_ms, held.group, held.tenant
+    )

@@ -1,0 +1,74 @@
+"""The statements on messages as PostgreSQL runs them. What they are asked for is in `queue_plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from statewright.stores.postgres_arrays import bigints, texts
+from statewright.stores.postgres_connection import Connection, run
+from statewright.stores.queue_protocol import Claimed
+from statewright.stores.statements import statements
+
+_SQL: Final = statements("postgres_queues")
+_COLUMNS: Final = {
+    "insert_messages": (bigints, bigints, bigints, bigints, texts, texts),
+    "insert_bodies": (bigints, texts, texts),
+    "fill_groups": (bigints, texts, bigints, bigints),
+    "known_dedups": (bigints, bigints, texts, bigints),
+    "put_dedups": (bigints, texts, bigints, bigints),
+    "proven": (bigints, bigints),
+    "hide": (bigints, bigints),
+    "shrink_groups": (bigints, texts, bigints, bigints),
+    "drop_empty_groups": (bigints, texts),
+    "put_notes": (bigints, bigints, texts, texts),
+}
+"""How the columns of rows are packed."""
+
+
+class PostgresQueueSql:
+    """See `QueueSql`."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """See `QueueSql.write`."""
+        if rows:
+            run(self._connection, _SQL[name], _packed(name, rows))
+
+    def write_ids(self, name: str, ids: Iterable[int], *before: Any) -> None:
+        """See `QueueSql.write_ids`."""
+        run(self._connection, _SQL[name], (*before, bigints(list(ids))))
+
+    def match(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """See `QueueSql.match`."""
+        return run(self._connection, _SQL[name], _packed(name, rows)).fetchall() if rows else []
+
+    def fetch(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+        """See `QueueSql.fetch`."""
+        return run(self._connection, _SQL[name], given).fetchall()
+
+    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
+        """See `QueueSql.fetch_ids`."""
+        return run(self._connection, _SQL[name], (bigints(list(ids)),)).fetchall()
+
+    def claim(self, queue: int, now_ms: int, limit: int) -> list[Claimed]:
+        """See `QueueSql.claim`."""
+        found = run(self._connection, _SQL["claim"], (now_ms, queue, now_ms, limit)).fetchall()
+        return [Claimed._make(columns) for columns in found]
+
+    def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
+        """See `QueueSql.read`."""
+        found = run(self._connection, _SQL["read_messages"], (now_ms, bigints(ids))).fetchall()
+        return [Claimed._make(columns) for columns in found]
+
+    def run(self, name: str, *given: Any) -> int:
+        """See `QueueSql.run`."""
+        return run(self._connection, _SQL[name], given).rowcount
+
+
+def _packed(name: str, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(pack(column) for pack, column in zip(_COLUMNS[name], zip(*rows, strict=True), strict=True))

@@ -1,0 +1,323 @@
+"""Messages in an SQL store: what a group of queue tasks asks of its tables, whatever the database. No SQL, no I/O.
+
+Each kind of task is merged into one statement per table. Tasks of a group are carried out by kind: sends, then
+deletions and hidings, then moves, deletions by proof, and claims. That order is as good as theirs, because nobody
+deletes or hides what a claim of the same group is yet to give out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any, Final, Protocol
+
+from statewright.stores.queue_protocol import Claim, Claimed, Gone, GroupChange, MessageRow, Move
+
+_HEAD: Final = 200
+"""Messages from the front among which those of quiet tenants are looked for first."""
+_LAST: Final = "\U0010ffff"
+"""Behind every tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendTask:
+    """Insert messages; answered with their ids."""
+
+    rows: Sequence[MessageRow]
+
+
+@dataclass(frozen=True, slots=True)
+class DropTask:
+    """Delete messages by id."""
+
+    ids: Sequence[int]
+    groups: Sequence[GroupChange]
+
+
+@dataclass(frozen=True, slots=True)
+class HideTask:
+    """Set until when messages are hidden."""
+
+    changes: Sequence[tuple[int, int]]
+    groups: Sequence[GroupChange]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTask:
+    """Move messages to other queues."""
+
+    moves: Sequence[Move]
+    groups: Sequence[GroupChange]
+
+
+@dataclass(frozen=True, slots=True)
+class ProofTask:
+    """Delete messages by id and receipt; answered with those that were there."""
+
+    proofs: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTask:
+    """Receive."""
+
+    claim: Claim
+
+
+class QueueSql(Protocol):
+    """The named statements of `sql/queues.sql` and its kin, inside the transaction of a group."""
+
+    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement over rows; none is nothing."""
+
+    def write_ids(self, name: str, ids: Iterable[int], *before: Any) -> None:
+        """Run a statement over ids, given after its other values."""
+
+    def match(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """What a statement over rows finds."""
+
+    def fetch(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+        """What a statement finds."""
+
+    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
+        """What a statement over ids finds."""
+
+    def claim(self, queue: int, now_ms: int, limit: int) -> list[Claimed]:
+        """The visible messages of a queue, oldest first, as they will be once received."""
+
+    def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
+        """Messages by id, in that order, as they will be once received."""
+
+    def run(self, name: str, *given: Any) -> int:
+        """Run a statement; how many rows it changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWork:
+    """Anything else, after the others; answered with what it returns."""
+
+    work: Callable[[QueueSql], Any]
+
+
+QueueTask = SendTask | DropTask | HideTask | MoveTask | ProofTask | ClaimTask | QueueWork
+
+
+def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[Any]:
+    """Carry out the queue tasks of a group; their answers."""
+    answers: list[Any] = [None] * len(tasks)
+    sends: list[tuple[int, SendTask]] = []
+    claims: list[tuple[int, ClaimTask]] = []
+    proofs: list[tuple[int, ProofTask]] = []
+    works: list[tuple[int, QueueWork]] = []
+    dropped: list[int] = []
+    hidden: dict[int, int] = {}
+    moves: list[Move] = []
+    groups: list[GroupChange] = []
+    for place, task in enumerate(tasks):
+        if isinstance(task, SendTask):
+            sends.append((place, task))
+        elif isinstance(task, ClaimTask):
+            claims.append((place, task))
+        elif isinstance(task, DropTask):
+            dropped += task.ids
+            groups += task.groups
+        elif isinstance(task, HideTask):
+            hidden.update(task.changes)
+            groups += task.groups
+        elif isinstance(task, MoveTask):
+            moves += task.moves
+            groups += task.groups
+        elif isinstance(task, ProofTask):
+            proofs.append((place, task))
+        else:
+            works.append((place, task))
+    if sends:
+        _send(sql, sends, answers)
+    if dropped:
+        delete(sql, dropped)
+    sql.write("hide", list(hidden.items()))
+    for move in moves:
+        _move(sql, move)
+    if groups:
+        _change_groups(sql, groups)
+    for place, proof in proofs:
+        answers[place] = _drop_proven(sql, proof.proofs)
+    for place, receive in claims:
+        answers[place] = _claim(sql, receive.claim)
+    for place, other in works:
+        answers[place] = other.work(sql)
+    return answers
+
+
+# Sending
+
+
+def _send(sql: QueueSql, sends: Sequence[tuple[int, SendTask]], answers: list[Any]) -> None:
+    rows = [row for _, task in sends for row in task.rows]
+    firsts = _duplicates(sql, rows) if any(row.dedup is not None for row in rows) else {}
+    new = [row for row in rows if row.id not in firsts] if firsts else rows
+    sql.write("insert_messages", [row[:6] for row in new])
+    sql.write("insert_bodies", [(row.id, row.body, row.extra) for row in new])
+    fill_groups(sql, [(row.queue, row.group, row.visible_ms) for row in new if row.group is not None])
+    kept = {(row.dedup_queue, row.dedup): (row.dedup_until_ms, row.id) for row in new if row.dedup is not None}
+    sql.write("put_dedups", [(*key, *value) for key, value in kept.items()])
+    for place, task in sends:
+        answers[place] = [firsts.get(row.id, row.id) for row in task.rows]
+
+
+def _duplicates(sql: QueueSql, rows: Sequence[MessageRow]) -> dict[int, int]:
+    """Messages that repeat another one, with the id of that."""
+    asked = [(row.id, row.dedup_queue, row.dedup, row.sent_ms) for row in rows if row.dedup is not None]
+    firsts: dict[int, int] = {}
+    firsts.update(sql.match("known_dedups", asked))
+    of_group: dict[tuple[int, str], tuple[int, int]] = {}
+    for row in rows:
+        if row.dedup is None or row.id in firsts:
+            continue
+        first, until_ms = of_group.get((row.dedup_queue, row.dedup), (0, 0))
+        if until_ms > row.sent_ms:
+            firsts[row.id] = first
+        else:
+            of_group[row.dedup_queue, row.dedup] = row.id, row.dedup_until_ms
+    return firsts
+
+
+def fill_groups(sql: QueueSql, rows: Sequence[tuple[int, str, int]]) -> None:
+    """Messages come into groups: queue, group and when the message is visible, in the order of the messages."""
+    found: dict[tuple[int, str], tuple[int, int]] = {}
+    for queue, group, visible_ms in rows:
+        first_ms, many = found.get((queue, group), (visible_ms, 0))
+        found[queue, group] = first_ms, many + 1
+    sql.write("fill_groups", [(*key, *value) for key, value in found.items()])
+
+
+# Deleting, hiding, moving
+
+
+def delete(sql: QueueSql, ids: Sequence[int]) -> None:
+    """Delete messages, but for what their groups know of them."""
+    sql.write_ids("drop_messages", ids)
+    sql.write_ids("drop_bodies", ids)
+
+
+def _change_groups(sql: QueueSql, changes: Sequence[GroupChange]) -> None:
+    gone: Counter[tuple[int, str]] = Counter()
+    free: dict[tuple[int, str], int | None] = {}
+    for change in changes:
+        key = change.queue, change.group
+        gone[key] += change.gone
+        free[key] = free.get(key) if change.free_ms is None else change.free_ms
+    sql.write("shrink_groups", [(*key, many, free[key]) for key, many in gone.items()])
+    sql.write("drop_empty_groups", [key for key, many in gone.items() if many])
+
+
+def _drop_proven(sql: QueueSql, proofs: Sequence[tuple[int, int]]) -> list[Gone]:
+    found: dict[int, tuple[Gone, int]] = {}
+    for number, receives, visible_ms, group, queue in sql.match("proven", proofs):
+        found[number] = Gone(number, receives, visible_ms, group), queue
+    drop_gone(sql, list(found.values()))
+    return [gone for gone, _ in found.values()]
+
+
+def drop_gone(sql: QueueSql, found: Sequence[tuple[Gone, int]]) -> None:
+    """Delete messages, each given with its queue, and bring their groups up to date."""
+    if found:
+        delete(sql, [gone.id for gone, _ in found])
+        changes = [GroupChange(queue, gone.group, 1, None) for gone, queue in found if gone.group is not None]
+        if changes:
+            _change_groups(sql, changes)
+
+
+def _move(sql: QueueSql, move: Move) -> None:
+    given = (
+        move.id,
+        move.new_id,
+        move.from_queue,
+        move.queue,
+        move.group,
+        move.visible_ms,
+        move.sent_ms,
+        move.source,
+    )
+    if sql.run("renew_message" if move.is_fresh else "move_message", *given):
+        sql.run("move_body", move.id, move.new_id, move.extra)
+        if move.group is not None:
+            fill_groups(sql, [(move.queue, move.group, move.visible_ms)])
+
+
+# Receiving
+
+
+def _claim(sql: QueueSql, claim: Claim) -> list[list[Claimed]]:
+    if claim.is_fifo:
+        return [_claim_groups(sql, claim, want.most, want.visible_ms) for want in claim.wants]
+    total = sum(want.most for want in claim.wants)
+    if claim.noisy:
+        rows = sql.read(_choose(sql, claim, total), claim.now_ms)
+    else:
+        rows = sql.claim(claim.queue, claim.now_ms, total)
+    dealt: list[list[Claimed]] = []
+    start = 0
+    for want in claim.wants:
+        dealt.append(rows[start : start + want.most])
+        start += want.most
+    for until_ms, served in groupby(zip(claim.wants, dealt, strict=True), lambda pair: pair[0].visible_ms):
+        _receive(sql, claim, until_ms, [row.id for _, of_one in served for row in of_one])
+    return dealt
+
+
+def _receive(sql: QueueSql, claim: Claim, until_ms: int, ids: Sequence[int]) -> None:
+    if ids:
+        sql.write_ids("receive", ids, until_ms, claim.receipt, claim.now_ms)
+
+
+def _choose(sql: QueueSql, claim: Claim, most: int) -> list[int]:
+    """Ids of visible messages, those of noisy tenants last."""
+    head = sql.fetch("head", claim.queue, claim.now_ms, most + _HEAD)
+    noisy = set(claim.noisy)
+    chosen = dict.fromkeys([number for number, tenant in head if tenant not in noisy][:most])
+    # Tenants are looked for in turn, from where the last claim ended; the gaps between noisy ones hold the others.
+    bounds = ["", *sorted(noisy), _LAST]
+    gaps = [(max(low, claim.after_tenant), high) for low, high in pairwise(bounds)]
+    gaps += [(low, high) for low, high in pairwise(bounds) if low < claim.after_tenant]
+    for low, high in gaps:
+        if len(chosen) >= most:
+            break
+        if low < high:
+            found = sql.fetch("of_tenants", claim.queue, low, high, claim.now_ms, most)
+            chosen.update(dict.fromkeys([number for (number,) in found]))
+    for tenant in claim.noisy:
+        if len(chosen) >= most:
+            break
+        found = sql.fetch("of_tenant", claim.queue, tenant, claim.now_ms, most)
+        chosen.update(dict.fromkeys([number for (number,) in found]))
+    return list(chosen)[:most]
+
+
+def _claim_groups(sql: QueueSql, claim: Claim, most: int, until_ms: int) -> list[Claimed]:
+    """One receive of a FIFO queue: the first messages of groups that are free, as many of each as there are."""
+    ids: list[int] = []
+    changes: list[GroupChange] = []
+    groups = sql.fetch("free_groups", claim.queue, claim.now_ms, most)
+    for (group,) in groups:
+        if len(ids) >= most:
+            break
+        found = sql.fetch("first_of_group", claim.queue, group, most - len(ids))
+        taken: list[int] = []
+        for number, visible_ms in found:
+            if visible_ms > claim.now_ms:
+                break
+            taken.append(number)
+        # A group whose first message is delayed waits for that.
+        free_ms = until_ms if taken or not found else found[0][1]
+        changes.append(GroupChange(claim.queue, group, 0, free_ms))
+        ids += taken
+    if changes:
+        _change_groups(sql, changes)
+    if not ids:
+        return []
+    rows = sql.read(ids, claim.now_ms)
+    _receive(sql, claim, until_ms, ids)
+    return rows

@@ -1,0 +1,191 @@
+"""What the queues ask of a store: rows of messages, claimed, hidden, moved and dropped.
+
+The owner of a queue knows in memory what is in flight and how many messages there are; a store keeps the rows, picks
+what is to be received next, and carries its tasks out in the order given. All writes of one call are one transaction,
+and calls that arrive together share one. Every store passes `tests/contract/test_queue_contract.py`.
+
+Instants are epoch milliseconds. A message's id grows with each that is sent; a queue is the number of its rows. A row
+whose `visible_ms` has not come is in flight if it was ever received, else delayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class MessageRow(NamedTuple):
+    """A message to send. `group` orders a FIFO queue's messages; `tenant` marks a standard queue's.
+
+    `dedup` is the key under which a second message within `dedup_until_ms` counts as this one, among those of
+    `dedup_queue`.
+    """
+
+    id: int
+    queue: int
+    visible_ms: int
+    sent_ms: int
+    group: str | None
+    tenant: str | None
+    body: str
+    extra: str | None
+    dedup_queue: int = 0
+    dedup: str | None = None
+    dedup_until_ms: int = 0
+
+
+class Want(NamedTuple):
+    """One receive: how many messages at most, and until when they are hidden."""
+
+    most: int
+    visible_ms: int
+
+
+class Claim(NamedTuple):
+    """Receives of one queue, served in turn. `receipt` proves them all.
+
+    On a FIFO queue each receive gets groups of its own. Messages of `noisy` tenants come after all others, in the
+    order of that list; the others are looked for from after `after_tenant` on.
+    """
+
+    queue: int
+    now_ms: int
+    receipt: int
+    wants: Sequence[Want]
+    is_fifo: bool = False
+    noisy: Sequence[str] = ()
+    after_tenant: str = ""
+
+
+class Claimed(NamedTuple):
+    """A received message. `receives` counts this receive; `base` is what it was when it came from another queue.
+
+    `was_visible_ms` is since when it could have been received.
+    """
+
+    id: int
+    receives: int
+    base: int
+    first_received_ms: int
+    sent_ms: int
+    was_visible_ms: int
+    group: str | None
+    tenant: str | None
+    source: str | None
+    body: str
+    extra: str | None
+
+
+class GroupChange(NamedTuple):
+    """A FIFO group that loses `gone` messages, and from when on it is free; `None` leaves that as it is."""
+
+    queue: int
+    group: str
+    gone: int
+    free_ms: int | None
+
+
+class Move(NamedTuple):
+    """A message that goes into another queue, maybe under a new id. `source` is the ARN of where it is from.
+
+    A move back makes a new message: `is_fresh` forgets receives. `extra` replaces what it carries unless `None`.
+    """
+
+    id: int
+    new_id: int
+    from_queue: int
+    queue: int
+    group: str | None
+    visible_ms: int
+    sent_ms: int
+    source: str | None
+    is_fresh: bool = False
+    extra: str | None = None
+
+
+class Gone(NamedTuple):
+    """A message that was dropped. `visible_ms` tells where it stood."""
+
+    id: int
+    receives: int
+    visible_ms: int
+    group: str | None
+
+
+class Held(NamedTuple):
+    """A row that was received and is neither deleted nor moved."""
+
+    id: int
+    visible_ms: int
+    receipt: int
+    receives: int
+    sent_ms: int
+    group: str | None
+    tenant: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedQueue:
+    """What the owner of a queue needs to know: how many rows, those ever received, and when delayed ones come."""
+
+    total: int
+    held: Sequence[Held]
+    delayed: Sequence[int]
+
+
+class Note(NamedTuple):
+    """One thing that happened to a message off the plain way."""
+
+    id: int
+    at_ms: int
+    kind: str
+    detail: str
+
+
+class QueueStore(Protocol):
+    """Messages of all queues.
+
+    Raises (all methods): Unavailable when the database does not answer; OwnershipLost when somebody else has it.
+    """
+
+    async def send(self, rows: Sequence[MessageRow]) -> list[int]:
+        """Insert messages; the id of each, which for a duplicate is that of the message it repeats."""
+
+    async def claim(self, claim: Claim) -> list[list[Claimed]]:
+        """Hide messages that are visible, oldest first, and give them out: a list for each receive."""
+
+    async def drop(
+        self, ids: Sequence[int], groups: Sequence[GroupChange] = (), *, proofs: Sequence[tuple[int, int]] = ()
+    ) -> list[Gone]:
+        """Delete messages. Those of `proofs` only if the (id, receipt) is the last one; which of these are gone.
+
+        `groups` tells of the messages in `ids`; groups of the others are brought up to date besides.
+        """
+
+    async def hide(self, changes: Sequence[tuple[int, int]], groups: Sequence[GroupChange] = ()) -> None:
+        """Give messages another (id, visible_ms)."""
+
+    async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
+        """Move messages to other queues; `groups` tells of where they were."""
+
+    async def expire(self, queue: int, before_ms: int, limit: int) -> list[Gone]:
+        """Delete up to `limit` messages that have been visible since before an instant."""
+
+    async def load(self, queue: int, now_ms: int) -> LoadedQueue:
+        """What a queue has, as of all calls before this one."""
+
+    async def look(self, ids: Sequence[int]) -> list[Held]:
+        """Messages by id, received or not, as of all calls before this one."""
+
+    async def discard(self, queue: int, limit: int) -> int:
+        """Delete up to `limit` messages of a queue that is no more, and its groups with the last; how many."""
+
+    async def forget(self, now_ms: int, notes_before: int) -> None:
+        """Delete deduplication keys past their time, and notes of messages with lesser ids."""
+
+    async def note(self, notes: Sequence[Note]) -> None:
+        """Keep what happened to messages."""
+
+    async def trail(self, message: int) -> list[Note]:
+        """What was noted of a message, oldest first."""

@@ -1,0 +1,131 @@
+"""The queues of an SQL store: each call is a task for its writer. What a group of them becomes is in `queue_plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from statewright.stores.queue_plan import (
+    ClaimTask,
+    DropTask,
+    HideTask,
+    MoveTask,
+    ProofTask,
+    QueueSql,
+    QueueTask,
+    QueueWork,
+    SendTask,
+    delete,
+    drop_gone,
+)
+from statewright.stores.queue_protocol import (
+    Claim,
+    Claimed,
+    Gone,
+    GroupChange,
+    Held,
+    LoadedQueue,
+    MessageRow,
+    Move,
+    Note,
+)
+
+_FORGET_STEP: Final = 5_000
+
+
+class SqlQueues:
+    """See `QueueStore`. Reads that must see every call before them go through the writer."""
+
+    def __init__(self, submit: Callable[[QueueTask], Awaitable[Any]]) -> None:
+        self._submit = submit
+
+    async def send(self, rows: Sequence[MessageRow]) -> list[int]:
+        """See `QueueStore.send`."""
+        ids: list[int] = await self._submit(SendTask(rows))
+        return ids
+
+    async def claim(self, claim: Claim) -> list[list[Claimed]]:
+        """See `QueueStore.claim`."""
+        found: list[list[Claimed]] = await self._submit(ClaimTask(claim))
+        return found
+
+    async def drop(
+        self, ids: Sequence[int], groups: Sequence[GroupChange] = (), *, proofs: Sequence[tuple[int, int]] = ()
+    ) -> list[Gone]:
+        """See `QueueStore.drop`."""
+        if ids or groups:
+            await self._submit(DropTask(ids, groups))
+        gone: list[Gone] = await self._submit(ProofTask(proofs)) if proofs else []
+        return gone
+
+    async def hide(self, changes: Sequence[tuple[int, int]], groups: Sequence[GroupChange] = ()) -> None:
+        """See `QueueStore.hide`."""
+        await self._submit(HideTask(changes, groups))
+
+    async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
+        """See `QueueStore.move`."""
+        await self._submit(MoveTask(moves, groups))
+
+    async def expire(self, queue: int, before_ms: int, limit: int) -> list[Gone]:
+        """See `QueueStore.expire`."""
+
+        def work(sql: QueueSql) -> list[Gone]:
+            gone = [Gone(*columns) for columns in sql.fetch("outdated", queue, before_ms, limit)]
+            drop_gone(sql, [(one, queue) for one in gone])
+            return gone
+
+        gone: list[Gone] = await self._submit(QueueWork(work))
+        return gone
+
+    async def load(self, queue: int, now_ms: int) -> LoadedQueue:
+        """See `QueueStore.load`."""
+
+        def work(sql: QueueSql) -> LoadedQueue:
+            ((total,),) = sql.fetch("count", queue)
+            held = sql.fetch("held", queue)
+            delayed = sql.fetch("delayed", queue, now_ms)
+            return LoadedQueue(total, [Held(*columns) for columns in held], [instant for (instant,) in delayed])
+
+        loaded: LoadedQueue = await self._submit(QueueWork(work))
+        return loaded
+
+    async def look(self, ids: Sequence[int]) -> list[Held]:
+        """See `QueueStore.look`."""
+
+        def work(sql: QueueSql) -> list[Held]:
+            return [Held(*columns) for columns in sql.fetch_ids("look", ids)]
+
+        found: list[Held] = await self._submit(QueueWork(work))
+        return found
+
+    async def discard(self, queue: int, limit: int) -> int:
+        """See `QueueStore.discard`."""
+
+        def work(sql: QueueSql) -> int:
+            found = sql.fetch("ids_of_queue", queue, limit)
+            delete(sql, [number for (number,) in found])
+            if len(found) < limit:
+                sql.run("discard_groups", queue)
+            return len(found)
+
+        gone: int = await self._submit(QueueWork(work))
+        return gone
+
+    async def forget(self, now_ms: int, notes_before: int) -> None:
+        """See `QueueStore.forget`."""
+
+        def work(sql: QueueSql) -> int:
+            sql.run("forget_notes", notes_before)
+            return sql.run("forget_dedups", now_ms, _FORGET_STEP)
+
+        while await self._submit(QueueWork(work)) == _FORGET_STEP:
+            pass
+
+    async def note(self, notes: Sequence[Note]) -> None:
+        """See `QueueStore.note`."""
+        await self._submit(QueueWork(lambda sql: sql.write("put_notes", notes)))
+
+    async def trail(self, message: int) -> list[Note]:
+        """See `QueueStore.trail`."""
+        found: list[tuple[Any, ...]] = await self._submit(QueueWork(lambda sql: sql.fetch("trail", message)))
+        return [Note(*columns) for columns in found]

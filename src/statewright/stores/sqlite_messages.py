@@ -1,0 +1,69 @@
+"""The statements on messages as SQLite runs them. What they are asked for is in `queue_plan`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import orjson
+
+from statewright.stores.queue_protocol import Claimed
+from statewright.stores.statements import row_statements, statements
+
+_ROWS: Final = row_statements("queues")
+_SQL: Final = statements("queues")
+
+
+class SqliteQueueSql:
+    """See `QueueSql`."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """See `QueueSql.write`."""
+        if rows:
+            for text, values in _ROWS[name].runs(rows):
+                self._connection.execute(text, values)
+
+    def write_ids(self, name: str, ids: Iterable[int], *before: Any) -> None:
+        """See `QueueSql.write_ids`."""
+        self._connection.execute(_SQL[name], (*before, _array(ids)))
+
+    def match(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """See `QueueSql.match`."""
+        found: list[tuple[Any, ...]] = []
+        for text, values in _ROWS[name].runs(rows):
+            found += self._connection.execute(text, values).fetchall()
+        return found
+
+    def fetch(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+        """See `QueueSql.fetch`."""
+        return self._connection.execute(_SQL[name], given).fetchall()
+
+    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
+        """See `QueueSql.fetch_ids`."""
+        return self._connection.execute(_SQL[name], (_array(ids),)).fetchall()
+
+    def claim(self, queue: int, now_ms: int, limit: int) -> list[Claimed]:
+        """See `QueueSql.claim`."""
+        return _claimed(self._connection.execute(_SQL["claim"], (now_ms, queue, now_ms, limit)).fetchone())
+
+    def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
+        """See `QueueSql.read`."""
+        return _claimed(self._connection.execute(_SQL["read_messages"], (now_ms, _array(ids))).fetchone())
+
+    def run(self, name: str, *given: Any) -> int:
+        """See `QueueSql.run`."""
+        return self._connection.execute(_SQL[name], given).rowcount
+
+
+def _array(ids: Iterable[int]) -> str:
+    return f"[{','.join(map(str, ids))}]"
+
+
+def _claimed(row: tuple[str]) -> list[Claimed]:
+    return [Claimed._make(columns) for columns in orjson.loads(row[0])]
