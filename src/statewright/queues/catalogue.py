@@ -29,7 +29,9 @@ from statewright.stores.protocol import CatalogStore, Record
 
 PURGE_EVERY_MS: Final = 60_000
 """Source: API reference, PurgeQueue."""
-DISCARD_STEP: Final = 1_000
+CLEAR_STEP: Final = 1_000
+_NEVER: Final = 2**62
+"""Later than any instant."""
 _PAGE: Final = 1_000
 
 
@@ -198,7 +200,7 @@ class Catalogue:
 
     async def _clear(self, rows: int) -> None:
         """Delete rows that nobody has a name for, some hundred at a time."""
-        while await self._site.store.discard(rows, DISCARD_STEP) == DISCARD_STEP:
+        while len(await self._site.store.expire(rows, _NEVER, CLEAR_STEP)) == CLEAR_STEP:
             pass
         await self._catalog.write([], [(REMAINS, str(rows))])
 

@@ -258,6 +258,14 @@ class Consumers:
             queue.site.spawn(queue.site.store.note(notes))
         await judge.bury(visibility)
 
+    async def peek(self, most: int) -> list[Received]:
+        """See `Queues.peek`."""
+        queue = self._queue
+        queue.check()
+        found = await queue.site.store.peek(queue.entry.rows, most)
+        claim = Claim(queue.entry.rows, 0, 0, (), queue.settings.fifo)
+        return [_received(row, claim)._replace(handle="") for row in found]
+
     async def _replay(
         self, attempt_id: str, visibility: Visibility, visibility_ms: int, now_ms: int
     ) -> list[Received] | None:

@@ -149,6 +149,10 @@ class Queues:
             consumer,
         )
 
+    async def peek(self, queue: Queue, most: int) -> list[Received]:
+        """Messages as they stand, oldest first, whether visible or not; their handles are empty. Nothing changes."""
+        return await queue.consumers.peek(most)
+
     async def delete(self, queue: Queue, handles: Sequence[str]) -> list[ApiError | None]:
         """Delete messages; for each handle what was wrong (`ReceiptHandleIsInvalid`, and on FIFO queues
         `InvalidParameterValueException` for an expired handle). A message that is gone is no mistake.

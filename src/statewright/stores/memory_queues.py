@@ -150,19 +150,7 @@ class MemoryQueues:
         message.visible_ms = until_ms
         if message.group is None:
             self._place(message)
-        return Claimed(
-            message.id,
-            message.receives,
-            message.base,
-            message.first_received_ms,
-            message.sent_ms,
-            was_visible_ms,
-            message.group,
-            message.tenant,
-            message.source,
-            message.body,
-            message.extra,
-        )
+        return _claimed(message, was_visible_ms)
 
     async def drop(
         self, ids: Sequence[int], groups: Sequence[GroupChange] = (), *, proofs: Sequence[tuple[int, int]] = ()
@@ -259,17 +247,11 @@ class MemoryQueues:
         await asyncio.sleep(0)
         return found
 
-    async def discard(self, queue: int, limit: int) -> int:
-        """See `QueueStore.discard`."""
+    async def peek(self, queue: int, limit: int) -> list[Claimed]:
+        """See `QueueStore.peek`."""
         self._check()
-        ids = sorted(self._of_queue[queue])[:limit]
-        for number in ids:
-            self._remove(self.messages[number])
-        if len(ids) < limit:
-            for kept in (self._of_queue, self._places, self._groups):
-                kept.pop(queue, None)
-        await asyncio.sleep(0)
-        return len(ids)
+        rows = sorted(self._rows(queue), key=lambda message: (message.visible_ms, message.receives, message.id))
+        return [_claimed(message, message.visible_ms) for message in rows[:limit]]
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
         """See `QueueStore.forget`."""
@@ -295,6 +277,22 @@ class MemoryQueues:
     def _check(self) -> None:
         if not self.is_open:
             raise Unavailable("this store in memory is closed")
+
+
+def _claimed(message: _Message, was_visible_ms: int) -> Claimed:
+    return Claimed(
+        message.id,
+        message.receives,
+        message.base,
+        message.first_received_ms,
+        message.sent_ms,
+        was_visible_ms,
+        message.group,
+        message.tenant,
+        message.source,
+        message.body,
+        message.extra,
+    )
 
 
 def _held(message: _Message) -> Held:

@@ -55,9 +55,9 @@ class PostgresQueueSql:
         """See `QueueSql.fetch_ids`."""
         return run(self._connection, _SQL[name], (bigints(list(ids)),)).fetchall()
 
-    def claim(self, queue: int, now_ms: int, limit: int) -> list[Claimed]:
+    def claim(self, queue: int, until_ms: int, limit: int, now_ms: int) -> list[Claimed]:
         """See `QueueSql.claim`."""
-        found = run(self._connection, _SQL["claim"], (now_ms, queue, now_ms, limit)).fetchall()
+        found = run(self._connection, _SQL["claim"], (now_ms, queue, until_ms, limit)).fetchall()
         return [Claimed._make(columns) for columns in found]
 
     def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:

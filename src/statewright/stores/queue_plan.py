@@ -84,8 +84,8 @@ class QueueSql(Protocol):
     def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
         """What a statement over ids finds."""
 
-    def claim(self, queue: int, now_ms: int, limit: int) -> list[Claimed]:
-        """The visible messages of a queue, oldest first, as they will be once received."""
+    def claim(self, queue: int, until_ms: int, limit: int, now_ms: int) -> list[Claimed]:
+        """The messages of a queue visible by an instant, oldest first, as they will be once received now."""
 
     def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
         """Messages by id, in that order, as they will be once received."""
@@ -136,7 +136,7 @@ def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[Any]:
     if sends:
         _send(sql, sends, answers)
     if dropped:
-        delete(sql, dropped)
+        _delete(sql, dropped)
     sql.write("hide", list(hidden.items()))
     for move in moves:
         _move(sql, move)
@@ -196,8 +196,7 @@ def fill_groups(sql: QueueSql, rows: Sequence[tuple[int, str, int]]) -> None:
 # Deleting, hiding, moving
 
 
-def delete(sql: QueueSql, ids: Sequence[int]) -> None:
-    """Delete messages, but for what their groups know of them."""
+def _delete(sql: QueueSql, ids: Sequence[int]) -> None:
     sql.write_ids("drop_messages", ids)
     sql.write_ids("drop_bodies", ids)
 
@@ -224,7 +223,7 @@ def _drop_proven(sql: QueueSql, proofs: Sequence[tuple[int, int]]) -> list[Gone]
 def drop_gone(sql: QueueSql, found: Sequence[tuple[Gone, int]]) -> None:
     """Delete messages, each given with its queue, and bring their groups up to date."""
     if found:
-        delete(sql, [gone.id for gone, _ in found])
+        _delete(sql, [gone.id for gone, _ in found])
         changes = [GroupChange(queue, gone.group, 1, None) for gone, queue in found if gone.group is not None]
         if changes:
             _change_groups(sql, changes)
@@ -257,7 +256,7 @@ def _claim(sql: QueueSql, claim: Claim) -> list[list[Claimed]]:
     if claim.noisy:
         rows = sql.read(_choose(sql, claim, total), claim.now_ms)
     else:
-        rows = sql.claim(claim.queue, claim.now_ms, total)
+        rows = sql.claim(claim.queue, claim.now_ms, total, claim.now_ms)
     dealt: list[list[Claimed]] = []
     start = 0
     for want in claim.wants:

@@ -170,7 +170,10 @@ class QueueStore(Protocol):
         """Move messages to other queues; `groups` tells of where they were."""
 
     async def expire(self, queue: int, before_ms: int, limit: int) -> list[Gone]:
-        """Delete up to `limit` messages that have been visible since before an instant."""
+        """Delete up to `limit` messages that were visible, or are to be, before an instant.
+
+        A late instant clears a queue that is no more.
+        """
 
     async def load(self, queue: int, now_ms: int) -> LoadedQueue:
         """What a queue has, as of all calls before this one."""
@@ -178,8 +181,8 @@ class QueueStore(Protocol):
     async def look(self, ids: Sequence[int]) -> list[Held]:
         """Messages by id, received or not, as of all calls before this one."""
 
-    async def discard(self, queue: int, limit: int) -> int:
-        """Delete up to `limit` messages of a queue that is no more, and its groups with the last; how many."""
+    async def peek(self, queue: int, limit: int) -> list[Claimed]:
+        """The messages that are, were or will be visible first; nothing changes."""
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
         """Delete deduplication keys past their time, and notes of messages with lesser ids."""

@@ -15,7 +15,6 @@ from statewright.stores.queue_plan import (
     QueueTask,
     QueueWork,
     SendTask,
-    delete,
     drop_gone,
 )
 from statewright.stores.queue_protocol import (
@@ -31,6 +30,8 @@ from statewright.stores.queue_protocol import (
 )
 
 _FORGET_STEP: Final = 5_000
+_NEVER: Final = 2**62
+"""Later than any instant."""
 
 
 class SqlQueues:
@@ -98,18 +99,14 @@ class SqlQueues:
         found: list[Held] = await self._submit(QueueWork(work))
         return found
 
-    async def discard(self, queue: int, limit: int) -> int:
-        """See `QueueStore.discard`."""
+    async def peek(self, queue: int, limit: int) -> list[Claimed]:
+        """See `QueueStore.peek`."""
 
-        def work(sql: QueueSql) -> int:
-            found = sql.fetch("ids_of_queue", queue, limit)
-            delete(sql, [number for (number,) in found])
-            if len(found) < limit:
-                sql.run("discard_groups", queue)
-            return len(found)
+        def work(sql: QueueSql) -> list[Claimed]:
+            return [row._replace(receives=row.receives - 1) for row in sql.claim(queue, _NEVER, limit, 0)]
 
-        gone: int = await self._submit(QueueWork(work))
-        return gone
+        found: list[Claimed] = await self._submit(QueueWork(work))
+        return found
 
     async def forget(self, now_ms: int, notes_before: int) -> None:
         """See `QueueStore.forget`."""

@@ -48,9 +48,9 @@ class SqliteQueueSql:
         """See `QueueSql.fetch_ids`."""
         return self._connection.execute(_SQL[name], (_array(ids),)).fetchall()
 
-    def claim(self, queue: int, now_ms: int, limit: int) -> list[Claimed]:
+    def claim(self, queue: int, until_ms: int, limit: int, now_ms: int) -> list[Claimed]:
         """See `QueueSql.claim`."""
-        return _claimed(self._connection.execute(_SQL["claim"], (now_ms, queue, now_ms, limit)).fetchone())
+        return _claimed(self._connection.execute(_SQL["claim"], (now_ms, queue, until_ms, limit)).fetchone())
 
     def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
         """See `QueueSql.read`."""

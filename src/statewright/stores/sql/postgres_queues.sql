@@ -154,12 +154,6 @@ SELECT id, visible_ms, receipt, receives, sent_ms, grp, tenant FROM message
 WHERE id = ANY ($1)
 ORDER BY id
 
--- name: ids_of_queue
-SELECT id FROM message WHERE queue = $1 ORDER BY visible_ms LIMIT $2
-
--- name: discard_groups
-DELETE FROM message_group WHERE queue = $1
-
 -- name: forget_dedups
 DELETE FROM message_dedup
 WHERE (queue, dedup) IN (SELECT queue, dedup FROM message_dedup WHERE until_ms <= $1 LIMIT $2)

@@ -141,12 +141,6 @@ SELECT id, visible_ms, receipt, receives, sent_ms, grp, tenant FROM message
 WHERE id IN (SELECT value FROM json_each(?))
 ORDER BY id
 
--- name: ids_of_queue
-SELECT id FROM message WHERE queue = ? ORDER BY visible_ms LIMIT ?
-
--- name: discard_groups
-DELETE FROM message_group WHERE queue = ?
-
 -- name: forget_dedups
 DELETE FROM message_dedup
 WHERE (queue, dedup) IN (SELECT queue, dedup FROM message_dedup WHERE until_ms <= ? LIMIT ?)
