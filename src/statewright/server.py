@@ -31,6 +31,7 @@ from statewright.engine.state_machines import Machines
 from statewright.engine.views import StatusChange
 from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
+from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
@@ -106,7 +107,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     host, port = listening.getsockname()[:2]
     functions = Functions(store, clock, options.config, _data_of(options), endpoint=lambda: _own_address(host, port))
     queues = Queues(store, clock, options.config)
-    parts = {"integrations": integrations, "functions": functions, "queues": queues}
+    objects = Objects(store, clock, options.config, _objects_folder(options))
+    parts = {"integrations": integrations, "functions": functions, "queues": queues, "objects": objects}
     app = operations.App(engine, machines, clock, options.config, parts)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)
@@ -131,6 +133,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         await engine.stop()
         await functions.stop()
         await queues.stop()
+        await objects.stop()
         await integrations.close()
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
@@ -155,6 +158,12 @@ def _listen(options: ServerOptions) -> socket:
 def _data_of(options: ServerOptions) -> Path | None:
     """The folder for files beside the store."""
     return None if options.store == "memory" else options.data
+
+
+def _objects_folder(options: ServerOptions) -> Path | None:
+    """The folder of large objects: beside the database, also where rows are in another one."""
+    folder = _data_of(options)
+    return folder / "objects" if folder is not None else None
 
 
 def _own_address(host: str, port: int) -> str:

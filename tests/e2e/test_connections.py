@@ -222,7 +222,7 @@ CHUNKED = b"POST / HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
         (CALL.replace(b"Host: x", b"Host: x\r\n" + b"\r\n".join(b"X-%d: y" % n for n in range(3_000))), 200),
         (CALL.replace(b"POST", b"PUT"), 405),
         (CALL.replace(b"POST", b"DELETE"), 405),
-        (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+        (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 405),
         (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 404),
         (b"POST / HTTP/1.1\r\n" + HEAD + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n", 413),
         (b"POST / HTTP/1.1\r\n" + HEAD + b"Content-Length: 99999999999\r\n\r\n{", 413),

@@ -19,7 +19,7 @@ from typing import Final
 import orjson
 
 from statewright import __version__
-from statewright.api import auth, guard
+from statewright.api import auth, guard, streaming
 from statewright.api.errors import internal_error
 from statewright.api.metrics import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.metrics import CallCounters, Sample, render
@@ -86,7 +86,7 @@ class Api:
                 incoming = Incoming(scope["method"], raw_path, query, headers, receive, limit)
                 answer = await self._call(handling, incoming)
                 self._note(handling, "OK")
-            await _send(send, answer, handling.request_id, head_only=scope["method"] == "HEAD")
+            await _send(send, receive, answer, handling.request_id, head_only=scope["method"] == "HEAD")
         except ApiError as error:
             await self._refuse(send, handling, error)
         except StoreError as problem:
@@ -180,7 +180,7 @@ class Api:
         where = handling.where
         wire = wire_of(where.service, where.protocol) if where.service else _ANYBODY
         answer = wire.refusal(error, handling.request_id, handling.scope["path"])
-        await _send(send, answer, handling.request_id, head_only=handling.scope["method"] == "HEAD")
+        await _send(send, _nothing, answer, handling.request_id, head_only=handling.scope["method"] == "HEAD")
 
     def _note(self, handling: _Handling, code: str) -> None:
         seconds = time.perf_counter() - handling.started
@@ -260,7 +260,12 @@ def _shutting_down() -> ApiError:
     return ApiError("ServiceUnavailable", "The server is shutting down; try again.")
 
 
-async def _send(send: Send, answer: Answer, request_id: str, *, head_only: bool) -> None:
+async def _nothing() -> Message:
+    """In place of a request's rest, where the answer is short."""
+    return {"type": "http.disconnect"}
+
+
+async def _send(send: Send, receive: Receive, answer: Answer, request_id: str, *, head_only: bool) -> None:
     body = answer.body
     headers = [(b"content-type", answer.content_type), (b"x-amzn-requestid", request_id.encode())]
     headers.extend(answer.headers)
@@ -272,7 +277,8 @@ async def _send(send: Send, answer: Answer, request_id: str, *, head_only: bool)
         await send({"type": "http.response.body", "body": b"" if head_only else body})
         return
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if not head_only:
-        async for piece in body:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+    if head_only:
+        await streaming.close(body)
+        await send({"type": "http.response.body", "body": b""})
+    else:
+        await streaming.send_pieces(send, receive, body)

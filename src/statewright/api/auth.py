@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Final, NoReturn
 from urllib.parse import parse_qsl, quote, unquote
 
+from statewright.api.protocols.aws_chunked import Seed
 from statewright.errors import ApiError
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
@@ -91,7 +92,7 @@ def signature(
     else:
         payload_hash = hashlib.sha256(request.body).hexdigest()
         declared = request.headers.get("x-amz-content-sha256")
-        if scope[2] == "s3" and declared is not None and (declared == payload_hash or not _is_hash(declared)):
+        if scope[2] == "s3" and declared is not None and (declared == payload_hash or not is_hash(declared)):
             payload_hash = declared
     canonical = "\n".join(
         (
@@ -107,6 +108,16 @@ def signature(
     digest = hashlib.sha256(canonical.encode()).hexdigest()
     to_sign = "\n".join((ALGORITHM, at, "/".join(scope), digest))
     return hmac.new(_signing_key(secret, *scope[:3]), to_sign.encode(), hashlib.sha256).hexdigest()
+
+
+def chunk_seed(headers: Mapping[str, str], credentials: Mapping[str, str]) -> Seed | None:
+    """What the signatures of a body's chunks follow from; the request itself has been verified."""
+    request = Request("", "", "", headers, None)
+    signed = _read(request)
+    secret = credentials.get(signed.access_key)
+    if secret is None:
+        return None
+    return Seed(signed.signature, signed.at, "/".join(signed.scope), _signing_key(secret, *signed.scope[:3]))
 
 
 def _read(request: Request) -> _Signed:
@@ -182,7 +193,8 @@ def _signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     return key
 
 
-def _is_hash(text: str) -> bool:
+def is_hash(text: str) -> bool:
+    """Whether a text is a SHA-256 hash in hexadecimal, rather than a word such as `UNSIGNED-PAYLOAD`."""
     return len(text) == 64 and all(char in "0123456789abcdef" for char in text)
 
 

@@ -30,6 +30,8 @@ from statewright.api.app import WATCH, Api
 from statewright.api.protocols.wire import Disconnected
 
 HEAD_BYTES: Final = 64 * 1024
+PROGRESS_BYTES: Final = 1024 * 1024
+"""What must come of a body within the time for bodies."""
 SWEEP_TICKS: Final = 10
 """Connections are looked at once a second; uvicorn's loop turns ten times in one."""
 TICK_SECONDS: Final = 0.1
@@ -52,7 +54,7 @@ class Patience:
     head_seconds: float = 30.0
     """For a request's head, from its first byte, or from the connection's opening."""
     body_seconds: float = 120.0
-    """For a request's body, from the end of its head."""
+    """For a request's body, or a MiB of a longer one."""
     answer_seconds: float = 120.0
     """For a caller to take something of an answer that waits for him."""
     idle_seconds: float = 75.0
@@ -115,6 +117,7 @@ class GuardedProtocol(HttpToolsProtocol):
     head_since: float | None = None
     head_bytes = 0
     body_since: float | None = None
+    body_bytes = 0
     answer_since: float | None = None
     answer_bytes = 0
     on_gone: Callable[[], None] | None = None
@@ -180,6 +183,14 @@ class GuardedProtocol(HttpToolsProtocol):
         self.body_since = time.monotonic()
         self.server_state.idle.pop(self, None)
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of the body has come: whoever sends it at a fair pace may take his time with a long one."""
+        self.body_bytes += len(body)
+        if self.body_bytes >= PROGRESS_BYTES:
+            self.body_bytes = 0
+            self.body_since = time.monotonic()
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The body is complete."""

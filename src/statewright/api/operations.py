@@ -104,6 +104,10 @@ MODULES: Final = (
     "statewright.api.sqs.sending",
     "statewright.api.sqs.receiving",
     "statewright.api.sqs.move_tasks",
+    "statewright.api.s3.buckets",
+    "statewright.api.s3.objects",
+    "statewright.api.s3.listings",
+    "statewright.api.s3.multipart",
 )
 """Where operations are; `load` imports them."""
 

@@ -8,6 +8,7 @@ never meets an object loads nothing.
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
 from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
 from statewright.objects.records import (
+    STANDARD,
     Bucket,
     Checksum,
     ObjectView,
@@ -35,6 +37,7 @@ from statewright.objects.records import (
 )
 from statewright.objects.uploads import Uploads
 from statewright.objects.vault import Piece, Vault
+from statewright.stores.key_pages import after_prefix
 from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
@@ -210,11 +213,14 @@ class Objects:
         """
         home = await self.bucket(bucket)
         async with self.vault.looking():
-            view, body = await self._look(home, key, version)
-            conditions.check(view.etag, view.modified_ms)
-            span = await self._span(view, range, part)
-            pieces = await self._pieces(view, body, span or (0, view.size - 1))
-            return view, self.vault.read(pieces), span
+            for _ in builtins.range(TRIES):
+                view, body = await self._look(home, key, version)
+                conditions.check(view.etag, view.modified_ms)
+                span = await self.span(view, range, part)
+                pieces = await self._pieces(view, body, span or (0, view.size - 1))
+                if pieces is not None:
+                    return view, self.vault.read(pieces), span
+        raise faults.conflict(key)
 
     async def read(self, bucket: str, key: str) -> bytes:
         """All bytes of an object that is known to be small. Raises: ApiError, Unavailable."""
@@ -227,9 +233,20 @@ class Objects:
             return []
         return [part_of(row) for row in await self.store.objects.segments(view.id)]
 
-    async def span_of_part(self, view: ObjectView, part: int) -> tuple[int, int] | None:
-        """First and last byte of a part; `None` for the whole. Raises: ApiError (`InvalidPartNumber`)."""
-        return await self._span(view, None, part)
+    async def span(self, view: ObjectView, range: str | None, part: int | None) -> tuple[int, int] | None:
+        """First and last byte of a range or part; `None` for the whole.
+
+        Raises: ApiError (`InvalidRange`, `InvalidPartNumber`).
+        """
+        if part is None:
+            return byte_range(range, view.size)
+        rows = await self.store.objects.segments(view.id) if view.row.place == IN_SEGMENTS else []
+        if not 1 <= part <= max(len(rows), 1):
+            raise faults.invalid_part_number(part, max(len(rows), 1))
+        if not rows:
+            return (0, view.size - 1) if view.size else None
+        first = sum(row.size for row in rows[: part - 1])
+        return first, first + rows[part - 1].size - 1
 
     async def delete(self, bucket: str, key: str, *, version: str | None = None, demand: Demand = NO_DEMAND) -> None:
         """Delete an object; one that is not there is deleted already.
@@ -278,7 +295,7 @@ class Objects:
         Raises: ApiError (`NoSuchBucket`).
         """
         home = await self.bucket(bucket)
-        begin = start if start is not None else after.encode() + b"\0" if after else b""
+        begin = start if start is not None else _place_after(after, prefix, delimiter)
         page = await self.store.objects.keys(
             home.id, prefix=prefix.encode(), delimiter=delimiter.encode(), start=begin, limit=limit
         )
@@ -306,13 +323,15 @@ class Objects:
         *,
         conditions: ReadConditions = ANYWAY,
         settings: Settings | None = None,
+        storage_class: str = STANDARD,
+        encryption: Mapping[str, str] | None = None,
         tags: Mapping[str, str] | None = None,
         algorithm: str | None = None,
         demand: Demand = NO_DEMAND,
     ) -> ObjectView:
-        """Copy an object, named by bucket, key and version. `settings` replace its own, `tags` only its tags.
+        """Copy an object, named by bucket, key and version. A body in one file is shared, not copied.
 
-        A body in one file is shared, not copied.
+        `settings` replace its headers and metadata, `tags` its tags; storage class and encryption are never copied.
 
         Raises: ApiError, Unavailable.
         """
@@ -326,13 +345,19 @@ class Objects:
                     "The specified copy source is larger than the maximum allowable size for a copy source: "
                     f"{OBJECT_PUT_BYTES}"
                 )
-            kept = settings if settings is not None else view.settings
-            kept = replace(kept, tags=dict(tags)) if tags is not None else replace(kept, tags=view.settings.tags)
+            kept = replace(
+                settings if settings is not None else view.settings,
+                tags=dict(tags if tags is not None else view.settings.tags),
+                storage_class=storage_class,
+                encryption=dict(encryption or {}),
+            )
             check_metadata(kept.metadata)
             wanted = algorithm or (view.checksum.algorithm if view.checksum is not None else None)
             taken = await self._shared(view, body, wanted)
             if taken is None:
                 pieces = await self._pieces(view, body, (0, view.size - 1))
+                if pieces is None:
+                    raise faults.conflict(source[1])
                 stream = self.vault.read(pieces)
         if taken is None:
             taken = await take_in(self.vault, stream, Promise(length=view.size, algorithm=wanted))
@@ -365,18 +390,8 @@ class Objects:
             raise faults.no_such_key(key)
         return object_of(bucket.name, found[0]), found[1]
 
-    async def _span(self, view: ObjectView, wanted: str | None, part: int | None) -> tuple[int, int] | None:
-        if part is None:
-            return byte_range(wanted, view.size)
-        rows = await self.store.objects.segments(view.id) if view.row.place == IN_SEGMENTS else []
-        if not 1 <= part <= max(len(rows), 1):
-            raise faults.invalid_part_number(part, max(len(rows), 1))
-        if not rows:
-            return (0, view.size - 1) if view.size else None
-        first = sum(row.size for row in rows[: part - 1])
-        return first, first + rows[part - 1].size - 1
-
-    async def _pieces(self, view: ObjectView, body: bytes | None, span: tuple[int, int]) -> list[Piece]:
+    async def _pieces(self, view: ObjectView, body: bytes | None, span: tuple[int, int]) -> list[Piece] | None:
+        """Where the bytes are; `None` where the object has gone meanwhile."""
         first, last = span
         length = last - first + 1
         if view.row.place == IN_ROW:
@@ -392,7 +407,10 @@ class Objects:
             if start < end:
                 within.append((row, start, end - start))
             offset += row.size
-        here = await self.store.objects.bodies([row.id for row, _, _ in within if row.place == IN_ROW])
+        in_rows = [row.id for row, _, _ in within if row.place == IN_ROW]
+        here = await self.store.objects.bodies(in_rows)
+        if offset != view.size or len(here) != len(in_rows):
+            return None
         return [
             Piece(row.id, start, length, here[row.id][start : start + length] if row.place == IN_ROW else None)
             for row, start, length in within
@@ -412,3 +430,13 @@ class Objects:
                 self.vault.return_file_id(number)
                 return None
         return Taken(number, view.row.place, view.size, view.etag, checksums, checksum.algorithm, body)
+
+
+def _place_after(after: str, prefix: str, delimiter: str) -> bytes:
+    """Where a listing begins that goes on behind a key, or behind all keys below a common prefix."""
+    if not after:
+        return b""
+    cut = after.find(delimiter, len(prefix)) if delimiter and after.startswith(prefix) else -1
+    if cut >= 0 and cut + len(delimiter) == len(after):
+        return after_prefix(after.encode()) or b""
+    return after.encode() + b"\0"

@@ -140,7 +140,7 @@ def test_health():
     api = make_api()
     reply = request(api, path="/health", method="GET")
     assert (reply.status, reply.json["status"]) == (200, "ok")
-    assert reply.json["operations"] == {name: len(registered(name)) for name in ("sqs", "states")}
+    assert reply.json["operations"] == {name: len(registered(name)) for name in ("s3", "sqs", "states")}
     assert request(api, path="/health", method="HEAD").body == b""
     api.drain()
     assert request(api, path="/health", method="GET").status == 503

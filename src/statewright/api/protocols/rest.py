@@ -37,6 +37,9 @@ class Bodies(Protocol):
     def read(self, shape_name: str, body: bytes) -> dict[str, Any]:
         """The members in a body, as JSON services have them: instants as epoch seconds. Raises: ApiError."""
 
+    def check(self, headers: Mapping[str, str], body: bytes) -> None:
+        """Compare a body with the digests in its head, where the service has such. Raises: ApiError."""
+
     def write(self, operation: str, shape_name: str, value: Any) -> bytes:
         """The body of an answer; instants are epoch milliseconds. `shape_name` is the output's, or its payload's."""
 
@@ -83,6 +86,7 @@ class RestWire:
                 request[payload] = upload_of(incoming)
                 return
             body = await incoming.body()
+            self._bodies.check(incoming.headers, body)
             if target["type"] == "blob":
                 request[payload] = body
             elif target["type"] == "string":
@@ -160,6 +164,9 @@ class JsonBodies:
 
     def __init__(self, service: str) -> None:
         self._service = service
+
+    def check(self, _headers: Mapping[str, str], _body: bytes) -> None:
+        """JSON services have no digests of bodies beyond the signature."""
 
     def read(self, _shape_name: str, body: bytes) -> dict[str, Any]:
         """One JSON object. Raises: ApiError (`SerializationException`)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
@@ -49,6 +49,7 @@ ROOTS: Final = {
 
 _SPECIAL: Final = re.compile('[&<>"\x00-\x08\x0b-\x1f\x7f]')
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+_SUMS: Final = ("x-amz-checksum-", "x-amz-content-sha256")
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 
 Out = list[str]
@@ -63,6 +64,14 @@ class XmlBodies:
 
     def __init__(self, service: str) -> None:
         self._service = service
+
+    def check(self, headers: Mapping[str, str], body: bytes) -> None:
+        """Compare a body with what its head says of it. Raises: ApiError (`BadDigest` and its like)."""
+        if not any(name == "content-md5" or name.startswith(_SUMS) for name in headers):
+            return
+        from statewright.api.s3.digests import check_body
+
+        check_body(headers, body)
 
     def read(self, shape_name: str, body: bytes) -> dict[str, Any]:
         """Members by name; instants as epoch seconds. Raises: ApiError (`MalformedXML`)."""
@@ -80,6 +89,10 @@ class XmlBodies:
 
     def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
         """The error as an XML document; one of `304` has its members as headers, and no body."""
+        from statewright.api.s3.errors import in_s3_words
+
+        error = in_s3_words(error)
+        status = error.status or status
         if status == 304:
             return Answer(status, b"", self.content_type, _not_modified_headers(error))
         details = "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in error.details.items())

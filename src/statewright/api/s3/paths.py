@@ -1,12 +1,45 @@
-"""Where a request's bucket stands: in the path, or in front of the Host."""
+"""What S3 puts into an address: the bucket in the path or in front of the Host, headers moved into a presigned query.
+
+Owns nothing else of routing; operations are found by the model.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+from urllib.parse import parse_qsl, unquote_to_bytes
+
 from statewright.api.protocols.wire import Incoming
 from statewright.api.routing import bucket_in_host
+from statewright.errors import ApiError
+
+_OF_SIGNATURE: Final = frozenset(
+    f"x-amz-{name}"
+    for name in ("algorithm", "credential", "date", "expires", "signedheaders", "signature", "content-sha256")
+)
 
 
 def path_of(incoming: Incoming) -> str:
-    """The path-style path that a request means, still escaped: `/bucket/key`."""
+    """The path-style path that a request means, still escaped: `/bucket/key`. Headers in its query join its headers.
+
+    Raises: ApiError (`InvalidURI` for a path that is no UTF-8, `NotImplemented` for forms of web pages).
+    """
+    try:
+        unquote_to_bytes(incoming.raw_path).decode()
+    except UnicodeDecodeError:
+        raise ApiError("InvalidURI", "Couldn't parse the specified URI.", status=400) from None
+    if incoming.method == "POST" and incoming.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise ApiError(
+            "NotImplemented",
+            "This version of Statewright does not take uploads by an HTML form (POST); upload with PUT.",
+            status=501,
+        )
+    if "X-Amz-Signature=" in incoming.query:
+        # Presigners move headers into the query, where the signature covers them.
+        moved = {
+            name.lower(): value
+            for name, value in parse_qsl(incoming.query, keep_blank_values=True)
+            if name.lower().startswith("x-amz-") and name.lower() not in _OF_SIGNATURE
+        }
+        incoming.headers = {**moved, **incoming.headers}
     bucket = bucket_in_host(incoming.headers.get("host", ""))
     return incoming.raw_path if bucket is None else f"/{bucket}{incoming.raw_path}"

@@ -1,0 +1,224 @@
+"""Operations on buckets: making and deleting them, their tags, and what is known of features that are not here.
+
+What a bucket never has (a policy, rules, a site ...) is answered as the service does for a bucket without it; setting
+it is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.s3 import errors as _errors  # noqa: F401
+from statewright.api.s3.members import check_owner, owner, tag_set, tags_in
+from statewright.errors import ApiError
+from statewright.objects import faults
+from statewright.objects.names import checked_tags
+from statewright.objects.records import Bucket
+
+Request = dict[str, Any]
+FIRST_REGION: Final = "us-east-1"
+
+
+@operation("s3", "CreateBucket")
+async def create_bucket(app: App, _call: Call, request: Request) -> Request:
+    """Make a bucket. Making one's own again is no error in the first region, as the service has it."""
+    check_owner(app, request)
+    name = request["Bucket"]
+    settings = request.get("CreateBucketConfiguration") or {}
+    if settings.get("Location") or settings.get("Bucket"):
+        raise faults.not_here("This version of Statewright does not have directory buckets.")
+    region = {"EU": "eu-west-1", None: FIRST_REGION}.get(settings.get("LocationConstraint")) or settings.get(
+        "LocationConstraint", FIRST_REGION
+    )
+    tags = checked_tags([(tag["Key"], tag["Value"]) for tag in settings.get("Tags") or ()], of_bucket=True)
+    try:
+        await app.objects.create_bucket(name, region=region, tags=tags)
+    except ApiError as problem:
+        if problem.code != "BucketAlreadyOwnedByYou" or region != FIRST_REGION:
+            raise
+        if (await app.objects.bucket(name)).region != FIRST_REGION:
+            raise
+    return {"Location": f"/{name}"}
+
+
+@operation("s3", "HeadBucket")
+async def head_bucket(app: App, _call: Call, request: Request) -> Request:
+    """Whether a bucket is there, and where."""
+    return {"BucketRegion": (await _bucket(app, request)).region, "AccessPointAlias": False}
+
+
+@operation("s3", "ListBuckets")
+async def list_buckets(app: App, _call: Call, request: Request) -> Request:
+    """Every bucket, by name, in pages where the caller wants them."""
+    prefix, region = request.get("Prefix") or "", request.get("BucketRegion")
+    after = request.get("ContinuationToken") or ""
+    limit = request.get("MaxBuckets") or 10_000
+    found = [
+        bucket
+        for bucket in await app.objects.list_buckets()
+        if bucket.name.startswith(prefix) and bucket.name > after and region in (None, bucket.region)
+    ]
+    answer: Request = {
+        "Buckets": [
+            {"Name": bucket.name, "CreationDate": bucket.created_ms, "BucketRegion": bucket.region}
+            for bucket in found[:limit]
+        ],
+        "Owner": owner(app),
+    }
+    if len(found) > limit:
+        answer["ContinuationToken"] = found[limit - 1].name
+    if prefix:
+        answer["Prefix"] = prefix
+    return answer
+
+
+@operation("s3", "DeleteBucket")
+async def delete_bucket(app: App, _call: Call, request: Request) -> Request:
+    """Delete an empty bucket."""
+    check_owner(app, request)
+    await app.objects.delete_bucket(request["Bucket"])
+    return {}
+
+
+@operation("s3", "GetBucketLocation")
+async def get_bucket_location(app: App, _call: Call, request: Request) -> Request:
+    """Where a bucket is; the first region has no name here."""
+    region = (await _bucket(app, request)).region
+    return {"LocationConstraint": None if region == FIRST_REGION else region}
+
+
+@operation("s3", "GetBucketTagging")
+async def get_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
+    """The tags of a bucket."""
+    bucket = await _bucket(app, request)
+    if not bucket.tags:
+        raise _without(request, "NoSuchTagSet", "The TagSet does not exist")
+    return {"TagSet": tag_set(bucket.tags)}
+
+
+@operation("s3", "PutBucketTagging")
+async def put_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
+    """Replace the tags of a bucket."""
+    await _bucket(app, request)
+    await app.objects.set_bucket_tags(request["Bucket"], tags_in(request["Tagging"], of_bucket=True))
+    return {}
+
+
+@operation("s3", "DeleteBucketTagging")
+async def delete_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
+    """Delete the tags of a bucket."""
+    await _bucket(app, request)
+    await app.objects.set_bucket_tags(request["Bucket"], {})
+    return {}
+
+
+@operation("s3", "GetBucketVersioning")
+async def get_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
+    """No bucket here has versions."""
+    await _bucket(app, request)
+    return {}
+
+
+@operation("s3", "PutBucketVersioning")
+async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
+    """Accept that versioning stays off; refuse to turn it on."""
+    await _bucket(app, request)
+    settings = request["VersioningConfiguration"]
+    if settings.get("Status") != "Suspended" or settings.get("MFADelete") == "Enabled":
+        raise faults.not_here(
+            "This version of Statewright does not keep versions of objects: versioning cannot be enabled."
+        )
+    return {}
+
+
+@operation("s3", "GetBucketAcl")
+async def get_bucket_acl(app: App, _call: Call, request: Request) -> Request:
+    """A bucket is its owner's."""
+    await _bucket(app, request)
+    return whole_control(app)
+
+
+@operation("s3", "GetBucketRequestPayment")
+async def get_bucket_request_payment(app: App, _call: Call, request: Request) -> Request:
+    """Nobody pays."""
+    await _bucket(app, request)
+    return {"Payer": "BucketOwner"}
+
+
+def whole_control(app: App) -> Request:
+    """The list of grants that everything here has."""
+    grantee = {"Type": "CanonicalUser", **owner(app)}
+    return {"Owner": owner(app), "Grants": [{"Grantee": grantee, "Permission": "FULL_CONTROL"}]}
+
+
+_ABSENT: Final = {
+    "GetBucketPolicy": ("NoSuchBucketPolicy", "The bucket policy does not exist"),
+    "GetBucketPolicyStatus": ("NoSuchBucketPolicy", "The bucket policy does not exist"),
+    "GetBucketCors": ("NoSuchCORSConfiguration", "The CORS configuration does not exist"),
+    "GetBucketLifecycleConfiguration": (
+        "NoSuchLifecycleConfiguration",
+        "The lifecycle configuration does not exist",
+    ),
+    "GetBucketWebsite": (
+        "NoSuchWebsiteConfiguration",
+        "The specified bucket does not have a website configuration",
+    ),
+    "GetBucketReplication": (
+        "ReplicationConfigurationNotFoundError",
+        "The replication configuration was not found",
+    ),
+    "GetBucketEncryption": (
+        "ServerSideEncryptionConfigurationNotFoundError",
+        "The server side encryption configuration was not found",
+    ),
+    "GetObjectLockConfiguration": (
+        "ObjectLockConfigurationNotFoundError",
+        "Object Lock configuration does not exist for this bucket",
+    ),
+    "GetPublicAccessBlock": (
+        "NoSuchPublicAccessBlockConfiguration",
+        "The public access block configuration was not found",
+    ),
+    "GetBucketOwnershipControls": (
+        "OwnershipControlsNotFoundError",
+        "The bucket ownership controls were not found",
+    ),
+}
+"""What a bucket never has, and what the service says of a bucket without it."""
+
+_EMPTY: Final = ("GetBucketAccelerateConfiguration", "GetBucketLogging", "GetBucketNotificationConfiguration")
+"""What a bucket never has, and the service answers with nothing in it."""
+
+
+def _register_absent(name: str) -> None:
+    async def absent(app: App, _call: Call, request: Request) -> Request:
+        await _bucket(app, request)
+        code, message = _ABSENT[name]
+        raise _without(request, code, message)
+
+    operation("s3", name)(absent)
+
+
+def _register_empty(name: str) -> None:
+    async def empty(app: App, _call: Call, request: Request) -> Request:
+        await _bucket(app, request)
+        return {}
+
+    operation("s3", name)(empty)
+
+
+for _name in _ABSENT:
+    _register_absent(_name)
+for _name in _EMPTY:
+    _register_empty(_name)
+
+
+async def _bucket(app: App, request: Request) -> Bucket:
+    check_owner(app, request)
+    found: Bucket = await app.objects.bucket(request["Bucket"])
+    return found
+
+
+def _without(request: Request, code: str, message: str) -> ApiError:
+    return ApiError(code, message, status=404, details={"BucketName": request["Bucket"]})

@@ -1,0 +1,72 @@
+"""Errors of the whole API in S3's words: signatures, sizes, unknown operations, constraints of the model.
+
+Source: service API reference, "List of error codes".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.api.shapes import Problems, refuse_with
+from statewright.errors import ApiError
+
+_NOT_SIGNED: Final = "Access Denied"
+_SKEWED: Final = "The difference between the request time and the current time is too large."
+_MISMATCH: Final = (
+    "The request signature we calculated does not match the signature you provided. Check your key and signing method."
+)
+
+
+def in_s3_words(error: ApiError) -> ApiError:
+    """The error as S3 says it; one of its own stays as it is."""
+    if error.code == "UnknownOperationException" and error.status is not None:
+        # Nothing of the service is at this method and address.
+        return ApiError("MethodNotAllowed", "The specified method is not allowed against this resource.", status=405)
+    known = _WORDS.get(error.code)
+    if known is None:
+        return error
+    code, message, status = known
+    if error.code == "InvalidSignatureException" and error.message.startswith("Signature expired"):
+        code, message, status = "AccessDenied", "Request has expired", 403
+    elif error.code == "InvalidSignatureException" and error.message.startswith("Signature not yet"):
+        code, message = (
+            "RequestTimeTooSkewed",
+            _SKEWED,
+        )
+    return ApiError(code, message or error.message, status=status, details=error.details)
+
+
+_WORDS: Final[dict[str, tuple[str, str | None, int]]] = {
+    "MissingAuthenticationTokenException": ("AccessDenied", _NOT_SIGNED, 403),
+    "UnrecognizedClientException": (
+        "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.", 403,
+    ),
+    "InvalidSignatureException": ("SignatureDoesNotMatch", _MISMATCH, 403),
+    "IncompleteSignatureException": ("AuthorizationHeaderMalformed", None, 400),
+    "RequestEntityTooLarge": ("EntityTooLarge", "Your proposed upload exceeds the maximum allowed size", 400),
+    "SerializationException": ("InvalidArgument", None, 400),
+    "UnknownOperationException": ("NotImplemented", None, 501),
+    "InternalServerError": ("InternalError", None, 500),
+    "ServiceUnavailable": ("ServiceUnavailable", None, 503),
+}  # fmt: skip
+
+
+def _refusal(problems: Problems) -> ApiError | None:
+    shown, path, what = problems[0]
+    if "." in path:
+        return ApiError(
+            "MalformedXML",
+            "The XML you provided was not well-formed or did not validate against our published schema",
+            status=400,
+        )
+    if what == "Member must not be null":
+        return ApiError("MissingRequestBodyError", "Request Body is empty", status=400)
+    if path == "storageClass":
+        return ApiError("InvalidStorageClass", "The storage class you specified is not valid", status=400)
+    if path in ("bucket", "key"):
+        return None
+    details = {"ArgumentName": path, "ArgumentValue": shown.strip().strip("'")}
+    return ApiError("InvalidArgument", f"The value of {path} is not valid: {what}", status=400, details=details)
+
+
+refuse_with("s3", _refusal)

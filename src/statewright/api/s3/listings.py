@@ -1,0 +1,118 @@
+"""Operations that list the objects of a bucket: both versions of the list, and the list of versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.s3.members import check_owner, encoded, owner, page_size, place_of, quoted, token_of
+from statewright.objects.objects import Listing
+from statewright.objects.records import ObjectView
+
+Request = dict[str, Any]
+
+
+@operation("s3", "ListObjectsV2")
+async def list_objects_v2(app: App, _call: Call, request: Request) -> Request:
+    """A page of keys; the next one by a token."""
+    encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
+    token = request.get("ContinuationToken")
+    found = await _page(app, request, request.get("StartAfter") or "", limit, token)
+    with_owner = bool(request.get("FetchOwner"))
+    contents = [_content(app, view, encoding, with_owner=with_owner) for view in found.objects]
+    return {
+        **_head(request, encoding),
+        "StartAfter": encoded(request["StartAfter"], encoding) if request.get("StartAfter") else None,
+        "ContinuationToken": token,
+        "NextContinuationToken": token_of(found.next) if found.next is not None else None,
+        "KeyCount": len(found.objects) + len(found.prefixes),
+        "MaxKeys": limit,
+        "Delimiter": encoded(request["Delimiter"], encoding) if request.get("Delimiter") else None,
+        "EncodingType": encoding,
+        "IsTruncated": found.next is not None,
+        "Contents": contents,
+        "CommonPrefixes": _prefixes(found, encoding),
+    }
+
+
+@operation("s3", "ListObjects")
+async def list_objects(app: App, _call: Call, request: Request) -> Request:
+    """A page of keys; the next one by its last entry."""
+    encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
+    marker, delimiter = request.get("Marker") or "", request.get("Delimiter")
+    found = await _page(app, request, marker, limit, None)
+    is_cut = found.next is not None
+    return {
+        **_head(request, encoding),
+        "Marker": encoded(marker, encoding),
+        "NextMarker": encoded(found.last or "", encoding) if is_cut and delimiter else None,
+        "MaxKeys": limit,
+        "Delimiter": encoded(delimiter, encoding) if delimiter else None,
+        "EncodingType": encoding,
+        "IsTruncated": is_cut,
+        "Contents": [_content(app, view, encoding, with_owner=True) for view in found.objects],
+        "CommonPrefixes": _prefixes(found, encoding),
+    }
+
+
+@operation("s3", "ListObjectVersions")
+async def list_object_versions(app: App, _call: Call, request: Request) -> Request:
+    """A page of keys, each with its one version, `null`."""
+    encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
+    marker, delimiter = request.get("KeyMarker") or "", request.get("Delimiter")
+    found = await _page(app, request, marker, limit, None)
+    is_cut = found.next is not None
+    versions = []
+    for view in found.objects:
+        content = _content(app, view, encoding, with_owner=True)
+        versions.append({**content, "VersionId": "null", "IsLatest": True})
+    return {
+        **_head(request, encoding),
+        "KeyMarker": encoded(marker, encoding),
+        "VersionIdMarker": request.get("VersionIdMarker") or "",
+        "NextKeyMarker": encoded(found.last or "", encoding) if is_cut else None,
+        "NextVersionIdMarker": "null" if is_cut and found.objects else None,
+        "MaxKeys": limit,
+        "Delimiter": encoded(delimiter, encoding) if delimiter else None,
+        "EncodingType": encoding,
+        "IsTruncated": is_cut,
+        "Versions": versions,
+        "CommonPrefixes": _prefixes(found, encoding),
+    }
+
+
+async def _page(app: App, request: Request, after: str, limit: int, token: str | None) -> Listing:
+    check_owner(app, request)
+    found: Listing = await app.objects.list_keys(
+        request["Bucket"],
+        prefix=request.get("Prefix") or "",
+        delimiter=request.get("Delimiter") or "",
+        after=after,
+        start=place_of(token) if token is not None else None,
+        limit=limit,
+    )
+    return found
+
+
+def _head(request: Request, encoding: str | None) -> Request:
+    return {"Name": request["Bucket"], "Prefix": encoded(request.get("Prefix") or "", encoding)}
+
+
+def _content(app: App, view: ObjectView, encoding: str | None, *, with_owner: bool) -> Request:
+    content: Request = {
+        "Key": encoded(view.key, encoding),
+        "LastModified": view.modified_ms,
+        "ETag": quoted(view.etag),
+    }
+    if view.checksum is not None:
+        content["ChecksumAlgorithm"] = [view.checksum.algorithm]
+        content["ChecksumType"] = view.checksum.kind
+    content["Size"] = view.size
+    content["StorageClass"] = view.settings.storage_class
+    if with_owner:
+        content["Owner"] = owner(app)
+    return content
+
+
+def _prefixes(found: Listing, encoding: str | None) -> list[dict[str, str]]:
+    return [{"Prefix": encoded(prefix, encoding)} for prefix in found.prefixes]

@@ -1,0 +1,226 @@
+"""Between members of S3's requests and answers and the values of `objects`: settings, conditions, checksums, ETags."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, unquote
+
+from statewright.api.operations import App
+from statewright.errors import ApiError
+from statewright.objects import faults
+from statewright.objects.checksums import ALGORITHMS
+from statewright.objects.conditions import ReadConditions
+from statewright.objects.names import checked_tags
+from statewright.objects.records import STANDARD, Checksum, ObjectView, Settings
+
+_HEADERS: Final = (
+    "ContentType", "CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage",
+    "WebsiteRedirectLocation",
+)  # fmt: skip
+_ENCRYPTION: Final = ("ServerSideEncryption", "SSEKMSKeyId", "SSEKMSEncryptionContext", "BucketKeyEnabled")
+_ECHOED: Final = ("ServerSideEncryption", "SSEKMSKeyId", "BucketKeyEnabled")
+_NOT_HERE: Final = {
+    "SSECustomerAlgorithm": "encryption with a customer's key",
+    "SSECustomerKey": "encryption with a customer's key",
+    "CopySourceSSECustomerAlgorithm": "encryption with a customer's key",
+    "ObjectLockMode": "object lock",
+    "ObjectLockRetainUntilDate": "object lock",
+    "ObjectLockLegalHoldStatus": "object lock",
+    "ObjectLockEnabledForBucket": "object lock",
+    "ObjectLockEventHold": "object lock",
+    "WriteOffsetBytes": "appending to objects",
+    "MFA": "deleting with MFA",
+    "GrantFullControl": "grants", "GrantRead": "grants", "GrantReadACP": "grants", "GrantWriteACP": "grants",
+    "GrantWrite": "grants",
+    "IfMatchLastModifiedTime": "this condition", "IfMatchSize": "this condition",
+}  # fmt: skip
+"""Members that ask for what is not here."""
+PRIVATE_ACLS: Final = ("private", "bucket-owner-full-control", "bucket-owner-read")
+_MEMBER: Final = {name: f"Checksum{name}" for name in (*ALGORITHMS, "XXHASH64", "XXHASH3", "XXHASH128")}
+DEFAULT_TYPE: Final = "binary/octet-stream"
+
+
+def check_owner(app: App, request: Mapping[str, Any]) -> None:
+    """Refuse what is not here, and buckets of another owner. Raises: ApiError (`NotImplemented`, `AccessDenied`)."""
+    for name, what in _NOT_HERE.items():
+        if request.get(name):
+            raise faults.not_here(f"This version of Statewright does not have {what} ({name}).")
+    acl = request.get("ACL")
+    if acl is not None and acl not in PRIVATE_ACLS:
+        raise ApiError("AccessControlListNotSupported", "The bucket does not allow ACLs", status=400)
+    for name in ("ExpectedBucketOwner", "ExpectedSourceBucketOwner"):
+        if request.get(name) not in (None, app.config.account):
+            raise ApiError("AccessDenied", "Access Denied", status=403)
+
+
+def settings_in(request: Mapping[str, Any]) -> Settings:
+    """What a request says of an object. Raises: ApiError."""
+    headers = {name: request[name] for name in _HEADERS if request.get(name)}
+    encoding = [part.strip() for part in headers.get("ContentEncoding", "").split(",") if part.strip()]
+    kept = ",".join(part for part in encoding if part != "aws-chunked")
+    if "ContentEncoding" in headers:
+        headers["ContentEncoding"] = kept
+    if not kept:
+        headers.pop("ContentEncoding", None)
+    if request.get("Expires") is not None:
+        headers["Expires"] = str(request["Expires"])
+    metadata = {name.lower(): value for name, value in (request.get("Metadata") or {}).items()}
+    return Settings(
+        headers,
+        metadata,
+        tags_in_header(request.get("Tagging")),
+        request.get("StorageClass") or STANDARD,
+        {name: str(request[name]) for name in _ENCRYPTION if request.get(name) is not None},
+    )
+
+
+def tags_in_header(text: object) -> dict[str, str]:
+    """Tags as a header has them: `a=1&b=2`. Raises: ApiError (`InvalidArgument`, `InvalidTag`)."""
+    if not isinstance(text, str) or not text:
+        return {}
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise faults.invalid_argument(
+            "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag "
+            "name duplicates.", "x-amz-tagging", text,
+        ) from None  # fmt: skip
+    return checked_tags(pairs)
+
+
+def settings_out(view: ObjectView) -> dict[str, Any]:
+    """The members of an answer that say what is known of an object."""
+    settings = view.settings
+    found: dict[str, Any] = {
+        "AcceptRanges": "bytes",
+        "LastModified": view.modified_ms,
+        "ETag": quoted(view.etag),
+        "ContentLength": view.size,
+        "ContentType": DEFAULT_TYPE,
+        **settings.headers,
+        **encryption_out(settings),
+    }
+    if "Expires" in found:
+        found["Expires"] = int(found["Expires"])
+    if settings.metadata:
+        found["Metadata"] = dict(settings.metadata)
+    if settings.storage_class != STANDARD:
+        found["StorageClass"] = settings.storage_class
+    if settings.tags:
+        found["TagCount"] = len(settings.tags)
+    return found
+
+
+def encryption_out(settings: Settings) -> dict[str, Any]:
+    """The members of encryption, given back as they came."""
+    found: dict[str, Any] = {name: settings.encryption[name] for name in _ECHOED if name in settings.encryption}
+    if "BucketKeyEnabled" in found:
+        found["BucketKeyEnabled"] = found["BucketKeyEnabled"] == "True"
+    return found
+
+
+def checksums_in(request: Mapping[str, Any]) -> dict[str, str]:
+    """The checksums that a request gives, by algorithm."""
+    return {name: request[member] for name, member in _MEMBER.items() if request.get(member)}
+
+
+def checksum_out(checksum: Checksum | None) -> dict[str, Any]:
+    """The members of a checksum."""
+    if checksum is None:
+        return {}
+    return {_MEMBER[checksum.algorithm]: checksum.value, "ChecksumType": checksum.kind}
+
+
+def part_checksums_out(checksums: Mapping[str, str], only: str | None) -> dict[str, str]:
+    """The members of a part's checksums: those of one algorithm, or all."""
+    return {_MEMBER[name]: value for name, value in checksums.items() if only is None or name == only}
+
+
+def read_conditions(request: Mapping[str, Any], *, of_copy: bool = False) -> ReadConditions:
+    """The conditions on an object, or on the source of a copy."""
+    prefix = "CopySource" if of_copy else ""
+    return ReadConditions(
+        request.get(f"{prefix}IfMatch"),
+        request.get(f"{prefix}IfNoneMatch"),
+        request.get(f"{prefix}IfModifiedSince"),
+        request.get(f"{prefix}IfUnmodifiedSince"),
+        of_copy,
+    )
+
+
+def copy_source(text: str) -> tuple[str, str, str | None]:
+    """Bucket, key and version of a copy's source. Raises: ApiError (`InvalidArgument`)."""
+    path, _, query = text.partition("?")
+    bucket, slash, key = unquote(path).removeprefix("/").partition("/")
+    if not bucket or not slash or not key:
+        raise faults.invalid_argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey",
+                                      "x-amz-copy-source", text)  # fmt: skip
+    if bucket.startswith("arn:"):
+        raise faults.not_here("This version of Statewright does not have access points.")
+    version = dict(parse_qsl(query)).get("versionId")
+    return bucket, key, version
+
+
+def quoted(etag: str) -> str:
+    """An ETag as headers have it."""
+    return f'"{etag}"'
+
+
+def bare(etag: str) -> str:
+    """An ETag without its quotes."""
+    return etag.strip().removeprefix("W/").strip('"')
+
+
+def encoded(text: str, encoding: str | None) -> str:
+    """A key or prefix of a listing, escaped where the caller wants that. Raises: ApiError (`InvalidArgument`)."""
+    if encoding is None:
+        return text
+    if encoding != "url":
+        raise faults.invalid_argument("Invalid Encoding Method specified in Request", "encoding-type", encoding)
+    return quote(text, safe="/-_.~*")
+
+
+def token_of(place: bytes) -> str:
+    """Where a listing goes on, as callers get it."""
+    return base64.urlsafe_b64encode(b"1" + place).decode()
+
+
+def place_of(token: str, name: str = "continuation-token") -> bytes:
+    """Where a listing goes on. Raises: ApiError (`InvalidArgument`)."""
+    try:
+        found = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
+    except ValueError:
+        found = b""
+    if not found.startswith(b"1") or not re.fullmatch(r"[A-Za-z0-9_=-]+", token):
+        raise faults.invalid_argument("The continuation token provided is incorrect", name, token)
+    return found[1:]
+
+
+def owner(app: App) -> dict[str, str]:
+    """The owner of everything here."""
+    return {"DisplayName": "statewright", "ID": hashlib.sha256(app.config.account.encode()).hexdigest()}
+
+
+def page_size(request: Mapping[str, Any], member: str, name: str) -> int:
+    """How many entries a page may have: at most 1,000. Raises: ApiError (`InvalidArgument`)."""
+    wanted = request.get(member)
+    if wanted is None:
+        return 1000
+    if not 0 <= wanted < 2**31:
+        raise faults.invalid_argument(f"Argument {name} must be an integer between 0 and 2147483647", name, wanted)
+    return min(int(wanted), 1000)
+
+
+def tag_set(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Tags as answers have them."""
+    return [{"Key": name, "Value": value} for name, value in tags.items()]
+
+
+def tags_in(tagging: Mapping[str, Any], *, of_bucket: bool = False) -> dict[str, str]:
+    """Tags as bodies have them. Raises: ApiError (`InvalidTag`)."""
+    pairs = [(one["Key"], one["Value"]) for one in tagging.get("TagSet", ())]
+    return checked_tags(pairs, of_bucket=of_bucket)

@@ -1,0 +1,200 @@
+"""Operations on multipart uploads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.s3.bodies import body_of
+from statewright.api.s3.members import (
+    bare,
+    check_owner,
+    checksum_out,
+    checksums_in,
+    copy_source,
+    encoded,
+    encryption_out,
+    owner,
+    page_size,
+    part_checksums_out,
+    quoted,
+    read_conditions,
+    settings_in,
+)
+from statewright.objects import faults
+from statewright.objects.conditions import write_demand
+from statewright.objects.records import COMPOSITE, FULL_OBJECT, Checksum, Part
+from statewright.objects.uploads import Chosen, upload_text
+
+Request = dict[str, Any]
+
+
+@operation("s3", "CreateMultipartUpload")
+async def create_multipart_upload(app: App, _call: Call, request: Request) -> Request:
+    """Begin an upload."""
+    check_owner(app, request)
+    upload = await app.objects.uploads.create(
+        request["Bucket"],
+        request["Key"],
+        settings=settings_in(request),
+        algorithm=request.get("ChecksumAlgorithm"),
+        kind=request.get("ChecksumType"),
+    )
+    answer: Request = {"Bucket": upload.bucket, "Key": upload.key, "UploadId": upload_text(upload.id)}
+    if upload.algorithm is not None:
+        answer |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.kind}
+    return {**answer, **encryption_out(upload.settings)}
+
+
+@operation("s3", "UploadPart")
+async def upload_part(app: App, call: Call, request: Request) -> Request:
+    """Take a part."""
+    check_owner(app, request)
+    body, promise = body_of(app, call, request)
+    part: Part = await app.objects.uploads.put_part(
+        request["Bucket"], request["Key"], request["UploadId"], request["PartNumber"], body, promise
+    )
+    only = promise.algorithm if promise.algorithm in part.checksums else None
+    return {"ETag": quoted(part.etag), **part_checksums_out(part.checksums, only)}
+
+
+@operation("s3", "UploadPartCopy")
+async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
+    """Take a part from an object."""
+    check_owner(app, request)
+    part: Part = await app.objects.uploads.copy_part(
+        request["Bucket"],
+        request["Key"],
+        request["UploadId"],
+        request["PartNumber"],
+        copy_source(request["CopySource"]),
+        range=request.get("CopySourceRange"),
+        conditions=read_conditions(request, of_copy=True),
+    )
+    checksums = part_checksums_out(part.checksums, None)
+    return {"CopyPartResult": {"LastModified": part.modified_ms, "ETag": quoted(part.etag), **checksums}}
+
+
+@operation("s3", "CompleteMultipartUpload")
+async def complete_multipart_upload(app: App, _call: Call, request: Request) -> Request:
+    """Make an object of the parts."""
+    check_owner(app, request)
+    parts = (request.get("MultipartUpload") or {}).get("Parts") or []
+    if not parts or any(part.get("ETag") is None or part.get("PartNumber") is None for part in parts):
+        raise faults.malformed_xml()
+    given = list(checksums_in(request).items())
+    kind = request.get("ChecksumType")
+    whole = Checksum(*given[0], kind=COMPOSITE if "-" in given[0][1] else FULL_OBJECT) if given else None
+    view = await app.objects.uploads.complete(
+        request["Bucket"],
+        request["Key"],
+        request["UploadId"],
+        [Chosen(part["PartNumber"], bare(part["ETag"]), checksums_in(part)) for part in parts],
+        demand=write_demand(request.get("IfMatch"), request.get("IfNoneMatch")),
+        checksum=whole,
+        kind=kind,
+        size=request.get("MpuObjectSize"),
+    )
+    return {
+        "Location": f"/{view.bucket}/{encoded(view.key, 'url')}",
+        "Bucket": view.bucket,
+        "Key": view.key,
+        "ETag": quoted(view.etag),
+        **checksum_out(view.checksum),
+        **encryption_out(view.settings),
+    }
+
+
+@operation("s3", "AbortMultipartUpload")
+async def abort_multipart_upload(app: App, _call: Call, request: Request) -> Request:
+    """Give an upload up."""
+    check_owner(app, request)
+    await app.objects.uploads.abort(request["Bucket"], request["Key"], request["UploadId"])
+    return {}
+
+
+@operation("s3", "ListParts")
+async def list_parts(app: App, _call: Call, request: Request) -> Request:
+    """A page of the parts that have come."""
+    check_owner(app, request)
+    limit = page_size(request, "MaxParts", "max-parts")
+    try:
+        marker = int(request.get("PartNumberMarker") or 0)
+    except ValueError:
+        raise faults.invalid_argument(
+            "Provided part-number-marker not an integer or within integer range",
+            "part-number-marker",
+            request["PartNumberMarker"],
+        ) from None
+    upload = await app.objects.uploads.find(request["Bucket"], request["Key"], request["UploadId"])
+    parts = await app.objects.uploads.parts(upload, after=marker, limit=limit + 1)
+    shown = parts[:limit]
+    answer: Request = {
+        "Bucket": upload.bucket,
+        "Key": upload.key,
+        "UploadId": request["UploadId"],
+        "PartNumberMarker": str(marker),
+        "NextPartNumberMarker": str(shown[-1].number if shown else 0),
+        "MaxParts": limit,
+        "IsTruncated": len(parts) > limit,
+        "Parts": [
+            {
+                "PartNumber": part.number,
+                "LastModified": part.modified_ms,
+                "ETag": quoted(part.etag),
+                "Size": part.size,
+                **part_checksums_out(part.checksums, upload.algorithm),
+            }
+            for part in shown
+        ],
+        "Initiator": owner(app),
+        "Owner": owner(app),
+        "StorageClass": upload.settings.storage_class,
+    }
+    if upload.algorithm is not None:
+        answer |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.kind}
+    return answer
+
+
+@operation("s3", "ListMultipartUploads")
+async def list_multipart_uploads(app: App, _call: Call, request: Request) -> Request:
+    """A page of the uploads under way."""
+    check_owner(app, request)
+    limit, encoding = page_size(request, "MaxUploads", "max-uploads"), request.get("EncodingType")
+    delimiter = request.get("Delimiter") or ""
+    page = await app.objects.uploads.under_way(
+        request["Bucket"],
+        prefix=request.get("Prefix") or "",
+        delimiter=delimiter,
+        after_key=request.get("KeyMarker") or "",
+        after_upload=request.get("UploadIdMarker") or "",
+        limit=limit,
+    )
+    last_key, last_upload = page.last or ("", "")
+    uploads = []
+    for upload in page.uploads:
+        shown: Request = {
+            "UploadId": upload_text(upload.id),
+            "Key": encoded(upload.key, encoding),
+            "Initiated": upload.created_ms,
+            "StorageClass": upload.settings.storage_class,
+            "Owner": owner(app),
+            "Initiator": owner(app),
+        }
+        if upload.algorithm is not None:
+            shown |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.kind}
+        uploads.append(shown)
+    return {
+        "Bucket": request["Bucket"],
+        "KeyMarker": encoded(request.get("KeyMarker") or "", encoding),
+        "UploadIdMarker": request.get("UploadIdMarker") or "",
+        "NextKeyMarker": encoded(last_key, encoding),
+        "NextUploadIdMarker": last_upload,
+        "Delimiter": encoded(delimiter, encoding) if delimiter else None,
+        "Prefix": encoded(request.get("Prefix") or "", encoding),
+        "EncodingType": encoding,
+        "MaxUploads": limit,
+        "IsTruncated": page.last is not None,
+        "Uploads": uploads,
+        "CommonPrefixes": [{"Prefix": encoded(prefix, encoding)} for prefix in page.prefixes],
+    }

@@ -1,0 +1,245 @@
+"""Operations on single objects: put, get, head, delete, copy, tags and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.s3.bodies import body_of
+from statewright.api.s3.buckets import whole_control
+from statewright.api.s3.members import (
+    bare,
+    check_owner,
+    checksum_out,
+    copy_source,
+    encryption_out,
+    part_checksums_out,
+    quoted,
+    read_conditions,
+    settings_in,
+    settings_out,
+    tag_set,
+    tags_in,
+    tags_in_header,
+)
+from statewright.objects import faults
+from statewright.objects.conditions import write_demand
+from statewright.objects.records import STANDARD, ObjectView
+from statewright.stores.object_rows import Demand
+
+Request = dict[str, Any]
+MOST_DELETED: Final = 1000
+_OVERRIDES: Final = {
+    "ResponseContentType": "ContentType",
+    "ResponseContentLanguage": "ContentLanguage",
+    "ResponseExpires": "Expires",
+    "ResponseCacheControl": "CacheControl",
+    "ResponseContentDisposition": "ContentDisposition",
+    "ResponseContentEncoding": "ContentEncoding",
+}
+
+
+@operation("s3", "PutObject")
+async def put_object(app: App, call: Call, request: Request) -> Request:
+    """Write an object."""
+    check_owner(app, request)
+    demand = write_demand(request.get("IfMatch"), request.get("IfNoneMatch"))
+    settings = settings_in(request)
+    body, promise = body_of(app, call, request)
+    view = await app.objects.put(
+        request["Bucket"], request["Key"], body, settings=settings, promise=promise, demand=demand
+    )
+    return {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings)}
+
+
+@operation("s3", "GetObject")
+async def get_object(app: App, _call: Call, request: Request) -> Request:
+    """Read an object, or a range of it."""
+    check_owner(app, request)
+    if request.get("Range") and request.get("PartNumber"):
+        raise faults.invalid_request("Cannot specify both Range header and partNumber query parameter")
+    view, stream, span = await app.objects.get(
+        request["Bucket"],
+        request["Key"],
+        range=request.get("Range"),
+        part=request.get("PartNumber"),
+        version=request.get("VersionId"),
+        conditions=read_conditions(request),
+    )
+    return {**_read_out(view, request, span), "Body": stream}
+
+
+@operation("s3", "HeadObject")
+async def head_object(app: App, _call: Call, request: Request) -> Request:
+    """What is known of an object."""
+    check_owner(app, request)
+    view = await app.objects.head(
+        request["Bucket"], request["Key"], version=request.get("VersionId"), conditions=read_conditions(request)
+    )
+    span = await app.objects.span(view, request.get("Range"), request.get("PartNumber"))
+    return _read_out(view, request, span)
+
+
+def _read_out(view: ObjectView, request: Mapping[str, Any], span: tuple[int, int] | None) -> Request:
+    answer = settings_out(view)
+    for name, member in _OVERRIDES.items():
+        if request.get(name) is not None:
+            answer[member] = request[name]
+    if span is not None:
+        answer["ContentLength"] = span[1] - span[0] + 1
+        answer["ContentRange"] = f"bytes {span[0]}-{span[1]}/{view.size}"
+    elif request.get("ChecksumMode") == "ENABLED":
+        answer |= checksum_out(view.checksum)
+    if request.get("PartNumber") is not None and view.parts:
+        answer["PartsCount"] = view.parts
+    return answer
+
+
+@operation("s3", "DeleteObject")
+async def delete_object(app: App, _call: Call, request: Request) -> Request:
+    """Delete an object, or nothing."""
+    check_owner(app, request)
+    demand = write_demand(request.get("IfMatch"), None)
+    await app.objects.delete(request["Bucket"], request["Key"], version=request.get("VersionId"), demand=demand)
+    return {}
+
+
+@operation("s3", "DeleteObjects")
+async def delete_objects(app: App, _call: Call, request: Request) -> Request:
+    """Delete up to a thousand objects at once."""
+    check_owner(app, request)
+    wanted = request["Delete"]["Objects"]
+    if not 0 < len(wanted) <= MOST_DELETED:
+        raise faults.malformed_xml()
+    chosen = []
+    for one in wanted:
+        if one.get("Size") is not None or one.get("LastModifiedTime") is not None:
+            raise faults.not_here("This version of Statewright deletes on condition of the ETag alone.")
+        etag = bare(one["ETag"]) if one.get("ETag") else None
+        chosen.append((one["Key"], Demand(etag=etag), one.get("VersionId")))
+    refused = await app.objects.delete_many(request["Bucket"], chosen)
+    answer: Request = {}
+    if not request["Delete"].get("Quiet"):
+        done = [one["Key"] for one, problem in zip(wanted, refused, strict=True) if problem is None]
+        answer["Deleted"] = [{"Key": key} for key in done]
+    errors = [
+        {"Key": one["Key"], "Code": problem.code, "Message": problem.message}
+        for one, problem in zip(wanted, refused, strict=True)
+        if problem is not None
+    ]
+    if errors:
+        answer["Errors"] = errors
+    return answer
+
+
+@operation("s3", "CopyObject")
+async def copy_object(app: App, _call: Call, request: Request) -> Request:
+    """Copy an object, with its own settings or new ones."""
+    check_owner(app, request)
+    source = copy_source(request["CopySource"])
+    replaces = request.get("MetadataDirective") == "REPLACE"
+    given = settings_in({**request, "Tagging": None})
+    tags = tags_in_header(request.get("Tagging")) if request.get("TaggingDirective") == "REPLACE" else None
+    is_same = source[:2] == (request["Bucket"], request["Key"])
+    if (
+        is_same
+        and not replaces
+        and given.storage_class == STANDARD
+        and not given.encryption
+        and ("WebsiteRedirectLocation" not in given.headers)
+    ):
+        raise faults.invalid_request(
+            "This copy request is illegal because it is trying to copy an object to itself without changing the "
+            "object's metadata, storage class, website redirect location or encryption attributes."
+        )
+    view = await app.objects.copy(
+        source,
+        request["Bucket"],
+        request["Key"],
+        conditions=read_conditions(request, of_copy=True),
+        settings=given if replaces else None,
+        storage_class=given.storage_class,
+        encryption=given.encryption,
+        tags=tags,
+        algorithm=request.get("ChecksumAlgorithm"),
+        demand=write_demand(request.get("IfMatch"), request.get("IfNoneMatch")),
+    )
+    result = {"LastModified": view.modified_ms, "ETag": quoted(view.etag), **checksum_out(view.checksum)}
+    return {"CopyObjectResult": result, **encryption_out(view.settings)}
+
+
+@operation("s3", "GetObjectTagging")
+async def get_object_tagging(app: App, _call: Call, request: Request) -> Request:
+    """The tags of an object."""
+    return {"TagSet": tag_set((await _head(app, request)).settings.tags)}
+
+
+@operation("s3", "PutObjectTagging")
+async def put_object_tagging(app: App, _call: Call, request: Request) -> Request:
+    """Replace the tags of an object."""
+    check_owner(app, request)
+    tags = tags_in(request["Tagging"])
+    await app.objects.set_tags(request["Bucket"], request["Key"], tags, version=request.get("VersionId"))
+    return {}
+
+
+@operation("s3", "DeleteObjectTagging")
+async def delete_object_tagging(app: App, _call: Call, request: Request) -> Request:
+    """Delete the tags of an object."""
+    check_owner(app, request)
+    await app.objects.set_tags(request["Bucket"], request["Key"], {}, version=request.get("VersionId"))
+    return {}
+
+
+@operation("s3", "GetObjectAcl")
+async def get_object_acl(app: App, _call: Call, request: Request) -> Request:
+    """An object is its owner's."""
+    await _head(app, request)
+    return whole_control(app)
+
+
+@operation("s3", "GetObjectAttributes")
+async def get_object_attributes(app: App, _call: Call, request: Request) -> Request:
+    """What is known of an object, as far as it is asked for."""
+    wanted = request["ObjectAttributes"]
+    if not wanted:
+        raise faults.invalid_argument("Invalid attribute name specified.", "x-amz-object-attributes", "")
+    view = await _head(app, request)
+    answer: Request = {"LastModified": view.modified_ms}
+    if "ETag" in wanted:
+        answer["ETag"] = view.etag
+    if "Checksum" in wanted and view.checksum is not None:
+        answer["Checksum"] = checksum_out(view.checksum)
+    if "ObjectParts" in wanted and view.parts:
+        answer["ObjectParts"] = await _object_parts(app, view, request)
+    if "StorageClass" in wanted:
+        answer["StorageClass"] = view.settings.storage_class
+    if "ObjectSize" in wanted:
+        answer["ObjectSize"] = view.size
+    return answer
+
+
+async def _object_parts(app: App, view: ObjectView, request: Request) -> Request:
+    marker, limit = request.get("PartNumberMarker") or 0, request.get("MaxParts")
+    limit = 1000 if limit is None else min(max(limit, 0), 1000)
+    marker = int(marker)
+    parts = [part for part in await app.objects.parts(view) if part.number > marker]
+    shown = parts[:limit]
+    only = view.checksum.algorithm if view.checksum is not None else None
+    return {
+        "TotalPartsCount": view.parts,
+        "PartNumberMarker": str(marker),
+        "NextPartNumberMarker": str(shown[-1].number if shown else 0),
+        "MaxParts": limit,
+        "IsTruncated": len(parts) > limit,
+        "Parts": [
+            {"PartNumber": part.number, "Size": part.size, **part_checksums_out(part.checksums, only)} for part in shown
+        ],
+    }
+
+
+async def _head(app: App, request: Request) -> ObjectView:
+    check_owner(app, request)
+    found: ObjectView = await app.objects.head(request["Bucket"], request["Key"], version=request.get("VersionId"))
+    return found

@@ -1,0 +1,56 @@
+"""Answers whose bodies come piece by piece: sent as they come, given up when nobody takes them any more.
+
+Owns that what a body holds is let go of, however the answer ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from statewright.api.protocols.wire import Disconnected, Message, Receive
+from statewright.errors import StoreError
+
+Send = Callable[[Message], Awaitable[None]]
+
+log = logging.getLogger("statewright.api")
+
+
+async def send_pieces(send: Send, receive: Receive, body: AsyncIterator[bytes]) -> None:
+    """Send a body behind its head.
+
+    Raises: Disconnected when the caller has gone, or when the body breaks off: the connection then ends short of the
+    length that the head declared, so that the caller cannot take the part for the whole.
+    """
+    gone: asyncio.Future[None] | None = None
+    try:
+        piece = await anext(body, b"")
+        async for following in body:
+            if gone is None:
+                gone = asyncio.ensure_future(_until_gone(receive))
+            elif gone.done():
+                raise Disconnected
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            piece = following
+        await send({"type": "http.response.body", "body": piece})
+    except StoreError as problem:
+        log.warning("an answer broke off: %s", problem)
+        raise Disconnected from problem
+    finally:
+        if gone is not None:
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+        await close(body)
+
+
+async def close(body: AsyncIterator[bytes]) -> None:
+    """Let go of a body that is not read to its end; harmless for one that was."""
+    end = getattr(body, "aclose", None)
+    if end is not None:
+        await end()
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
