@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.functions.async_queue import AsyncQueue, Deliver
 from statewright.functions.definitions import Definitions, ReadObject
 from statewright.functions.invoke import Invoker, check_payload, decoded_context
+from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
+from statewright.functions.names import parse_name
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
 from statewright.functions.records import Function
+from statewright.functions.versions import Aliases, Versions
 from statewright.query.scope import Entropy
 from statewright.stores.protocol import Store
 
 Kind = Literal["RequestResponse", "Event", "DryRun"]
-Deliver = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
-"""Hands a payload to a destination by its ARN, with string attributes. Raises whatever keeps it from there."""
-
 CODE: Final = "functions/code"
 LOGS: Final = "functions/logs"
 
@@ -54,12 +55,20 @@ class Functions:
         self.logs = Logs(data / LOGS, clock)
         self.definitions = Definitions(store, clock, config, Packages((data / CODE).absolute()), entropy)
         self.layers = Layers(self.definitions)
+        self.versions = Versions(self.definitions)
+        self.aliases = Aliases(self.definitions)
+        self.event_settings = EventSettings(self.definitions)
+        self.policies = Policies(self.definitions)
         self.invoker = Invoker(clock, config, self.definitions, self.logs, endpoint)
         self.definitions.on_change = self.invoker.changed
         self.definitions.on_reserve = self.invoker.concurrency.reserve
         self.definitions.reserved = lambda: sum(self.invoker.concurrency.reserved.values())
         self._entropy = entropy
-        self.deliver: Deliver | None = None
+        self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings)
+
+    def deliver_with(self, deliver: Deliver) -> None:
+        """Say how destinations and dead-letter targets are reached."""
+        self.events.deliver = deliver
 
     def read_objects_with(self, read_object: ReadObject) -> None:
         """Say how code is read from buckets."""
@@ -70,9 +79,11 @@ class Functions:
         for function in await self.definitions.records.all(Function, ""):
             if function.reserved is not None:
                 self.invoker.concurrency.reserve(function.name, function.reserved)
+        await self.events.start()
 
     async def stop(self) -> None:
         """End every worker; what waits stays in the store."""
+        await self.events.stop()
         self.invoker.close()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -100,6 +111,12 @@ class Functions:
         if kind == "DryRun":
             return Invoked(204, b"", None, None, target.version, request_id)
         context = decoded_context(client_context) if client_context else None
+        if kind == "Event":
+            named = parse_name(name_or_arn, qualifier, self.config)
+            await self.events.accept(
+                named.name, named.qualifier, payload, request_id=request_id, context=context, trace=trace_header
+            )
+            return Invoked(202, b"", None, None, target.version, request_id)
         return await self.invoker.run(
             target, payload, request_id=request_id, client_context=context, trace_header=trace_header,
             log_tail=log_tail,

@@ -72,6 +72,8 @@ class Concurrency:
         self.reserved: dict[str, int] = {}
         self.running: defaultdict[str, int] = defaultdict(int)
         self.unreserved_running = 0
+        self.on_room: Callable[[str], None] | None = None
+        """Told after an invocation has ended."""
 
     @property
     def unreserved(self) -> int:
@@ -89,7 +91,7 @@ class Concurrency:
         """Count an invocation in. Raises: ApiError (`TooManyRequestsException`)."""
         most = self.reserved.get(name)
         if most is not None:
-            if self.running[name] >= most:
+            if self.running.get(name, 0) >= most:
                 raise _throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
         else:
             if self.unreserved_running >= (self.unreserved if self.reserved else self.account):
@@ -106,6 +108,8 @@ class Concurrency:
             del self.running[name]
         if name not in self.reserved:
             self.unreserved_running -= 1
+        if self.on_room is not None:
+            self.on_room(name)
 
     def reserve(self, name: str, most: int | None) -> None:
         """Set or take away a reservation; invocations under way change sides with it."""
@@ -209,23 +213,39 @@ class Invoker:
         log_tail: bool = False,
     ) -> Invoked:
         """Run an invocation now. Raises: ApiError (`TooManyRequestsException`, `InvalidRuntimeException`)."""
-        pool = self.pools.get(target.name, target.version) or await self._open_pool(target)
         self.concurrency.enter(target.name)
         try:
-            header: dict[str, Any] = {
-                "t": "invoke",
-                "id": request_id,
-                "arn": target.arn,
-                "timeout_ms": target.timeout_ms,
-            }
-            if client_context is not None:
-                header["client_context"] = client_context
-            if trace_header is not None:
-                header["trace"] = trace_header
-            start = b"START RequestId: " + request_id.encode() + target.start_line
-            outcome, worker = await pool.run(orjson.dumps(header), payload, target.timeout_ms, start)
+            return await self.run_admitted(
+                target, payload, request_id=request_id, client_context=client_context, trace_header=trace_header,
+                log_tail=log_tail,
+            )  # fmt: skip
         finally:
             self.concurrency.leave(target.name)
+
+    async def run_admitted(
+        self,
+        target: Target,
+        payload: bytes,
+        *,
+        request_id: str,
+        client_context: dict[str, Any] | None = None,
+        trace_header: str | None = None,
+        log_tail: bool = False,
+    ) -> Invoked:
+        """Run an invocation that the caller has counted in. Raises: ApiError."""
+        pool = self.pools.get(target.name, target.version) or await self._open_pool(target)
+        header: dict[str, Any] = {
+            "t": "invoke",
+            "id": request_id,
+            "arn": target.arn,
+            "timeout_ms": target.timeout_ms,
+        }
+        if client_context is not None:
+            header["client_context"] = client_context
+        if trace_header is not None:
+            header["trace"] = trace_header
+        start = b"START RequestId: " + request_id.encode() + target.start_line
+        outcome, worker = await pool.run(orjson.dumps(header), payload, target.timeout_ms, start)
         if outcome.kind == "unstartable":
             raise ApiError("ServiceException", f"No worker can be started: {outcome.body.decode()}", status=500)
         answer, error = answer_of(outcome, request_id, target.settings.timeout)

@@ -1,0 +1,145 @@
+"""Operations on functions as things: create, show, list, change, delete; tags and account settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statewright.api.lambda_ import views
+from statewright.api.operations import App, Call, operation
+from statewright.functions.definitions import Code
+from statewright.functions.names import invalid
+from statewright.functions.packages import UNZIPPED_BYTES, ZIPPED_BYTES
+from statewright.functions.records import Function, Version
+from statewright.limits import FUNCTION_CONCURRENCY
+from statewright.payload import Json
+
+_CODE_STORAGE_BYTES = 80_530_636_800
+
+
+def _code(given: Any) -> Code:
+    if given.get("ImageUri"):
+        raise invalid("This version of Statewright does not run container images (ImageUri).")
+    return Code(given.get("ZipFile"), given.get("S3Bucket"), given.get("S3Key"))
+
+
+@operation("lambda", "CreateFunction")
+async def create_function(app: App, _call: Call, request: Json) -> Json:
+    """Create a function, and its first version if asked."""
+    functions = app.functions
+    function = await functions.definitions.create(
+        request["FunctionName"], request, _code(request["Code"]), tags=request.get("Tags")
+    )
+    if request.get("Publish"):
+        function, version = await functions.versions.publish(function.name)
+        return views.version(app, function, version)
+    return views.latest(app, function)
+
+
+@operation("lambda", "UpdateFunctionCode")
+async def update_function_code(app: App, _call: Call, request: Json) -> Json:
+    """Give a function other code."""
+    functions = app.functions
+    function = await functions.definitions.update_code(
+        request["FunctionName"], _code(request), revision_id=request.get("RevisionId"),
+        dry_run=bool(request.get("DryRun")), architectures=request.get("Architectures"),
+    )  # fmt: skip
+    if request.get("Publish") and not request.get("DryRun"):
+        function, version = await functions.versions.publish(function.name)
+        return views.version(app, function, version)
+    return views.latest(app, function)
+
+
+@operation("lambda", "UpdateFunctionConfiguration")
+async def update_function_configuration(app: App, _call: Call, request: Json) -> Json:
+    """Change the settings of a function."""
+    function = await app.functions.definitions.update_configuration(
+        request["FunctionName"], request, revision_id=request.get("RevisionId")
+    )
+    return views.latest(app, function)
+
+
+@operation("lambda", "GetFunction")
+async def get_function(app: App, _call: Call, request: Json) -> Json:
+    """Show a function with its code's place, tags and reserved concurrency."""
+    definitions = app.functions.definitions
+    view = await definitions.view(request["FunctionName"], request.get("Qualifier"))
+    settings = view.settings
+    where = definitions.packages.zip_of(settings.code).as_uri() if settings.code else f"file://{settings.folder}"
+    shown: dict[str, Json] = {
+        "Configuration": views.configuration(app, view),
+        "Code": {"RepositoryType": "S3", "Location": where},
+    }
+    if view.function.tags:
+        shown["Tags"] = dict(view.function.tags)
+    if view.function.reserved is not None:
+        shown["Concurrency"] = {"ReservedConcurrentExecutions": view.function.reserved}
+    return shown
+
+
+@operation("lambda", "GetFunctionConfiguration")
+async def get_function_configuration(app: App, _call: Call, request: Json) -> Json:
+    """Show the settings of a function."""
+    view = await app.functions.definitions.view(request["FunctionName"], request.get("Qualifier"))
+    return views.configuration(app, view)
+
+
+@operation("lambda", "ListFunctions")
+async def list_functions(app: App, _call: Call, request: Json) -> Json:
+    """List functions by name; with all their versions if asked."""
+    definitions = app.functions.definitions
+    after, limit = views.page_of(request)
+    found, place = await definitions.page(after, limit)
+    listed: list[Json] = []
+    for function in found:
+        listed.append(views.latest(app, function))
+        if request.get("FunctionVersion") == "ALL":
+            versions = await definitions.records.all(Version, function.name)
+            listed += [views.version(app, function, version) for version in versions]
+    return {"Functions": listed, "NextMarker": views.marker_of(place)}
+
+
+@operation("lambda", "DeleteFunction")
+async def delete_function(app: App, _call: Call, request: Json) -> Json:
+    """Delete a function, or one of its versions."""
+    await app.functions.definitions.delete(request["FunctionName"], request.get("Qualifier"))
+    return {"StatusCode": 204}
+
+
+@operation("lambda", "TagResource")
+async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a function."""
+    await app.functions.definitions.tag(request["Resource"], request["Tags"])
+    return {}
+
+
+@operation("lambda", "UntagResource")
+async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a function."""
+    await app.functions.definitions.untag(request["Resource"], request["TagKeys"])
+    return {}
+
+
+@operation("lambda", "ListTags")
+async def list_tags(app: App, _call: Call, request: Json) -> Json:
+    """Show the tags of a function."""
+    function, _ = await app.functions.definitions.existing(request["Resource"])
+    return {"Tags": dict(function.tags)}
+
+
+@operation("lambda", "GetAccountSettings")
+async def get_account_settings(app: App, _call: Call, _request: Json) -> Json:
+    """Show the account's limits and what of them is used."""
+    functions = await app.functions.definitions.records.all(Function, "")
+    return {
+        "AccountLimit": {
+            "TotalCodeSize": _CODE_STORAGE_BYTES,
+            "CodeSizeUnzipped": UNZIPPED_BYTES,
+            "CodeSizeZipped": ZIPPED_BYTES,
+            "ConcurrentExecutions": FUNCTION_CONCURRENCY,
+            "UnreservedConcurrentExecutions": app.functions.invoker.concurrency.unreserved,
+        },
+        "AccountUsage": {
+            "TotalCodeSize": sum(function.latest.code_size for function in functions),
+            "FunctionCount": len(functions),
+        },
+    }

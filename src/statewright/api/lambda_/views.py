@@ -1,0 +1,137 @@
+"""How functions, versions, aliases and layers look in answers; and the markers of pages.
+
+Owns shapes alone: no operation is here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from statewright.api.operations import App
+from statewright.functions.definitions import View
+from statewright.functions.names import LATEST, function_arn, invalid, layer_arn
+from statewright.functions.records import Alias, Function, InvokeSettings, LayerVersion, Version
+from statewright.functions.settings import shown_settings
+from statewright.payload import Json
+
+PAGE: Final = 50
+"""Source: API reference, `MaxItems`: "the maximum number is 50 in each response"."""
+
+
+def configuration(app: App, view: View) -> dict[str, Json]:
+    """`FunctionConfiguration`."""
+    function, settings = view.function, view.settings
+    shown = shown_settings(settings)
+    shown["FunctionName"] = function.name
+    shown["FunctionArn"] = function_arn(app.config, function.name, view.qualifier)
+    shown["Version"] = view.version
+    shown["LastModified"] = stamp(settings.modified_ms)
+    shown["LoggingConfig"] = {
+        "LogFormat": "Text", "LogGroup": f"/aws/lambda/{function.name}", **settings.shown.get("LoggingConfig", {}),
+    }  # fmt: skip
+    runtime = settings.runtime or ""
+    shown["RuntimeVersionConfig"] = {"RuntimeVersionArn": f"arn:aws:lambda:{app.config.region}::runtime:{runtime}"}
+    if settings.layers:
+        shown["Layers"] = [{"Arn": arn, "CodeSize": 0} for arn in settings.layers]
+    return shown
+
+
+def latest(app: App, function: Function) -> dict[str, Json]:
+    """`FunctionConfiguration` of `$LATEST`, as it is named when it was just made or changed."""
+    return configuration(app, View(function, LATEST, function.latest))
+
+
+def version(app: App, function: Function, one: Version) -> dict[str, Json]:
+    """`FunctionConfiguration` of a version."""
+    number = str(one.number)
+    return configuration(app, View(function, number, one.configuration, number))
+
+
+def alias(app: App, one: Alias) -> dict[str, Json]:
+    """`AliasConfiguration`."""
+    shown: dict[str, Json] = {
+        "AliasArn": function_arn(app.config, one.name, one.alias),
+        "Name": one.alias,
+        "FunctionVersion": one.version,
+        "Description": one.description,
+        "RevisionId": one.revision_id,
+    }
+    if one.weights:
+        shown["RoutingConfig"] = {"AdditionalVersionWeights": dict(one.weights)}
+    return shown
+
+
+def layer(app: App, one: LayerVersion) -> dict[str, Json]:
+    """`LayerVersionsListItem`, and the part of `GetLayerVersion` that it shares."""
+    shown: dict[str, Json] = {
+        "LayerVersionArn": layer_arn(app.config, one.name, one.number),
+        "Version": one.number,
+        "Description": one.description,
+        "CreatedDate": stamp(one.created_ms),
+    }
+    if one.runtimes:
+        shown["CompatibleRuntimes"] = list(one.runtimes)
+    if one.architectures:
+        shown["CompatibleArchitectures"] = list(one.architectures)
+    if one.license:
+        shown["LicenseInfo"] = one.license
+    return shown
+
+
+def whole_layer(app: App, one: LayerVersion) -> dict[str, Json]:
+    """`GetLayerVersionResponse`."""
+    return {
+        **layer(app, one),
+        "LayerArn": layer_arn(app.config, one.name),
+        "Content": {
+            "Location": app.functions.definitions.packages.zip_of(one.code).as_uri(),
+            "CodeSha256": one.code_sha256,
+            "CodeSize": one.code_size,
+        },
+    }
+
+
+def event_settings(app: App, one: InvokeSettings) -> dict[str, Json]:
+    """`FunctionEventInvokeConfig`."""
+    shown: dict[str, Json] = {
+        "LastModified": one.modified_ms,
+        "FunctionArn": function_arn(app.config, one.name, one.qualifier),
+        "DestinationConfig": {
+            "OnSuccess": {"Destination": one.on_success} if one.on_success else {},
+            "OnFailure": {"Destination": one.on_failure} if one.on_failure else {},
+        },
+    }
+    if one.most_retries is not None:
+        shown["MaximumRetryAttempts"] = one.most_retries
+    if one.most_age_seconds is not None:
+        shown["MaximumEventAgeInSeconds"] = one.most_age_seconds
+    return shown
+
+
+def stamp(at_ms: int) -> str:
+    """An instant as Lambda writes it in texts."""
+    at = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}+0000"
+
+
+def page_of(request: Any) -> tuple[tuple[int, str] | None, int]:
+    """Where a page starts and how long it is. Raises: ApiError (`InvalidParameterValueException`)."""
+    limit = min(request.get("MaxItems") or PAGE, PAGE)
+    marker = request.get("Marker")
+    if not marker:
+        return None, limit
+    try:
+        sort, key = orjson.loads(base64.urlsafe_b64decode(marker.encode()))
+        return (int(sort), str(key)), limit
+    except (binascii.Error, ValueError, TypeError):
+        raise invalid(f"The marker {marker[:200]!r} is none that this list has given.") from None
+
+
+def marker_of(place: tuple[int, str] | None) -> str | None:
+    """The marker of a place in a list; none at its end."""
+    return None if place is None else base64.urlsafe_b64encode(orjson.dumps(place)).decode()

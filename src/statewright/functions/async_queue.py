@@ -1,0 +1,298 @@
+"""Event invocations: kept before they are accepted, run when there is room, tried again, and reported when they end.
+
+An event is a row of the catalogue from its acceptance to its end, so a killed server runs it again. The row says how
+often the function has failed, and once the function is through, what is still to be delivered: then a crash repeats
+the delivery, not the function. Events of one function wait in a lane, in order; one that is throttled holds the lane.
+
+Source: Lambda developer guide, "Asynchronous invocation", "Error handling for asynchronous invocations"; shapes of
+destination records and dead letters observed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import orjson
+
+from statewright.clock import Clock, Timer
+from statewright.errors import ApiError
+from statewright.functions.invoke import Invoker
+from statewright.functions.invoke_settings import EventSettings
+from statewright.functions.names import LATEST
+from statewright.functions.records import InvokeSettings
+from statewright.functions.reports import Delivery, ending, reports_of
+from statewright.stores.protocol import CatalogStore, Record
+
+EVENT: Final = "functionEvent"
+"""Kind of the catalogue's entries: key is the request id, sort the instant when it is due."""
+RETRY_AFTER_MS: Final = (60_000, 120_000)
+"""Source: developer guide: one minute between the first two attempts, two between the second and the third."""
+MOST_AGE_SECONDS: Final = 21_600
+MOST_RETRIES: Final = 2
+BACK_OFF_MS: Final = (1_000, 300_000)
+"""First and longest wait after a throttle. Source: developer guide."""
+_IN_MEMORY: Final = 1_000
+"""Payloads of waiting events that a lane holds; of the others it knows the ids."""
+_PAGE: Final = 500
+
+log = logging.getLogger("statewright.functions")
+
+Deliver = Callable[[str, bytes, dict[str, tuple[str, str]]], Awaitable[None]]
+"""Hands a payload to a target by its ARN, with attributes as (type, value). Raises whatever keeps it from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event on its way. `deliveries` are what is left to hand out once the function is through."""
+
+    id: str
+    function: str
+    qualifier: str | None
+    accepted_ms: int
+    due_ms: int
+    attempts: int = 0
+    context: dict[str, Any] | None = None
+    trace: str | None = None
+    deliveries: tuple[Delivery, ...] | None = None
+    delivery_attempts: int = 0
+    stored: int = 0
+    payload: bytes = field(default=b"", repr=False)
+
+    def record(self) -> Record:
+        """The entry to write: a line of JSON, then the payload."""
+        head = orjson.dumps(
+            {
+                "function": self.function, "qualifier": self.qualifier, "accepted_ms": self.accepted_ms,
+                "attempts": self.attempts, "context": self.context, "trace": self.trace,
+                "deliveries": None if self.deliveries is None else [one.encoded() for one in self.deliveries],
+                "delivery_attempts": self.delivery_attempts,
+            }
+        )  # fmt: skip
+        return Record(EVENT, self.id, "", self.due_ms, self.stored + 1, head + b"\n" + self.payload)
+
+
+def _decoded(record: Record) -> Event:
+    head, _, payload = record.body.partition(b"\n")
+    fields = orjson.loads(head)
+    if fields["deliveries"] is not None:
+        fields["deliveries"] = tuple(Delivery.decoded(one) for one in fields["deliveries"])
+    return Event(id=record.key, due_ms=record.sort, stored=record.version, payload=payload, **fields)
+
+
+class _Lane:
+    """The due events of one function."""
+
+    __slots__ = ("back_off_ms", "paused", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: deque[Event | str] = deque()
+        self.paused: Timer | None = None
+        self.back_off_ms = BACK_OFF_MS[0]
+
+
+class AsyncQueue:
+    """The Event invocations of one store."""
+
+    def __init__(self, catalog: CatalogStore, clock: Clock, invoker: Invoker, settings: EventSettings) -> None:
+        self.deliver: Deliver | None = None
+        self._catalog = catalog
+        self._clock = clock
+        self._invoker = invoker
+        self._settings = settings
+        self._lanes: dict[str, _Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timers: dict[str, Timer] = {}
+        self._stopped = False
+        invoker.concurrency.on_room = self._room
+
+    async def start(self) -> None:
+        """Take up every event that a former process left."""
+        after: tuple[int, str] | None = None
+        while True:
+            page = await self._catalog.list_entries(EVENT, "", after=after, limit=_PAGE, newest_first=False)
+            for record in page:
+                self._schedule(_decoded(record))
+            if len(page) < _PAGE:
+                return
+            after = (page[-1].sort, page[-1].key)
+
+    async def stop(self) -> None:
+        """Start nothing more; what is under way is run again by the next process."""
+        self._stopped = True
+        for timer in self._timers.values():
+            timer.cancel()
+        for lane in self._lanes.values():
+            if lane.paused is not None:
+                lane.paused.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def count(self) -> int:
+        """Events that wait or run."""
+        return len(self._timers) + len(self._tasks) + sum(len(lane.waiting) for lane in self._lanes.values())
+
+    async def accept(
+        self, function: str, qualifier: str | None, payload: bytes, *, request_id: str,
+        context: dict[str, Any] | None = None, trace: str | None = None,
+    ) -> None:  # fmt: skip
+        """Keep an event and have it run; returns once it is durable. The same request id again is the same event."""
+        now_ms = self._clock.now_ms()
+        event = Event(request_id, function, qualifier, now_ms, now_ms, context=context, trace=trace, payload=payload)
+        if await self._catalog.write([event.record()]):
+            self._schedule(replace(event, stored=1))
+
+    # ------------------------------------------------------------------ when
+
+    def _schedule(self, event: Event) -> None:
+        if event.due_ms > self._clock.now_ms():
+            # The payload waits in the store, not in memory.
+            light = replace(event, payload=b"")
+            self._timers[event.id] = self._clock.call_at(event.due_ms, lambda: self._due(light))
+        else:
+            self._enter_lane(event.function, event)
+
+    def _due(self, event: Event) -> None:
+        self._timers.pop(event.id, None)
+        self._enter_lane(event.function, event.id)
+
+    def _enter_lane(self, function: str, event: Event | str) -> None:
+        lane = self._lanes.setdefault(function, _Lane())
+        if isinstance(event, Event) and len(lane.waiting) >= _IN_MEMORY:
+            event = event.id
+        lane.waiting.append(event)
+        if lane.paused is None:
+            self._run_lane(function, lane)
+
+    def _run_lane(self, function: str, lane: _Lane) -> None:
+        while lane.waiting and not self._stopped:
+            zero = self._invoker.concurrency.reserved.get(function) == 0
+            if not zero and not self._invoker.concurrency.free(function):
+                due_ms = self._clock.now_ms() + lane.back_off_ms
+                lane.back_off_ms = min(2 * lane.back_off_ms, BACK_OFF_MS[1])
+                lane.paused = self._clock.call_at(due_ms, lambda: self._resume(function))
+                return
+            lane.back_off_ms = BACK_OFF_MS[0]
+            if not zero:
+                self._invoker.concurrency.enter(function)
+            task = asyncio.get_running_loop().create_task(self._take(lane.waiting.popleft(), entered=not zero))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        if not lane.waiting:
+            self._lanes.pop(function, None)
+
+    def _resume(self, function: str) -> None:
+        lane = self._lanes.get(function)
+        if lane is not None:
+            lane.paused = None
+            self._run_lane(function, lane)
+
+    def _room(self, function: str) -> None:
+        """An invocation has ended: whoever was throttled may try before its back-off is over."""
+        for name in [function] if function in self._lanes else list(self._lanes)[:1]:
+            lane = self._lanes[name]
+            if lane.paused is not None and self._invoker.concurrency.free(name):
+                lane.paused.cancel()
+                self._resume(name)
+
+    # ------------------------------------------------------------------ one event
+
+    async def _take(self, found: Event | str, *, entered: bool) -> None:
+        name = ""
+        try:
+            event = found if isinstance(found, Event) else await self._load(found)
+            if event is None:
+                return
+            name = event.function
+            await self._advance(event, entered=entered)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("the event %s of function %s is left to the next start", found, name)
+        finally:
+            if entered and name:
+                self._invoker.concurrency.leave(name)
+
+    async def _load(self, key: str) -> Event | None:
+        record = await self._catalog.get(EVENT, key)
+        return None if record is None else _decoded(record)
+
+    async def _advance(self, event: Event, *, entered: bool) -> None:
+        """Run an event once, or hand out what its end has left to deliver; write what becomes of it."""
+        if event.deliveries is not None:
+            await self._hand_out(event)
+            return
+        settings = await self._settings.find(event.function, event.qualifier or LATEST)
+        settings = settings or InvokeSettings(event.function, event.qualifier or LATEST, 0)
+        most_age_ms = 1000 * (settings.most_age_seconds or MOST_AGE_SECONDS)
+        now_ms = self._clock.now_ms()
+        try:
+            target = await self._invoker.resolve(event.function, event.qualifier)
+        except ApiError as problem:
+            log.warning("the event %s of function %s is dropped: %s", event.id, event.function, problem)
+            await self._catalog.write([], [(EVENT, event.id)])
+            return
+        if not entered:
+            await self._end(event, settings, target, ending("ZeroReservedConcurrency"))
+            return
+        if now_ms - event.accepted_ms > most_age_ms:
+            await self._end(event, settings, target, ending("EventAgeExceeded"))
+            return
+        try:
+            done = await self._invoker.run_admitted(
+                target, event.payload, request_id=event.id, client_context=event.context, trace_header=event.trace
+            )
+        except ApiError as problem:
+            # Nothing of the function's doing: tried again for as long as the event is young enough.
+            log.warning("the event %s of function %s is put off: %s", event.id, event.function, problem)
+            await self._put_off(event, min(BACK_OFF_MS[0] << min(event.attempts, 8), BACK_OFF_MS[1]))
+            return
+        event = replace(event, attempts=event.attempts + 1)
+        if done.function_error is None:
+            await self._end(event, settings, target, ending("Success", done))
+            return
+        retries = MOST_RETRIES if settings.most_retries is None else settings.most_retries
+        if event.attempts > retries:
+            await self._end(event, settings, target, ending("RetriesExhausted", done))
+        else:
+            await self._put_off(event, RETRY_AFTER_MS[min(event.attempts, len(RETRY_AFTER_MS)) - 1])
+
+    async def _put_off(self, event: Event, wait_ms: int) -> None:
+        later = replace(event, due_ms=self._clock.now_ms() + wait_ms)
+        await self._catalog.write([later.record()])
+        self._schedule(replace(later, stored=later.stored + 1))
+
+    async def _end(self, event: Event, settings: InvokeSettings, target: Any, end: Any) -> None:
+        deliveries = reports_of(event, settings, target, end, self._clock.now_ms())
+        if not deliveries:
+            await self._catalog.write([], [(EVENT, event.id)])
+            return
+        # The reports are kept before they go out, so that a crash in between runs no function again.
+        told = replace(event, deliveries=tuple(deliveries), payload=b"")
+        await self._catalog.write([told.record()])
+        await self._hand_out(replace(told, stored=told.stored + 1))
+
+    async def _hand_out(self, event: Event) -> None:
+        left = []
+        for delivery in event.deliveries or ():
+            try:
+                if self.deliver is None:
+                    raise ApiError("NotConfigured", "this server has no targets to deliver to")
+                await self.deliver(delivery.arn, delivery.body, delivery.attributes)
+            except Exception as problem:
+                log.warning(
+                    "what became of the event %s cannot be delivered to %s: %s", event.id, delivery.arn, problem
+                )
+                left.append(delivery)
+        now_ms = self._clock.now_ms()
+        if not left or now_ms - event.accepted_ms > 2000 * MOST_AGE_SECONDS:
+            await self._catalog.write([], [(EVENT, event.id)])
+            return
+        later = replace(event, deliveries=tuple(left), delivery_attempts=event.delivery_attempts + 1)
+        await self._put_off(later, min(BACK_OFF_MS[0] << min(event.delivery_attempts, 9), BACK_OFF_MS[1]))

@@ -1,0 +1,198 @@
+"""Event invoke configurations and resource policies: what is kept beside a function, by qualifier.
+
+What Event invocations make of the first is `async_queue.py`'s. Policies are kept and shown; nobody is refused by one.
+Source: Lambda API reference; developer guide, "Capturing records of asynchronous invocations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from statewright.functions import names
+from statewright.functions.definitions import Definitions, check_revision
+from statewright.functions.names import LATEST, function_arn, invalid, refusal
+from statewright.functions.records import Alias, Function, InvokeSettings, Policy, key_of
+from statewright.payload import Json
+
+
+class EventSettings:
+    """The event invoke configurations of one catalogue."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self.definitions = definitions
+        self.records = definitions.records
+
+    async def put(
+        self, name_or_arn: str, qualifier: str | None, given: Mapping[str, Any], *, keep: bool
+    ) -> InvokeSettings:
+        """Set a configuration; `keep` leaves what is not given as it is (update), else it goes (put).
+
+        Raises: ApiError (`InvalidParameterValueException`, `ResourceNotFoundException`).
+        """
+        definitions = self.definitions
+        async with definitions.changing:
+            function, named = await _qualified(definitions, name_or_arn, qualifier)
+            present = await self.records.get(InvokeSettings, f"{function.name}:{named}")
+            if present is None and keep:
+                raise self._missing(function.name, named)
+            now_ms = definitions.clock.now_ms()
+            stored = present.stored if present is not None else 0
+            after = InvokeSettings(function.name, named, now_ms, stored=stored)
+            if keep and present is not None:
+                after = replace(present, modified_ms=now_ms)
+            after = self._merged(after, given)
+            await self.records.write(after)
+        return after
+
+    def _merged(self, before: InvokeSettings, given: Mapping[str, Any]) -> InvokeSettings:
+        changes: dict[str, Any] = {}
+        if given.get("MaximumRetryAttempts") is not None:
+            changes["most_retries"] = given["MaximumRetryAttempts"]
+        if given.get("MaximumEventAgeInSeconds") is not None:
+            changes["most_age_seconds"] = given["MaximumEventAgeInSeconds"]
+        destinations = given.get("DestinationConfig") or {}
+        for member, field in (("OnSuccess", "on_success"), ("OnFailure", "on_failure")):
+            if member in destinations:
+                arn = (destinations[member] or {}).get("Destination")
+                own = function_arn(self.definitions.config, before.name)
+                changes[field] = checked_destination(arn, own, failure=member == "OnFailure")
+        return replace(before, **changes)
+
+    async def get(self, name_or_arn: str, qualifier: str | None) -> InvokeSettings:
+        """A configuration. Raises: ApiError (`ResourceNotFoundException`)."""
+        function, named = await _qualified(self.definitions, name_or_arn, qualifier)
+        found = await self.records.get(InvokeSettings, f"{function.name}:{named}")
+        if found is None:
+            raise self._missing(function.name, named)
+        return found
+
+    async def find(self, name: str, qualifier: str) -> InvokeSettings | None:
+        """The configuration of a bare name and a qualifier, if there is one."""
+        return await self.records.get(InvokeSettings, f"{name}:{qualifier}")
+
+    async def page(
+        self, name_or_arn: str, after: tuple[int, str] | None, limit: int
+    ) -> tuple[list[InvokeSettings], tuple[int, str] | None]:
+        """Configurations of a function, and where the next page starts."""
+        function, _ = await self.definitions.existing(name_or_arn)
+        return await self.records.page(InvokeSettings, function.name, after=after, limit=limit)
+
+    async def delete(self, name_or_arn: str, qualifier: str | None) -> None:
+        """Delete a configuration. Raises: ApiError (`ResourceNotFoundException`)."""
+        found = await self.get(name_or_arn, qualifier)
+        await self.definitions.store.catalog.write([], [key_of(found)])
+
+    def _missing(self, name: str, qualifier: str) -> Exception:
+        arn = function_arn(self.definitions.config, name, qualifier)
+        return refusal("ResourceNotFoundException", f"The function {arn} doesn't have an EventInvokeConfig")
+
+
+class Policies:
+    """The resource policies of one catalogue."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self.definitions = definitions
+        self.records = definitions.records
+
+    async def add(self, name_or_arn: str, qualifier: str | None, given: Mapping[str, Any]) -> dict[str, Json]:
+        """Add a statement, given by the members of AddPermission. Raises: ApiError."""
+        async with self.definitions.changing:
+            function, named = await self._named(name_or_arn, qualifier)
+            policy = await self.records.get(Policy, f"{function.name}:{named}") or Policy(function.name, named, (), "")
+            check_revision(given.get("RevisionId"), policy.revision_id)
+            sid = given["StatementId"]
+            if any(statement["Sid"] == sid for statement in policy.statements):
+                raise refusal(
+                    "ResourceConflictException",
+                    f"The statement id ({sid}) provided already exists. Please provide a new statement id, or remove "
+                    "the existing statement.",
+                )
+            arn = function_arn(self.definitions.config, function.name, named or None)
+            statement = _statement(given, arn)
+            await self._write(policy, [*policy.statements, statement])
+        return statement
+
+    async def get(self, name_or_arn: str, qualifier: str | None) -> Policy:
+        """The policy. Raises: ApiError (`ResourceNotFoundException`)."""
+        function, named = await self._named(name_or_arn, qualifier)
+        found = await self.records.get(Policy, f"{function.name}:{named}")
+        if found is None or not found.statements:
+            raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
+        return found
+
+    async def remove(self, name_or_arn: str, qualifier: str | None, sid: str, revision_id: str | None) -> None:
+        """Take a statement away. Raises: ApiError (`ResourceNotFoundException`)."""
+        async with self.definitions.changing:
+            function, named = await self._named(name_or_arn, qualifier)
+            policy = await self.records.get(Policy, f"{function.name}:{named}")
+            left = [one for one in policy.statements if one["Sid"] != sid] if policy is not None else []
+            if policy is None or len(left) == len(policy.statements):
+                raise refusal("ResourceNotFoundException", "No policy is associated with the given resource.")
+            check_revision(revision_id, policy.revision_id)
+            await self._write(policy, left)
+
+    async def _write(self, policy: Policy, statements: list[dict[str, Json]]) -> None:
+        await self.records.write(replace(policy, statements=statements, revision_id=self.definitions.entropy.uuid4()))
+
+    async def _named(self, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
+        function, named = await self.definitions.existing(name_or_arn, qualifier)
+        return function, named or ""
+
+
+def checked_destination(arn: str | None, own: str, *, failure: bool) -> str | None:
+    """A destination's ARN; empty takes it away. Raises: ApiError (`InvalidParameterValueException`)."""
+    if not arn:
+        return None
+    service = arn.split(":")[2] if arn.startswith("arn:") and arn.count(":") >= 5 else ""
+    allowed = ("sqs", "sns", "lambda", "events", "s3") if failure else ("sqs", "sns", "lambda", "events")
+    if service not in allowed or arn.endswith(".fifo"):
+        raise invalid(f"The provided destination config DestinationConfig is invalid: {arn} cannot be a destination.")
+    if arn == own:
+        raise invalid("You can't specify the function as a destination for itself.")
+    return arn
+
+
+async def _qualified(definitions: Definitions, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
+    """A function and a qualifier of it that exists. Raises: ApiError (`ResourceNotFoundException`)."""
+    function, named = await definitions.existing(name_or_arn, qualifier)
+    named = named or LATEST
+    if names.is_version(named) or named == LATEST:
+        exists = await definitions.settings_of(function, named) is not None
+    else:
+        exists = await definitions.records.get(Alias, f"{function.name}:{named}") is not None
+    if not exists:
+        raise names.not_found(function_arn(definitions.config, function.name, named))
+    return function, named
+
+
+def _statement(given: Mapping[str, Any], resource: str) -> dict[str, Json]:
+    principal = given["Principal"]
+    who: Json = principal
+    if principal.isdigit() and len(principal) == 12:
+        who = {"AWS": f"arn:aws:iam::{principal}:root"}
+    elif principal.startswith("arn:"):
+        who = {"AWS": principal}
+    elif principal != "*":
+        who = {"Service": principal}
+    statement: dict[str, Json] = {
+        "Sid": given["StatementId"], "Effect": "Allow", "Principal": who, "Action": given["Action"],
+        "Resource": resource,
+    }  # fmt: skip
+    condition: dict[str, Json] = {}
+    equal = {
+        key: given[member]
+        for member, key in (
+            ("SourceAccount", "AWS:SourceAccount"), ("EventSourceToken", "lambda:EventSourceToken"),
+            ("PrincipalOrgID", "aws:PrincipalOrgID"), ("FunctionUrlAuthType", "lambda:FunctionUrlAuthType"),
+        )
+        if given.get(member)
+    }  # fmt: skip
+    if equal:
+        condition["StringEquals"] = equal
+    if given.get("SourceArn"):
+        condition["ArnLike"] = {"AWS:SourceArn": given["SourceArn"]}
+    if condition:
+        statement["Condition"] = condition
+    return statement

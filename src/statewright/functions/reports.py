@@ -1,0 +1,118 @@
+"""What is told about an Event invocation that has ended: records for destinations, dead letters.
+
+Shapes are observed; an answer that is no JSON goes in as text.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from statewright.functions.names import LATEST
+from statewright.functions.outcomes import Invoked
+from statewright.functions.records import InvokeSettings
+
+if TYPE_CHECKING:
+    from statewright.functions.async_queue import Event
+    from statewright.functions.invoke import Target
+
+ERROR_MESSAGE_BYTES = 1_024
+"""Source: developer guide: the first 1 KB of the error message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an event ended: the condition, and the last answer if the function was run."""
+
+    condition: str
+    answer: Invoked | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One thing to deliver: to whom, what, and with which attributes, as (type, value)."""
+
+    arn: str
+    body: bytes
+    attributes: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def encoded(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "arn": self.arn, "body": base64.b64encode(self.body).decode(), "attributes": self.attributes,
+        }  # fmt: skip
+
+    @staticmethod
+    def decoded(given: dict[str, Any]) -> Delivery:
+        """From JSON."""
+        attributes = {name: (kind, value) for name, (kind, value) in given["attributes"].items()}
+        return Delivery(given["arn"], base64.b64decode(given["body"]), attributes)
+
+
+def ending(condition: str, answer: Invoked | None = None) -> Ending:
+    """How an event ended."""
+    return Ending(condition, answer)
+
+
+def reports_of(event: Event, settings: InvokeSettings, target: Target, end: Ending, now_ms: int) -> list[Delivery]:
+    """Everything that is to be delivered about an event that has ended."""
+    found = []
+    failed = end.condition != "Success"
+    if failed and target.settings.dead_letter is not None:
+        found.append(_dead_letter(target.settings.dead_letter, event, end))
+    destination = settings.on_failure if failed else settings.on_success
+    if destination is not None:
+        found.append(Delivery(destination, _record(event, target, end, now_ms)))
+    return found
+
+
+def _record(event: Event, target: Target, end: Ending, now_ms: int) -> bytes:
+    arn = target.arn if event.qualifier is not None else f"{target.arn}:{LATEST}"
+    at = datetime.fromtimestamp(now_ms / 1000, UTC)
+    record: dict[str, Any] = {
+        "version": "1.0",
+        "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.{now_ms % 1000:03d}Z",
+        "requestContext": {
+            "requestId": event.id,
+            "functionArn": arn,
+            "condition": end.condition,
+            "approximateInvokeCount": event.attempts,
+        },
+        "requestPayload": orjson.Fragment(event.payload),
+    }
+    if end.answer is not None:
+        context: dict[str, Any] = {"statusCode": 200, "executedVersion": end.answer.executed_version}
+        if end.answer.function_error is not None:
+            context["functionError"] = end.answer.function_error
+        record["responseContext"] = context
+        record["responsePayload"] = _json_of(end.answer.payload)
+    return orjson.dumps(record)
+
+
+def _dead_letter(arn: str, event: Event, end: Ending) -> Delivery:
+    if end.answer is not None:
+        code, message = "200", ""
+        try:
+            message = str(orjson.loads(end.answer.payload).get("errorMessage", ""))
+        except (orjson.JSONDecodeError, AttributeError):
+            message = end.answer.payload.decode(errors="replace")
+    else:
+        code, message = "429", "Rate Exceeded."
+    attributes = {"RequestID": ("String", event.id), "ErrorCode": ("Number", code)}
+    # A queue takes no empty attribute.
+    if message:
+        cut = message.encode()[:ERROR_MESSAGE_BYTES].decode(errors="ignore")
+        attributes["ErrorMessage"] = ("String", cut)
+    return Delivery(arn, event.payload, attributes)
+
+
+def _json_of(payload: bytes) -> Any:
+    try:
+        orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        return payload.decode(errors="replace")
+    return orjson.Fragment(payload)
