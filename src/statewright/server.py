@@ -21,7 +21,6 @@ from typing import Final
 
 from statewright.api import inner_calls, operations
 from statewright.api.app import Api
-from statewright.api.guard import BODY_BYTES
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
 from statewright.api.metrics import Sample
 from statewright.clock import RealClock
@@ -112,7 +111,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     app = operations.App(engine, machines, clock, options.config, parts)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)
-    body_bytes = BODY_BYTES if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
+    body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
     listens = listener(api, lambda: on_ready(line), options.patience)
     await machines.recover()
