@@ -138,9 +138,15 @@ class ForkServer:
         os.chdir(order["root"])
         if order["argv"] is not None:
             os.execvpe(order["argv"][0], order["argv"], order["env"])
-        import python_worker  # type: ignore[import-not-found]
+        if order["kind"] == "provided":
+            sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+            import runtime_api  # type: ignore[import-not-found]
 
-        python_worker.main(order)
+            runtime_api.main(order)
+        else:
+            import python_worker  # type: ignore[import-not-found]
+
+            python_worker.main(order)
         return 0
 
     def _reap(self) -> None:

@@ -1,0 +1,63 @@
+// Preloaded into Node workers: SDKs that read no endpoint from the environment get the server's.
+//
+// Version 2 of the SDK (`aws-sdk`) knows its endpoint from code alone, so its global configuration is set the moment it
+// is loaded, whole or by parts (`aws-sdk/clients/s3`). Version 3 reads AWS_ENDPOINT_URL by itself since 3.451; clients of
+// older releases are given the endpoint as they are made. S3 is asked for by path: buckets have no host names here.
+"use strict";
+
+const Module = require("node:module");
+const path = require("node:path");
+
+const endpoint = process.env.AWS_ENDPOINT_URL;
+const seen = new WeakSet();
+
+function configureV2(loaded) {
+  if (loaded && loaded.config && typeof loaded.config.update === "function" && !seen.has(loaded.config)) {
+    seen.add(loaded.config);
+    loaded.config.update({ endpoint, s3ForcePathStyle: true, hostPrefixEnabled: false });
+  }
+  return loaded;
+}
+
+function configureV3(loaded) {
+  // Exports of version 3 are getters on a frozen-looking object: clients are changed where they resolve their settings.
+  for (const name of Object.keys(loaded)) {
+    const made = name.endsWith("Client") ? loaded[name] : undefined;
+    if (typeof made !== "function" || seen.has(made)) continue;
+    seen.add(made);
+    const settings = { endpoint, disableHostPrefix: true, ...(name === "S3Client" ? { forcePathStyle: true } : {}) };
+    const changed = new Proxy(made, {
+      construct(target, [given, ...rest], newTarget) {
+        return Reflect.construct(target, [{ ...settings, ...given }, ...rest], newTarget);
+      },
+    });
+    try {
+      Object.defineProperty(loaded, name, { value: changed, enumerable: true, configurable: true, writable: true });
+    } catch {
+      // An export that cannot be replaced reads the environment.
+    }
+  }
+  return loaded;
+}
+
+if (endpoint) {
+  const load = Module._load;
+  Module._load = function (request, parent, isMain) {
+    const loaded = load.call(this, request, parent, isMain);
+    if (request === "aws-sdk" || request.startsWith("aws-sdk/")) {
+      if (request !== "aws-sdk") {
+        try {
+          const core = Module._resolveFilename("aws-sdk/lib/core", parent);
+          configureV2(load.call(this, core, parent, false));
+        } catch {
+          // Only the whole package is there.
+        }
+      }
+      return configureV2(loaded);
+    }
+    return request.startsWith("@aws-sdk/client-") ? configureV3(loaded) : loaded;
+  };
+}
+
+// ES modules and CommonJS ones look for packages beside themselves; layers and NODE_PATH serve `require` alone.
+process.env.LAMBDA_RUNTIME_DIR = process.env.LAMBDA_RUNTIME_DIR || path.dirname(__filename);
