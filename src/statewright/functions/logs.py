@@ -58,8 +58,9 @@ class StreamLog:
 
     def end(self, last_lines: bytes) -> None:
         """The invocation is over: end its last line, say what was left out, and how it went."""
-        if self.partial:
+        if not self.tail.endswith(b"\n"):
             self.tail += b"\n"
+        if self.partial:
             self.logs.append(self.name, self.stream, self.partial)
             self.partial = b""
         if self.left_out:

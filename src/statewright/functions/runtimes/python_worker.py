@@ -110,6 +110,10 @@ class ServerClock:
         return now_ms
 
 
+CLOCK: ServerClock
+"""The server's clock, from the worker's start on."""
+
+
 class CognitoIdentity:
     """`context.identity`."""
 
@@ -276,6 +280,8 @@ def main(order: dict[str, Any]) -> None:
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     _set_up_logging()
     channel = Channel(socket.socket(fileno=3))
+    global CLOCK
+    CLOCK = ServerClock(channel)
     own_pid = os.getpid()
     try:
         handler = load_handler(order["handler"])
