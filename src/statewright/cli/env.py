@@ -101,7 +101,14 @@ def aws(arguments: tuple[str, ...]) -> int:
     environment.pop("AWS_SESSION_TOKEN", None)
     import subprocess
 
-    return subprocess.call([program, *arguments], env=environment)
+    return subprocess.call([program, *addressed(arguments), *arguments], env=environment)
+
+
+def addressed(arguments: tuple[str, ...]) -> list[str]:
+    """Options that the AWS CLI needs besides the variables: version 1 has addresses of its own for some services."""
+    if arguments[:1] == ("sqs",) and "--endpoint-url" not in arguments:
+        return ["--endpoint-url", default_endpoint()]
+    return []
 
 
 def _aws_cli() -> str:

@@ -133,14 +133,14 @@ def send(
       statewright queue send orders '{"order": 7}'
       statewright queue send orders.fifo @order.json --group customer-1 --dedup order-7
     """
-    members = _given(DelaySeconds=delay, MessageGroupId=group, MessageDeduplicationId=dedup)
+    members = _given(MessageBody=_text_of(body), DelaySeconds=delay, MessageGroupId=group, MessageDeduplicationId=dedup)
     for pair in pairs:
         name, separator, value = pair.partition("=")
         if not separator:
             raise Stop(USAGE, f"--attribute {pair}: write NAME=TEXT")
         members.setdefault("MessageAttributes", {})[name] = {"DataType": "String", "StringValue": value}
     with _sqs(endpoint) as server:
-        sent = server.call("send_message", QueueUrl=_url_of(server, target), MessageBody=_text_of(body), **members)
+        sent = server.call("send_message", QueueUrl=_url_of(server, target), **members)
     _print_answer(sent, form, sent["MessageId"])
     return OK
 

@@ -6,7 +6,7 @@ Attributes are checked and shown by `queues.attributes`; which queues there are 
 from __future__ import annotations
 
 import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Final
 
@@ -90,7 +90,7 @@ def _page(
 
 def _name_of(token: str) -> str:
     try:
-        return urlsafe_b64decode(token).decode()
+        return b64decode(token, b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
         raise invalid("Invalid or expired next token.") from None
 

@@ -29,7 +29,7 @@ _SYSTEM: Final[dict[str, Callable[[Received], str | None]]] = {
     "SenderId": lambda message: message.sender,
     "SentTimestamp": lambda message: str(message.sent_ms),
     "ApproximateReceiveCount": lambda message: str(message.receives),
-    "ApproximateFirstReceiveTimestamp": lambda message: str(message.first_received_ms),
+    "ApproximateFirstReceiveTimestamp": lambda message: str(message.first_received_ms or "") or None,
     "SequenceNumber": lambda message: message.sequence_number,
     "MessageDeduplicationId": lambda message: message.dedup,
     "MessageGroupId": lambda message: message.group,
@@ -62,10 +62,9 @@ async def receive_message(app: App, call: Call, request: Json) -> Json:
     named = request.get("MessageAttributeNames")
     if peeks:
         found = await app.queues.peek(queue, most)
-    else:
-        found = await app.queues.receive(
-            queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt
-        )
+        every = [_shown(app, message, system, named) for message in found]
+        return {"Messages": [{**one, "ReceiptHandle": None} for one in every]} if every else {}
+    found = await app.queues.receive(queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt)
     if not found:
         return {}
     return {"Messages": [_shown(app, message, system, named) for message in found]}
