@@ -98,6 +98,7 @@ class Server:
         """
         from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
         from botocore.exceptions import ConnectionError as NoConnection
+        from botocore.parsers import ResponseParserError
 
         if self._client is None:
             self._client = _make_client(self._service, self.endpoint, self._identity or _identity(), self._headers)
@@ -105,12 +106,20 @@ class Server:
             answer: Answer = getattr(self._client, operation)(**members)
         except ClientError as refused:
             said = refused.response.get("Error", {})
-            raise ApiProblem(said.get("Code", "Unknown"), said.get("Message", "")) from None
+            code = str(said.get("Code", "Unknown"))
+            if code.isdigit():
+                # botocore makes a code of the status when the body is none of an API's.
+                raise Unreachable(self.endpoint, f"what answers there (HTTP {code}) is something else") from None
+            raise ApiProblem(code, said.get("Message", "")) from None
         except (NoConnection, HTTPClientError) as problem:
             raise Unreachable(self.endpoint, _connection_words(problem)) from None
+        except ResponseParserError:
+            raise Unreachable(self.endpoint, "what answers there is something else") from None
         except BotoCoreError as problem:
             raise Stop(USAGE, str(problem)) from None
-        answer.pop("ResponseMetadata", None)
+        headers = answer.pop("ResponseMetadata", {}).get("HTTPHeaders", {})
+        if "html" in headers.get("content-type", ""):
+            raise Unreachable(self.endpoint, "what answers there is something else")
         return answer
 
     def pages(self, operation: str, member: str, *, most: int | None = None, **members: Any) -> Iterator[Any]:
@@ -262,6 +271,8 @@ def _make_client(service: str, endpoint: str, identity: tuple[str, str, str], he
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
 
+    if not endpoint.lower().startswith(("http://", "https://")):
+        raise Stop(USAGE, f"The endpoint {endpoint} cannot be used: it must begin with http:// or https://")
     # Profiles and settings of the real service do not concern this server.
     session = Session(session_vars={"profile": (None, [], None, None), "config_file": (None, None, os.devnull, None)})
     key, secret, region = identity

@@ -5,6 +5,7 @@ Each command has a module of its own, which imports what it needs only when it r
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Any
@@ -33,6 +34,7 @@ from statewright.cli.output import (
     open_closed_streams,
     print_findings,
     reason_of,
+    silence_full,
     stderr,
     stdout,
 )
@@ -43,6 +45,7 @@ from statewright.cli.serve import serve
 from statewright.cli.test import test
 from statewright.cli.validate import validate
 
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFINITION_NAMES = (".json", ".yaml", ".yml", ".asl")
 
 
@@ -108,8 +111,15 @@ def run_command(arguments: list[str]) -> int:
         code = _code_of(arguments)
     except BrokenPipeError:
         code = OK
-    for printer in (stdout(), stderr()):
-        printer.flush()
+    try:
+        for printer in (stdout(), stderr()):
+            printer.flush()
+    except OSError as problem:
+        # Nothing may have been written before: the end of the command is where a full disk shows.
+        for stream in (sys.stdout, sys.stderr):
+            silence_full(stream)
+        say_stop(Stop(FAILED, f"The output cannot be written: {reason_of(problem)}"))
+        code = FAILED
     return code
 
 
@@ -140,6 +150,11 @@ def _code_of(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as problem:
+        if problem.errno in DISK_ERRORS:
+            for stream in (sys.stdout, sys.stderr):
+                silence_full(stream)
+            say_stop(Stop(FAILED, f"The output cannot be written: {reason_of(problem)}"))
+            return FAILED
         where = f"{os.fsdecode(problem.filename)}: " if isinstance(problem.filename, (str, bytes)) else ""
         say_stop(Stop(NOT_FOUND, f"{where}{reason_of(problem)}"))
         return NOT_FOUND

@@ -200,6 +200,14 @@ def silence(stream: TextIO) -> None:
         os.close(nowhere)
 
 
+def silence_full(stream: TextIO) -> None:
+    """Silence a stream whose buffer cannot be handed over; one that still can be written stays as it is."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        silence(stream)
+
+
 def open_closed_streams() -> None:
     """Put the empty device in place of standard streams that were closed before the start, as `>&-` does in a shell."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

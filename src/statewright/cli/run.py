@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -49,6 +49,9 @@ NAP_MS = 100
 @click.option("--case", metavar="NAME", help="A case of FILE's .cases.yaml, or of --mock's MockConfigFile.json.")
 @click.option("--mock", metavar="FILE", help="Results of tasks: a file of mocks, or a MockConfigFile.json.")
 @click.option("--machine", metavar="NAME", help="Which state machine of a MockConfigFile.json this is.")
+@click.option(
+    "--type", "machine_type", type=click.Choice(["STANDARD", "EXPRESS"]), help="Which type of machine FILE is."
+)
 @click.option("--real-time", is_flag=True, help="Wait as long as the workflow does.")
 @click.option("--limits", type=click.Choice(["aws", "open"]), help="The service's limits (default), or none of them.")
 @click.option("--seed", metavar="TEXT", help="Another seed for random numbers, ids and jitter.")
@@ -71,6 +74,7 @@ def run(
     case: str | None,
     mock: str | None,
     machine: str | None,
+    machine_type: str | None,
     real_time: bool,
     limits: str | None,
     seed: str | None,
@@ -103,7 +107,7 @@ def run(
 
         refuse_for_machines(
             file, case=case, mock=mock, machine=machine, limits=limits, seed=seed, start=start,
-            max_virtual_time=max_virtual_time, history=history_file,
+            max_virtual_time=max_virtual_time, history=history_file, type=machine_type,
         )  # fmt: skip
         return run_machine(file, input, form, quiet=quiet, endpoint=endpoint)
     from statewright.simulator.forked_trial import fence_expressions
@@ -111,7 +115,8 @@ def run(
     fence_expressions()
     if form != "table" and history_file == "-":
         raise Stop(USAGE, f"--history - and -o {form} both want the standard output")
-    setup = prepare(Wishes(file, input, case, mock, machine, limits, start))
+    kind: Literal["STANDARD", "EXPRESS"] = "EXPRESS" if machine_type == "EXPRESS" else "STANDARD"
+    setup = prepare(Wishes(file, input, case, mock, machine, limits, start, kind))
     watch = Watch(setup, real_time=real_time, quiet=quiet, stream_events=form == "jsonl")
     outcome = watch.run(_seed_bytes(seed), _duration(max_virtual_time))
     watch.report(outcome)
@@ -199,7 +204,7 @@ class Watch:
             on_history=self.note,
             pace=self.pace if self.real_time or longest_ms is not None else None,
         )
-        identity = make_identity(_machine_name(setup.path))
+        identity = make_identity(_machine_name(setup.path), execution_type=setup.type)
         given_up: GivenUp | None = None
         written: dict[str, str] | None = None
         transitions = 0
@@ -302,6 +307,8 @@ class Watch:
         if setup.case is not None:
             told.append(f"case '{setup.case}'")
         told.append("real time" if self.real_time else "virtual time")
+        if setup.type == "EXPRESS":
+            told.append("express")
         if setup.limits.profile != "aws":
             told.append("no limits")
         if self.notes.is_terminal:

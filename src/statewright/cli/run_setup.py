@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from statewright.cli.output import NOT_FOUND, USAGE, Refused, Stop, count_words, reason_of
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.limits import PROFILES, Limits
+from statewright.limits import EXPRESS, PROFILES, Limits
 
 if TYPE_CHECKING:
+    from statewright.asl.validate import MachineType
     from statewright.simulator.cases import Case
     from statewright.simulator.load import Loaded
     from statewright.simulator.mock_config import MockConfig
@@ -39,6 +40,7 @@ class Wishes:
     machine: str | None
     limits: str | None
     start: str | None
+    type: MachineType = "STANDARD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Setup:
     case: str | None
     limits: Limits
     start_ms: int | None
+    type: MachineType = "STANDARD"
 
 
 def prepare(wishes: Wishes) -> Setup:
@@ -72,19 +75,21 @@ def prepare(wishes: Wishes) -> Setup:
             raise Stop(USAGE, f"--start: {problem}") from None
     given = read_input(wishes.input) if wishes.input is not None else None
     try:
-        loaded = load_program(path)
+        loaded = load_program(path, machine_type=wishes.type)
     except DefinitionError as problem:
         raise Refused(str(path), problem.diagnostics) from None
     except OSError as problem:
         raise Stop(NOT_FOUND, f"{path}: {reason_of(problem)}") from None
     script, mock_name, case = choose_mocks(path, case_name, wishes.mock, wishes.machine)
     limits = PROFILES[wishes.limits or (case.limits.profile if case is not None else "aws")]
+    if wishes.type == "EXPRESS" and limits.profile == EXPRESS.profile:
+        limits = EXPRESS
     value = given[0] if given is not None else case.input if case is not None else {}
     check_size(value, limits)
     if start_ms is None and case is not None:
         start_ms = case.start_ms
     must_be_used = len(script.rules) if case is None else case.own_rules
-    return Setup(path, loaded, value, script, must_be_used, mock_name, case_name, limits, start_ms)
+    return Setup(path, loaded, value, script, must_be_used, mock_name, case_name, limits, start_ms, wishes.type)
 
 
 def names_machine(target: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from statewright.asl.program import Program
 from statewright.clock import VIRTUAL_START_MS, TimerQueue
@@ -27,6 +27,8 @@ from statewright.simulator.mocks import Answer, Hung, Returned, Script, ScriptRu
 ACCOUNT: Final = "000000000000"
 REGION: Final = "us-east-1"
 ROLE_ARN: Final = f"arn:aws:iam::{ACCOUNT}:role/statewright"
+EXPRESS_RUN: Final = "00000000-0000-4000-8000-000000000000"
+"""What makes the ARN of an express execution unique; the same for every run, as all else is."""
 DEFAULT_SEED: Final = b"statewright-simulator"
 
 
@@ -343,10 +345,16 @@ class Running:
         return child
 
 
-def make_identity(machine: str = "StateMachine", name: str = "run") -> Identity:
+def make_identity(
+    machine: str = "StateMachine", name: str = "run", execution_type: Literal["STANDARD", "EXPRESS"] = "STANDARD"
+) -> Identity:
     """An identity for a local run, with ARNs of the default account and region."""
     prefix = f"arn:aws:states:{REGION}:{ACCOUNT}"
-    return Identity(f"{prefix}:execution:{machine}:{name}", name, f"{prefix}:stateMachine:{machine}", machine, ROLE_ARN)
+    arn = f"{prefix}:execution:{machine}:{name}"
+    if execution_type == "EXPRESS":
+        arn = f"{prefix}:express:{machine}:{name}:{EXPRESS_RUN}"
+    machine_arn = f"{prefix}:stateMachine:{machine}"
+    return Identity(arn, name, machine_arn, machine, ROLE_ARN, execution_type=execution_type)
 
 
 def simulate(program: Program, input: Json, script: Script | None = None, **options: object) -> Run:
