@@ -42,6 +42,9 @@ class CaseMachines(Machines):
     async def program_of(self, machine_id: int, revision_id: str) -> Program:
         return self.program
 
+    async def gone_activities(self, program: Program) -> frozenset[str]:
+        return frozenset()
+
 
 class CaseEngine(Engine):
     """An engine whose activities have a worker that takes every task at once."""

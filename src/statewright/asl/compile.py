@@ -61,6 +61,7 @@ def compile_definition(definition: Node) -> Program:
         definition.get("Comment"),
         {name: sorted(reads) for name, reads in compiler.reads.items() if reads},
         _by_library(definition),
+        tuple(compiler.activities),
     )
 
 
@@ -89,6 +90,7 @@ class _Compiler:
         self.scopes: dict[int, ScopeDef] = {}
         self.pending: list[tuple[ScopeDef, Node]] = []
         self.reads: dict[str, set[str]] = {}
+        self.activities: dict[str, None] = {}
 
     def add_scope(self, node: Node, parent: int | None, owner: str | None, *, distributed: bool) -> int:
         index = len(self.scopes)
@@ -139,7 +141,10 @@ class _Compiler:
                     leaf.fail_text(node, "Cause", jsonata=jsonata, reads=reads),
                 )
             case "Task":
-                return _task(node, jsonata=jsonata, reads=reads)
+                task = _task(node, jsonata=jsonata, reads=reads)
+                if task.resource.kind == "activity":
+                    self.activities[task.resource.arn] = None
+                return task
             case "Parallel":
                 branches = node["Branches"]
                 return ParallelDef(tuple(self.add_scope(b, scope.index, name, distributed=False) for b in branches))

@@ -213,10 +213,19 @@ class Program:
     """State name to the variables that it reads; states that read none are left out."""
     by_library: bool = False
     """Whether an expression may go to the JSONata library, and so take long or make much."""
+    activities: tuple[str, ...] = ()
+    """ARNs of the activities that its tasks name."""
 
     def child_program(self, scope: int) -> Program:
         """The program of a distributed Map's child executions: the same scopes, entered at `scope`."""
-        return Program((self.scopes[scope], *self.scopes[1:]), None, None, self.variable_references, self.by_library)
+        return Program(
+            (self.scopes[scope], *self.scopes[1:]),
+            None,
+            None,
+            self.variable_references,
+            self.by_library,
+            self.activities,
+        )
 
     def state(self, name: str) -> StateDef:
         """Find a state by name in any scope. Raises: KeyError."""

@@ -86,7 +86,6 @@ class Engine:
         self.names = ExecutionNames(store)
         self.dispatcher = Dispatcher(integrations, self._call_failed)
         self.timers = DueSoon(store.executions, clock, SHARD, self._fire)
-        self.retention = Retention(store.executions, clock, self.settings.retention_ms)
         self.activities = Activities(clock, machines.activities.get, self._take_activity_task)
         self.runner = Runner(
             store.executions,
@@ -104,6 +103,8 @@ class Engine:
         self.inbox = Inbox(self)
         self.express = ExpressRuns(self)
         self.map_runs = MapRuns(self, data)
+        also = (self.map_runs.forget, machines.forget_deleted)
+        self.retention = Retention(store.executions, clock, self.settings.retention_ms, also)
         self._side: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ life
@@ -121,7 +122,7 @@ class Engine:
                 self._dispatch(sent.execution, decode_call(sent.body))
             elif sent.kind == kinds.ACTIVITY:
                 self._offer(sent.execution, decode_call(sent.body))
-            elif not self.map_runs.recover_outbox(sent):
+            elif sent.kind != kinds.WAITER and not self.map_runs.recover_outbox(sent):
                 logger.error("outbox row %s of execution %s is of unknown kind %r", sent.id, sent.execution, sent.kind)
         await self.timers.recover()
         self.retention.look()

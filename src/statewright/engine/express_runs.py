@@ -115,8 +115,6 @@ class ExpressRuns:
             return
         closed = replace(row, status=state.status, stopped_ms=state.stopped_ms, tail=Tail.of(state).encode())
         await self._engine.runner.commit_patiently(Commit(closed, version, None, inbox_done=[inbox_id]))
-        closed_counts = self._engine.runner.counters.closed
-        closed_counts[state.status] = closed_counts.get(state.status, 0) + 1
 
     def _head(self, target: Target, name: str, input_text: str, trace_header: str | None) -> Head:
         arn = express_arn(target.machine_arn, name, str(uuid.uuid4()))
@@ -144,6 +142,7 @@ class ExpressRuns:
         finally:
             del self._runs[head.execution_arn]
             engine.runner.counters.transitions += state.transitions
+            engine.runner.counters.ran(state.status)
         return state
 
     def broke(self, execution_arn: str, problem: BaseException) -> None:

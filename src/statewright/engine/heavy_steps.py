@@ -28,6 +28,7 @@ from statewright.errors import Unavailable
 from statewright.interpreter.advance import Step, advance
 from statewright.interpreter.events import Event
 from statewright.interpreter.state import ExecutionState
+from statewright.interpreter.turn import NOTHING_GONE
 from statewright.limits import BURST_TRANSITIONS, Limits
 from statewright.query.jsonata.fence import Verdict, set_trial
 
@@ -59,13 +60,14 @@ def advance_on_loop(
     *,
     limits: Limits,
     budget: int = BURST_TRANSITIONS,
+    gone: frozenset[str] = NOTHING_GONE,
 ) -> Step:
     """As `advance`. Raises: LeavesTheLoop, and then the state is worthless."""
     if not program.by_library:
-        return advance(program, state, event, now_ms, limits=limits, budget=budget)
+        return advance(program, state, event, now_ms, limits=limits, budget=budget, gone=gone)
     before = set_trial(_leave)
     try:
-        return advance(program, state, event, now_ms, limits=limits, budget=budget)
+        return advance(program, state, event, now_ms, limits=limits, budget=budget, gone=gone)
     finally:
         set_trial(before)
 
@@ -96,11 +98,12 @@ class HeavySteps:
         limits: Limits,
         *,
         whole: bool = False,
+        gone: frozenset[str] = NOTHING_GONE,
     ) -> Delivery:
         """What comes of the last event. Raises: Unavailable while the engine stops; RuntimeError for a bug of ours."""
         key = (source.machine_id, source.revision_id)
         shipment = Shipment(
-            key, source.scope, None, state, events, limits, SHIPPED_TRANSITIONS, "none", whole
+            key, source.scope, None, state, events, limits, SHIPPED_TRANSITIONS, "none", whole, gone
         )  # fmt: skip
         self.steps += 1
         if self._turns is None:

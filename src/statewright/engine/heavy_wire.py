@@ -57,6 +57,7 @@ class Shipment:
     budget: int
     trial: Trial
     whole: bool
+    gone: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,9 @@ def compute(shipment: Shipment, program: Program) -> Delivery:
     met = _Met()
     previous = set_trial(met.trial(shipment.trial))
     try:
-        step = advance(program, state, event, now_ms, limits=shipment.limits, budget=shipment.budget)
+        step = advance(
+            program, state, event, now_ms, limits=shipment.limits, budget=shipment.budget, gone=shipment.gone
+        )
     finally:
         set_trial(previous)
     wanted = state.frames.keys() if shipment.whole else [one for one in step.changed if one in state.frames]

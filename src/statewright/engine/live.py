@@ -24,6 +24,7 @@ from statewright.interpreter.advance import new_execution
 from statewright.interpreter.codec import Decoder, Encoder, encode
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import SERIAL_BITS, ExecutionState, Frame
+from statewright.interpreter.turn import NOTHING_GONE
 from statewright.limits import BURST_TRANSITIONS, Limits
 from statewright.payload import Payload
 from statewright.stores.protocol import Commit, InboxRow, OutboxRow, Row, Stored, TimerRow
@@ -32,6 +33,8 @@ CONTINUE: Final = "continue"
 TASK: Final = "task"
 ACTIVITY: Final = "activity"
 MAP_RUN: Final = "map run"
+WAITER: Final = "waiter"
+"""Kind of the outbox row that names an execution which waits for nothing but a token, without a timeout."""
 STOP_RUN: Final = "stop map run"
 """Kind of the inbox row of a parent whose Map Run is to be stopped; it goes when the run is closed."""
 
@@ -82,6 +85,7 @@ class LiveExecution:
 
     __slots__ = (
         "continue_row",
+        "gone",
         "head",
         "is_heavy",
         "known_texts",
@@ -93,6 +97,7 @@ class LiveExecution:
         "tail",
         "timers",
         "version",
+        "waiter_row",
     )
 
     def __init__(
@@ -111,6 +116,9 @@ class LiveExecution:
         """Task id to outbox id."""
         self.known_texts: set[bytes] = set()
         self.continue_row = 0
+        self.waiter_row = 0
+        self.gone = NOTHING_GONE
+        """Activities of the program that do not exist."""
         self.is_heavy = False
         """Whether its next step is computed in another process."""
 
@@ -167,6 +175,7 @@ def _opened(live: LiveExecution, body: bytes) -> bytes:
     live.timers.update((timer, due) for timer, due in extras.get("t", ()))
     live.outbox.update((task, row) for task, row in extras.get("o", ()))
     live.continue_row = extras.get("c", live.continue_row)
+    live.waiter_row = extras.get("w", live.waiter_row)
     return rest
 
 
@@ -219,7 +228,9 @@ class Work:
         if delivery is not None:
             step = delivery.adopt(state, whole=False)
         else:
-            step = advance_on_loop(self.program, state, event, self.now_ms, limits=live.limits, budget=self.budget)
+            step = advance_on_loop(
+                self.program, state, event, self.now_ms, limits=live.limits, budget=self.budget, gone=live.gone
+            )
         if state.redrive_count != redrives:
             self.batch.opened = True
         self.batch.transitions += state.transitions - before
@@ -361,6 +372,7 @@ class Work:
                 live.tail.encode(),
             )  # fmt: skip
         self._continuing(batch.goes_on and running)
+        self._name(running)
         batch.armed = list(self.timers.items())
         succeeded = state.status == "SUCCEEDED"
         frames: dict[int, bytes] = {}
@@ -405,6 +417,17 @@ class Work:
             self.inbox_done.append(live.continue_row)
             live.continue_row = 0
 
+    def _name(self, running: bool) -> None:
+        """Every open execution is named by a row. The waiter's is made where no other does, and stays to the end."""
+        live = self.live
+        if not running:
+            if live.waiter_row:
+                self.outbox_done.append(live.waiter_row)
+                live.waiter_row = 0
+        elif not (live.waiter_row or live.timers or live.outbox or live.continue_row):
+            live.waiter_row = self.next_id()
+            self.outbox[live.waiter_row] = OutboxRow(live.waiter_row, live.id, WAITER, b"")
+
     def _bodies(self) -> tuple[bytes, dict[int, bytes], dict[bytes, bytes]]:
         live, state = self.live, self.state
         encoder = Encoder()
@@ -413,6 +436,8 @@ class Work:
             extras["t"] = [[state.timeout_timer, live.timers[state.timeout_timer]]]
         if live.continue_row:
             extras["c"] = live.continue_row
+        if live.waiter_row:
+            extras["w"] = live.waiter_row
         # Who the execution is stands in its head, which is written once.
         body = encoder.execution(state, with_identity=False)
         if extras:

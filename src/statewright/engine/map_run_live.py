@@ -220,7 +220,7 @@ class LiveRun:
         if self.row is None:
             name = self.head.map_run_arn.rpartition(":")[2]
             self.row = Row(
-                self.id, 0, self.head.parent, name, state.status, state.started_ms, None, self.head.encode(), b""
+                self.id, 0, -self.head.parent, name, state.status, state.started_ms, None, self.head.encode(), b""
             )
         self.row = replace(self.row, status=state.status, stopped_ms=state.stopped_ms)
         done: list[int] = []
@@ -410,6 +410,7 @@ class LiveRun:
             if self._express.get(index) is run:
                 del self._express[index]
             engine.runner.counters.transitions += state.transitions
+            engine.runner.counters.ran(state.status)
         # Its tail says which attempt it was, for whoever takes the run up after a crash.
         tail = replace(Tail.of(state), redrive_count=attempt)
         row = Row(

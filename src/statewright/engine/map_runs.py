@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -34,12 +34,16 @@ from statewright.interpreter.map_run_state import MapRunState, execution_counts,
 from statewright.interpreter.state import SERIAL_BITS
 from statewright.payload import Json
 from statewright.stores.cursor import pack_cursor
+from statewright.stores.ids import made_ms
 from statewright.stores.protocol import InboxRow, OutboxRow, Record, Row
 
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
 
 logger = logging.getLogger(__name__)
+
+MAP_RUN_DATES: Final = "mapRunDate"
+"""Kind of the catalogue's entries that list Map Runs by age."""
 
 
 class MapRuns:
@@ -126,7 +130,7 @@ class MapRuns:
             if begun is not None:
                 await begun.go_on(order)
                 return
-        found = await engine.runner.patiently(lambda: engine.store.executions.find(parent, arn.rest or ""))
+        found = await engine.runner.patiently(lambda: engine.store.executions.find(-parent, arn.rest or ""))
         if found is None:
             if start is None:
                 # The process died before the run was written, and the parent was stopped, which took its order away.
@@ -160,8 +164,28 @@ class MapRuns:
     async def _note(self, map_run_arn: str, run_id: int) -> None:
         """Have the catalogue know the run by its ARN."""
         record = Record(MAP_RUN_IDS, map_run_arn, labelled(parse_arn(map_run_arn)), run_id, 1, b"")
+        # Ids follow time, so this list begins with the oldest run.
+        dated = Record(MAP_RUN_DATES, map_run_arn, "", run_id, 1, b"")
         catalog = self._engine.store.catalog
-        await self._engine.runner.patiently(lambda: catalog.write([record]))
+        await self._engine.runner.patiently(lambda: catalog.write([record, dated]))
+
+    async def forget(self, before_ms: int, limit: int) -> int:
+        """Delete the names of up to `limit` runs that retention has taken; returns how many."""
+        store = self._engine.store
+        gone: list[tuple[str, str]] = []
+        after: tuple[int, str] | None = None
+        more = True
+        while more and len(gone) < 2 * limit:
+            found = await store.catalog.list_entries(MAP_RUN_DATES, "", after=after, limit=limit, newest_first=False)
+            old = [entry for entry in found if made_ms(entry.sort) < before_ms]
+            for entry in old[: limit - len(gone) // 2]:
+                if await store.executions.row(entry.sort) is None:
+                    gone += [(MAP_RUN_IDS, entry.key), (MAP_RUN_DATES, entry.key)]
+            more = len(old) == limit
+            after = (old[-1].sort, old[-1].key) if old else None
+        if gone:
+            await store.catalog.write([], gone)
+        return len(gone) // 2
 
     async def _live(self, run_id: int, head: RunHead, state: MapRunState, row: Row | None) -> LiveRun:
         program = await self._engine.runner.patiently(
@@ -200,7 +224,7 @@ class MapRuns:
     async def _find_open(self, parent: int, task_id: int) -> LiveRun | None:
         engine = self._engine
         page = await engine.runner.patiently(
-            lambda: engine.store.executions.list_rows(parent, status="RUNNING", after=None, limit=1000)
+            lambda: engine.store.executions.list_rows(-parent, status="RUNNING", after=None, limit=1000)
         )
         for row in page.rows:
             run = self._runs.get(row.id) or await load_run(engine, self, row.id)
@@ -265,7 +289,7 @@ class MapRuns:
         now_ms = engine.clock.now_ms()
         place = read_token(scope, token, now_ms)
         after = pack_cursor(place[0], int(place[1])) if place is not None else None
-        page = await engine.store.executions.list_rows(parent.id, status=None, after=after, limit=limit)
+        page = await engine.store.executions.list_rows(-parent.id, status=None, after=after, limit=limit)
         shown: list[dict[str, Json]] = []
         for row in page.rows:
             head = RunHead.decode(row.head)

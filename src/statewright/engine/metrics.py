@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from statewright.payload import Json
+from statewright.stores.protocol import MAP_RUNS
 
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
@@ -15,9 +16,11 @@ async def metrics_of(engine: Engine) -> dict[str, Json]:
     runner, timers = engine.runner, engine.timers
     counters = runner.counters
     by_status = await engine.store.executions.count_by_status(None)
+    runs_by_status = await engine.store.executions.count_by_status(MAP_RUNS)
     return {
         "executions_by_status": by_status,
         "executions_open": by_status["RUNNING"],
+        "map_runs_open": runs_by_status["RUNNING"],
         "executions_started": counters.started,
         "executions_closed": dict(counters.closed),
         "transitions": counters.transitions,

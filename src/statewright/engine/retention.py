@@ -1,4 +1,4 @@
-"""Retention: closed executions go after a while, some hundred at a time.
+"""Retention: closed executions and Map Runs go after a while, some hundred at a time, and then what only they needed.
 
 It has no timer of its own: it looks when the engine starts, and when commits happen and the last look was long ago.
 An idle engine has nothing to gain from deleting, and in virtual time a timer would make the clock jump.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from statewright.clock import Clock
@@ -19,12 +20,19 @@ logger = logging.getLogger(__name__)
 STEP: Final = 500
 EVERY_MS: Final = 3_600_000
 
+Forget = Callable[[int, int], Awaitable[int]]
+
 
 class Retention:
-    """Deletes what closed longer ago than `kept_ms`; `None` keeps everything."""
+    """Deletes what closed longer ago than `kept_ms`; `None` keeps everything.
 
-    def __init__(self, store: ExecutionStore, clock: Clock, kept_ms: int | None) -> None:
+    `then` are asked, with the instant and how many entries they may take at most, once the executions have gone; each
+    answers how many went.
+    """
+
+    def __init__(self, store: ExecutionStore, clock: Clock, kept_ms: int | None, then: Sequence[Forget]) -> None:
         self._store = store
+        self._then = then
         self._clock = clock
         self._kept_ms = kept_ms
         self._looked_ms = 0
@@ -46,8 +54,11 @@ class Retention:
                 gone = await self._store.forget(before_ms, STEP)
                 self.forgotten += gone
                 if gone < STEP:
-                    return
+                    break
                 await asyncio.sleep(0)
+            for forget in self._then:
+                while await forget(before_ms, STEP) == STEP:
+                    await asyncio.sleep(0)
         except StoreError as problem:
             logger.warning("expired executions could not be deleted: %s", problem)
 

@@ -108,6 +108,9 @@ class Programs(Protocol):
     async def program_of(self, machine_id: int, revision_id: str) -> Program:
         """The program of a revision, compiled once."""
 
+    async def gone_activities(self, program: Program) -> frozenset[str]:
+        """The activities that a program names and that do not exist."""
+
     async def definition_of(self, machine_id: int, revision_id: str) -> str:
         """The text that the program of a revision was compiled from."""
 
@@ -131,6 +134,12 @@ class Counters:
     turn_us_total: int = 0
     turn_us_most: int = 0
     """The longest that one execution held the loop."""
+
+    def ran(self, status: str) -> None:
+        """An EXPRESS execution was played, to its end unless the engine stops."""
+        self.started += 1
+        if status != "RUNNING":
+            self.closed[status] = self.closed.get(status, 0) + 1
 
 
 class Runner:
@@ -270,6 +279,9 @@ class Runner:
         answers: list[tuple[Input, Any]] = []
         problem: BaseException | None = None
         try:
+            program = live.program
+            if program is not None and program.activities:
+                live.gone = await self._gone(program)
             shipped = await self._ship(live, slot.inputs[0]) if live.is_heavy else None
             batch = self._apply(live, slot, taken, answers, shipped)
             if batch is not None:
@@ -301,6 +313,9 @@ class Runner:
             fail_points.passed(fail_points.BEFORE_DISPATCH)
             self._follow(live, slot, batch)
 
+    async def _gone(self, program: Program) -> frozenset[str]:
+        return await self.patiently(lambda: self.programs.gone_activities(program))
+
     async def _ship(self, live: LiveExecution, entry: Input) -> tuple[Delivery, int] | None:
         """Have the step that an input causes computed elsewhere; also for which instant. `None`: it causes none."""
         live.is_heavy = False
@@ -315,7 +330,9 @@ class Runner:
         except ApiError:
             return None
         now_ms = self.clock.now_ms()
-        delivery = await self.heavy.step(live.source, live.program, live.state_bytes(), [(event, now_ms)], live.limits)
+        delivery = await self.heavy.step(
+            live.source, live.program, live.state_bytes(), [(event, now_ms)], live.limits, gone=live.gone
+        )
         live.is_heavy = delivery.heavy
         return delivery, now_ms
 

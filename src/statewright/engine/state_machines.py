@@ -28,6 +28,7 @@ from statewright.engine.definition_check import check_definition, compiled
 from statewright.engine.list_tokens import page_size, read_token, write_token
 from statewright.engine.machine_records import (
     INITIAL,
+    Activity,
     Alias,
     Machine,
     Records,
@@ -191,6 +192,10 @@ class Machines:
     async def definition_of(self, machine_id: int, revision_id: str) -> str:
         """The text of a revision. Raises: KeyError."""
         return (await self._prepared(machine_id, revision_id))[0].definition
+
+    async def gone_activities(self, program: Program) -> frozenset[str]:
+        """The activities that a program names and that do not exist."""
+        return frozenset([arn for arn in program.activities if await self.records.get(Activity, arn) is None])
 
     async def load(self, arn: str) -> Machine | None:
         """The machine of an unqualified ARN. One in DELETING whose last execution has ended goes away here."""

@@ -48,7 +48,7 @@ from statewright.interpreter.steps.task import (
     task_timed_out,
 )
 from statewright.interpreter.steps.wait import begin_wait, wait_ended
-from statewright.interpreter.turn import HistoryFull, Turn
+from statewright.interpreter.turn import NOTHING_GONE, HistoryFull, Turn
 from statewright.limits import AWS, BURST_TRANSITIONS, Limits
 from statewright.payload import Payload
 
@@ -92,12 +92,15 @@ def advance(
     limits: Limits = AWS,
     budget: int = BURST_TRANSITIONS,
     inspection: Inspection | None = None,
+    gone: frozenset[str] = NOTHING_GONE,
 ) -> Step:
     """Apply one event to the state, in place, and run until every frame waits or `budget` transitions are made.
 
+    `gone` are activities of the program that do not exist: a state that comes to one ends the execution.
+
     An event that comes too late, twice, or for a closed execution changes nothing.
     """
-    turn = Turn(program, state, now_ms, limits, budget, inspection)
+    turn = Turn(program, state, now_ms, limits, budget, inspection, gone)
     handler = _ON[type(event)]
     if state.status == "RUNNING" or isinstance(event, events.ExecutionRedriven):
         try:

@@ -7,6 +7,7 @@ Handlers change frames only through a `Turn`, which notes what changed. Failing 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from statewright.asl.program import Program, StateDef
 from statewright.errors import DATA_LIMIT, ExecutionFailure, WordedFailure
@@ -21,6 +22,9 @@ from statewright.query.scope import NO_VARIABLES, Json
 _TOO_LARGE = "with a size exceeding the maximum number of bytes service limit."
 
 
+NOTHING_GONE: Final[frozenset[str]] = frozenset()
+
+
 class HistoryFull(Exception):
     """The execution may not record another event but its last."""
 
@@ -31,6 +35,7 @@ class Turn:
     __slots__ = (
         "changed",
         "commands",
+        "gone",
         "history",
         "inspection",
         "last_free_event",
@@ -51,6 +56,7 @@ class Turn:
         limits: Limits,
         budget: int,
         inspection: Inspection | None,
+        gone: frozenset[str] = NOTHING_GONE,
     ) -> None:
         self.program = program
         self.state = state
@@ -62,6 +68,7 @@ class Turn:
         self.removed: set[int] = set()
         self.transitions_left = budget
         self.inspection = inspection
+        self.gone = gone
         # The last event of a full history is its ExecutionFailed, so every other event stays below it.
         self.last_free_event = limits.history_events - 1 if limits.history_events is not None else 1 << 62
         self.payload_bytes = limits.payload_bytes if limits.payload_bytes is not None else 1 << 62

@@ -21,6 +21,7 @@ from statewright.stores.memory_objects import MemoryObjects
 from statewright.stores.memory_queues import MemoryQueues
 from statewright.stores.protocol import (
     CLOSED,
+    MAP_RUNS,
     STATUSES,
     Commit,
     Committed,
@@ -291,7 +292,7 @@ class MemoryExecutions:
         return place < len(self._timers) and self._timers[place] == entry
 
     def _count(self, row: Row, by: int) -> None:
-        self._counts[None, row.status] += by
+        self._counts[None if row.machine >= 0 else MAP_RUNS, row.status] += by
         self._counts[row.machine, row.status] += by
 
 

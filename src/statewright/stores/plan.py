@@ -17,7 +17,13 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from statewright.stores.ids import shard_of_id
-from statewright.stores.protocol import STATUSES, Commit, Committed, InboxRow, Outcome, Stale
+from statewright.stores.protocol import MAP_RUNS, STATUSES, Commit, Committed, InboxRow, Outcome, Stale
+
+
+def total_of(machine: int) -> int:
+    """The total that a row counts into: that of executions, or that of Map Runs."""
+    return ALL_MACHINES if machine >= 0 else MAP_RUNS
+
 
 STATUS_NUMBERS: Final = {status: number for number, status in enumerate(STATUSES)}
 ALL_MACHINES: Final = -1
@@ -89,11 +95,11 @@ class RowGroups:
 
     def count_rows(self) -> list[tuple[int, int, int, int]]:
         """The differences as rows, those of the whole store with them."""
-        totals: dict[tuple[int, int], int] = defaultdict(int)
-        for (_, status, shard), by in self.counts.items():
-            totals[status, shard] += by
+        totals: dict[tuple[int, int, int], int] = defaultdict(int)
+        for (machine, status, shard), by in self.counts.items():
+            totals[total_of(machine), status, shard] += by
         rows = [(*key, by) for key, by in self.counts.items() if by]
-        return rows + [(ALL_MACHINES, *key, by) for key, by in totals.items() if by]
+        return rows + [(*key, by) for key, by in totals.items() if by]
 
     def add(self, commit: Commit) -> None:
         """What a passed commit changes outside its row."""

@@ -20,7 +20,7 @@ from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.stores.cursor import NO_TIMER, pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.job_queue import GroupFigures
-from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS
+from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, total_of
 from statewright.stores.postgres_arrays import bigints
 from statewright.stores.postgres_connection import (
     READ_TIMEOUT_MS,
@@ -331,7 +331,7 @@ def _forget(connection: Connection, before_ms: int, limit: int) -> int:
     changes: Counter[tuple[int, int]] = Counter()
     for _, machine, status in closed:
         changes[machine, status] -= 1
-        changes[ALL_MACHINES, status] -= 1
+        changes[total_of(machine), status] -= 1
     rows = [(*key, by) for key, by in changes.items()]
     run(connection, _EXECUTIONS["lower_counts"], tuple(bigints(column) for column in zip(*rows, strict=True)))
     _forget_counts(connection, sorted({machine for _, machine, _ in closed}))

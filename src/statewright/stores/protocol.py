@@ -20,6 +20,9 @@ from statewright.stores.queue_protocol import QueueStore
 STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 """Statuses of executions and Map Runs; a store keeps the index."""
 
+MAP_RUNS: Final = -2
+"""Stands for all Map Runs where executions are counted by machine."""
+
 CLOSED: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 """The statuses that retention may delete."""
 
@@ -28,8 +31,9 @@ CLOSED: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 class Row:
     """The indexed part of an execution. A transition changes no indexed column but at its ends.
 
-    `machine` is the id of the state machine, or of the Map Run that a child execution belongs to; (machine, name) is
-    unique. `head` is written at the start and never again; `tail` is small and changes with the status.
+    `machine` is the id of the state machine, or of the Map Run that a child execution belongs to; of a Map Run itself,
+    its parent execution's id, negative, so that it is counted apart. (machine, name) is unique. `head` is written at
+    the start and never again; `tail` is small and changes with the status.
     """
 
     id: int
@@ -175,7 +179,7 @@ class ExecutionStore(Protocol):
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         """How many executions stand in each status; kept as counters, never counted by a scan.
 
-        Every status is named; `None` counts the whole store.
+        Every status is named; `None` counts all executions, `MAP_RUNS` all Map Runs.
         """
 
     async def history(self, execution: int, *, first: int, pages: int, reverse: bool) -> list[HistoryPage]:

@@ -10,7 +10,7 @@ import pytest
 from statewright.clock import VirtualClock, run_virtual
 from statewright.engine import activities
 from statewright.errors import ApiError
-from tests.unit.engine.running import ACTIVITY, Rig, machine, task
+from tests.unit.engine.running import ACTIVITY, Rig, machine, passing, task
 
 
 async def rig_with_activity(clock: VirtualClock) -> Rig:
@@ -114,8 +114,12 @@ def test_tasks_survive_a_crash_and_workers_that_leave() -> None:
 def test_an_activity_that_is_gone() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
-        view = await rig.end(await rig.begin(machine(T=task(ACTIVITY))))
+        arn = await rig.begin(
+            machine(T=task(ACTIVITY, Catch=[{"ErrorEquals": ["States.ALL"], "Next": "P"}]), P=passing())
+        )
+        view = await rig.end(arn)
         assert (view.status, view.error) == ("FAILED", "States.Runtime")
+        assert await rig.types(arn) == ["ExecutionStarted", "TaskStateEntered", "ExecutionFailed"]
         assert view.cause.endswith(f"The activity {ACTIVITY} does not exist.")
 
     run_virtual(main)

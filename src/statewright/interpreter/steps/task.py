@@ -9,7 +9,7 @@ from typing import Final
 
 from statewright.asl.program import StateDef, TaskDef
 from statewright.asl.resources import Kind, Resource
-from statewright.errors import DATA_LIMIT, TIMEOUT, Failure
+from statewright.errors import DATA_LIMIT, RUNTIME, TIMEOUT, ExecutionFailure, Failure
 from statewright.interpreter.commands import CancelTask, ScheduleTask
 from statewright.interpreter.context import iterations_of, task_token
 from statewright.interpreter.dataflow import effective_input, exit_state, scope_of
@@ -60,6 +60,9 @@ def begin_task(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     assert isinstance(body, TaskDef)
     resource = body.resource
     state = turn.state
+    if resource.arn in turn.gone:
+        # Nothing is recorded of a task that cannot be scheduled (observed).
+        raise ExecutionFailure(RUNTIME, f"The activity {resource.arn} does not exist.")
     task_id = state.new_id(frame.id)
     token = task_token(state, task_id) if resource.pattern != "request" else None
     scope = scope_of(turn, frame, definition, token)

@@ -34,7 +34,7 @@ CREATE TABLE execution_head (
     body bytea NOT NULL
 );
 
--- How many executions stand in each status; machine -1 counts them all. A lane is a writer's connection, so that two
+-- How many executions stand in each status; machine -1 counts them all, -2 all Map Runs. A lane is a writer's connection, so that two
 -- of them never wait for one row; only the sum over lanes means something.
 CREATE TABLE execution_count (
     machine bigint NOT NULL,

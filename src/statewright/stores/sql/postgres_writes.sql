@@ -49,7 +49,9 @@ FROM (
     UNION ALL SELECT machine, status, 1 FROM stepped WHERE status <> was
     UNION ALL SELECT machine, was, -1 FROM stepped WHERE status <> was
 ) AS changed
-CROSS JOIN LATERAL (VALUES (changed.machine), (-1)) AS of_all (machine)
+CROSS JOIN LATERAL (
+    VALUES (changed.machine), (CASE WHEN changed.machine < 0 THEN -2 ELSE -1 END)
+) AS of_all (machine)
 GROUP BY of_all.machine, changed.status
 HAVING sum(changed.by) <> 0
 ORDER BY of_all.machine, changed.status

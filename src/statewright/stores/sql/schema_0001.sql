@@ -32,7 +32,7 @@ CREATE TABLE execution_head (
     body BLOB NOT NULL
 ) STRICT;
 
--- How many executions stand in each status; machine -1 counts them all.
+-- How many executions stand in each status; machine -1 counts them all, -2 all Map Runs.
 CREATE TABLE execution_count (
     machine INTEGER NOT NULL,
     status INTEGER NOT NULL,
