@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 
 from statewright.cli.client import ApiProblem, Server, machine_of
-from statewright.cli.output import FAILED, NOT_FOUND, OK, Printer, Stop, count_words, print_findings, reason_of, stdout
+from statewright.cli.output import (
+    FAILED,
+    NOT_FOUND,
+    OK,
+    Printer,
+    Stop,
+    count_words,
+    finding_json,
+    print_findings,
+    reason_of,
+    stdout,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,9 +56,17 @@ PATIENCE_SECONDS: Final = 5.0
     show_default=True,
     help="What the server says of itself, on the standard error.",
 )
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    help="How to say what happens: for people, or one JSON object a line.",
+)
 def dev(
     folder: str, host: str, port: int, data: str | None, store: str, express: tuple[str, ...], limits: str | None,
-    settings: str | None, log_level: str,
+    settings: str | None, log_level: str, form: str,
 ) -> int:  # fmt: skip
     """Serve the API with every *.asl.json, *.asl.yaml and *.asl.yml below a folder as a state machine.
 
@@ -72,13 +91,15 @@ def dev(
     own_settings = root / SETTINGS_FILE
     config = config_of(settings or (str(own_settings) if own_settings.is_file() else None), limits)
     logs.configure("text", log_level)
-    loader = Loader(root, config, frozenset(express))
+    loader = Loader(root, config, frozenset(express), as_json=form == "json")
     printer = stdout()
 
     def announce(line: str) -> None:
-        printer.line(line)
-        printer.flush()
-        loader.start(line.split()[4])
+        endpoint = line.split()[4]
+        if not loader.tell("ready", endpoint=endpoint, data=str(options.data), store=store):
+            printer.line(line)
+            printer.flush()
+        loader.start(endpoint)
 
     options = ServerOptions(host, port, Path(data) if data is not None else root / DATA_FOLDER, store, config)
     try:
@@ -98,10 +119,11 @@ Outcome = Literal["created", "updated", "unchanged"]
 class Loader:
     """Keeps the machines of a server like the files of a folder. Works in a thread of its own, through the API."""
 
-    def __init__(self, root: Path, config: Config, express: frozenset[str]) -> None:
+    def __init__(self, root: Path, config: Config, express: frozenset[str], *, as_json: bool = False) -> None:
         self.root = root
         self.config = config
         self.express = express
+        self.as_json = as_json
         self._server: Server | None = None
         self._paths: dict[Path, str] = {}
         self._thread: threading.Thread | None = None
@@ -113,6 +135,14 @@ class Loader:
     def printer(self) -> Printer:
         """Where it is said what was loaded."""
         return stdout()
+
+    def tell(self, event: str, **members: Any) -> bool:
+        """Print an event as a line of JSON, if that is wanted; otherwise the caller has to find words."""
+        if self.as_json:
+            printer = self.printer
+            printer.json({"event": event, **members}, compact=True)
+            printer.flush()
+        return self.as_json
 
     # ------------------------------------------------------------------ thread
 
@@ -141,7 +171,7 @@ class Loader:
         except asyncio.CancelledError:
             pass
         except Stop as problem:
-            if not self._stopping.is_set():
+            if not self._stopping.is_set() and not self.tell("stopped", reason=problem.message):
                 self.printer.line((f"✗ {problem.message}", "fail"))
         finally:
             self.printer.flush()
@@ -156,8 +186,9 @@ class Loader:
         self._loop = asyncio.get_running_loop()
         watch = Watch(lambda: files_below(self.root, DEFINITION_ENDINGS))
         self.load_all()
-        self.printer.line((f"Watching {self.root} for changes. Ctrl+C ends.", "idle"))
-        self.printer.flush()
+        if not self.tell("watching", folder=str(self.root)):
+            self.printer.line((f"Watching {self.root} for changes. Ctrl+C ends.", "idle"))
+            self.printer.flush()
         self._watching = asyncio.create_task(watch_files(watch, RealClock(), self.changed))
         if self._stopping.is_set():
             self._watching.cancel()
@@ -168,7 +199,7 @@ class Loader:
     def load_all(self) -> None:
         """Load every file of the folder."""
         found = self._find()
-        if not found.machines:
+        if not found.machines and not self.tell("empty", folder=str(self.root)):
             self.printer.line(("There is no *.asl.json, *.asl.yaml or *.asl.yml here yet.", "wait"))
         for name, path in found.machines.items():
             self._load(name, path)
@@ -193,7 +224,10 @@ class Loader:
         self.printer.flush()
 
     def _gone(self, name: str, path: Path) -> None:
-        stays = f"; the machine stays until: statewright machine delete {name}" if self._described(name) else ""
+        known = self._described(name) is not None
+        if self.tell("gone", machine=name, file=self._shown(path), stays=known):
+            return
+        stays = f"; the machine stays until: statewright machine delete {name}" if known else ""
         self.printer.line(("○ ", "idle"), (name, "strong"), f"  {self._shown(path)} is gone{stays}")
 
     def _find(self) -> Folder:
@@ -204,6 +238,8 @@ class Loader:
         return found
 
     def _clash(self, path: Path, first: Path) -> None:
+        if self.tell("leftOut", file=self._shown(path), sameNameAs=self._shown(first)):
+            return
         self.printer.line(("✗ ", "fail"), f"{self._shown(path)} is left out: {self._shown(first)} has the same name")
 
     def _load(self, name: str, path: Path) -> None:
@@ -215,23 +251,33 @@ class Loader:
             definition = read_definition(path, kind)
             done = self._put(name, definition.text, kind)
         except DefinitionError as problem:
-            self._bad(name, path, count_words(len(problem.diagnostics), "error"))
-            print_findings(self.printer, str(path), problem.diagnostics)
+            reason = count_words(len(problem.diagnostics), "error")
+            findings = [finding_json(str(path), found) for found in problem.diagnostics]
+            if self._bad(name, path, reason, findings=findings):
+                print_findings(self.printer, str(path), problem.diagnostics)
             return
         except ApiProblem as problem:
-            self._bad(name, path, "refused")
-            self.printer.wrapped(problem.message, "  ", "fail")
+            if self._bad(name, path, "refused", message=problem.message):
+                self.printer.wrapped(problem.message, "  ", "fail")
             return
         except (OSError, UnicodeDecodeError) as problem:
             reason = reason_of(problem) if isinstance(problem, OSError) else "it is not UTF-8"
             self._bad(name, path, reason)
             return
+        warnings = len(definition.warnings)
+        if self.tell("loaded", machine=name, outcome=done, file=self._shown(path), type=kind, warnings=warnings):
+            return
         warned = f", {count_words(len(definition.warnings), 'warning')}" if definition.warnings else ""
         self.printer.line(("✓ ", "ok"), (name, "strong"), f"  {done}", (f" from {self._shown(path)}{warned}", "idle"))
 
-    def _bad(self, name: str, path: Path, reason: str) -> None:
-        stays = "; the last good revision stays" if self._described(name) is not None else ""
+    def _bad(self, name: str, path: Path, reason: str, **more: Any) -> bool:
+        """Say that a file was not loaded; whether more may be said in words."""
+        known = self._described(name) is not None
+        if self.tell("failed", machine=name, file=self._shown(path), reason=reason, stays=known, **more):
+            return False
+        stays = "; the last good revision stays" if known else ""
         self.printer.line(("✗ ", "fail"), (name, "strong"), f"  {self._shown(path)}: {reason}{stays}")
+        return True
 
     def _put(self, name: str, text: str, kind: str) -> Outcome:
         """Create or update a machine; what was done. Raises: ApiProblem."""

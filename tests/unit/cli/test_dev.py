@@ -127,3 +127,25 @@ def test_the_command(statewright: Run, folder: Path, monkeypatch: pytest.MonkeyP
     assert (result.code, "the port is taken" in result.err) == (1, True)
     assert statewright("dev", "nowhere").code == 3
     assert "statewright dev ." in statewright("dev", "order.asl.json").err
+
+
+def test_what_happens_as_json(machines, tmp_path, capsys):
+    loader = Loader(tmp_path, Config(), frozenset(), as_json=True)
+    loader._server = machines
+    loader.load_all()
+    (tmp_path / "order.asl.json").write_text(PASS)
+    (tmp_path / "order.asl.yaml").write_text(PASS)
+    (tmp_path / "bad.asl.json").write_text("{")
+    loader.load_all()
+    order = tmp_path / "order.asl.yaml"
+    (tmp_path / "order.asl.json").unlink()
+    order.unlink()
+    loader.changed([tmp_path / "order.asl.json"])
+    events = [json.loads(line) for line in said(capsys)]
+    assert [event["event"] for event in events] == ["empty", "failed", "loaded", "leftOut", "gone"]
+    failed, loaded, left, gone = events[1:]
+    assert (failed["machine"], failed["stays"], failed["findings"][0]["code"]) == (
+        "bad", False, "INVALID_JSON_DESCRIPTION",
+    )  # fmt: skip
+    assert (loaded["machine"], loaded["outcome"], loaded["type"]) == ("order", "created", "STANDARD")
+    assert (left["file"], gone["machine"], gone["stays"]) == ("order.asl.yaml", "order", True)
