@@ -365,3 +365,20 @@ def test_health_says_what_is_served(server):
     assert (answer.status, found["status"], found["operations"]["states"]) == (200, "ok", 37)
     assert found["version"]
     assert Path(server.log).exists()
+
+
+def test_every_figure_that_operators_need(server, sfn):
+    sfn.start_execution(stateMachineArn=machine(sfn, {"Type": "Pass"}))
+    found = figures(server)
+    for status in ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE"):
+        assert f'statewright_executions{{status="{status}"}}' in found
+    for name in (
+        "executions_open", "transitions", "commits", "inputs_per_commit", "commit_us_mean", "commit_us_most",
+        "timers_fired", "timers_late_ms_mean", "timers_late_ms_most", "store_groups_total", "store_jobs_total",
+        "store_seconds_total", "store_seconds_most", "loop_lag_seconds", "loop_lag_seconds_most", "connections",
+        "connections_most", "connections_cut_total", "api_polls",
+    ):  # fmt: skip
+        assert found[f"statewright_{name}"] >= 0
+    assert found["statewright_store_jobs_total"] >= found["statewright_store_groups_total"] > 0
+    assert found["statewright_transitions"] > 0
+    assert found["statewright_loop_lag_seconds"] < 5

@@ -40,6 +40,8 @@ WATCH: Final = "statewright.watch"
 """Where our HTTP server puts, into the scope of a request, what calls back when the caller goes."""
 Watch = Callable[[Callable[[], None] | None], None]
 PAGES: Final = frozenset({"/health", "/metrics"})
+WARN_SECONDS: Final = 1.0
+"""A store that does not answer is told of once in this time."""
 BODY_BYTES: Final = {"states": guard.BODY_BYTES, "sqs": 8 << 20, "lambda": 72 << 20, "s3": 16 << 20}
 """Longest body taken into memory, by service: what its quotas allow, with room for escapes and base64.
 
@@ -60,6 +62,8 @@ class Api:
     sampler: Sampler | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
+    _warned_at: float = -1e9
+    _unwarned: int = 0
     _polls: set[asyncio.Future[Json] | _Poll] = field(default_factory=set)
 
     def drain(self) -> None:
@@ -90,7 +94,7 @@ class Api:
         except ApiError as error:
             await self._refuse(send, handling, error)
         except StoreError as problem:
-            log.warning("the store did not answer %s %s: %s", handling.where.service, handling.operation, problem)
+            self._warn_of_store(handling, problem)
             await self._refuse(send, handling, ApiError("ServiceUnavailable", "The store does not answer; try again."))
         except Disconnected:
             self._note(handling, "Disconnected")
@@ -174,6 +178,16 @@ class Api:
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))
         return Answer(200, render(self.counters, samples), METRICS_TYPE)
+
+    def _warn_of_store(self, handling: _Handling, problem: StoreError) -> None:
+        """Say what the store says; of many calls at once, some: the log may be on the disk that is full."""
+        now = time.monotonic()
+        if now - self._warned_at < WARN_SECONDS:
+            self._unwarned += 1
+            return
+        more = f"; {self._unwarned} other calls since the last warning" if self._unwarned else ""
+        self._warned_at, self._unwarned = now, 0
+        log.warning("the store did not answer %s %s: %s%s", handling.where.service, handling.operation, problem, more)
 
     async def _refuse(self, send: Send, handling: _Handling, error: ApiError) -> None:
         self._note(handling, error.code)
