@@ -61,7 +61,8 @@ class Config:
 
     `credentials` maps access key ids to secret keys. While it is empty, unsigned and dummy-signed calls are accepted,
     on loopback only; otherwise every signature is verified. `endpoints` are by the service's name as resource ARNs
-    have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name.
+    have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name. `volatile` lets moto play the
+    services that are neither ours nor at an endpoint, where it is installed.
     """
 
     account: str = DEFAULT_ACCOUNT
@@ -70,6 +71,7 @@ class Config:
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     connections: Mapping[str, Connection] = field(default_factory=dict)
     limits: Limits = AWS
+    volatile: bool = True
 
 
 class ConfigError(Exception):
@@ -254,6 +256,12 @@ def _limits(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, limits=limits)
 
 
+def _volatile(reader: _Reader, config: Config, value: object) -> Config:
+    if not isinstance(value, bool):
+        reader.refuse(("volatile",), "must be true or false")
+    return replace(config, volatile=value)
+
+
 _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "account": _account,
     "region": _region,
@@ -261,4 +269,5 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "endpoints": _endpoints,
     "connections": _connections,
     "limits": _limits,
+    "volatile": _volatile,
 }

@@ -21,6 +21,11 @@ from typing import Final
 
 from statewright.api import inner_calls, operations
 from statewright.api.app import Api
+<<<<<<< HEAD
+=======
+from statewright.api.forwarding import Forwarding
+from statewright.api.guard import BODY_BYTES
+>>>>>>> f435d4b (Services that are neither Statewright's own nor configured are played by moto, in a process of its own)
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
 from statewright.api.metrics import Sample
 from statewright.clock import RealClock
@@ -92,7 +97,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         listening.close()
         raise
     clock = RealClock()
-    integrations = Registry(options.config, clock)
+    integrations = Registry(options.config, clock, _data_of(options))
     machines = Machines(store, clock, options.config, limits=options.config.limits)
     settings = EngineSettings(limits=options.config.limits)
 
@@ -106,8 +111,13 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     host, port = listening.getsockname()[:2]
     functions = Functions(store, clock, options.config, _data_of(options), endpoint=lambda: _own_address(host, port))
     queues = Queues(store, clock, options.config)
+<<<<<<< HEAD
     objects = Objects(store, clock, options.config, _objects_folder(options))
     parts = {"integrations": integrations, "functions": functions, "queues": queues, "objects": objects}
+=======
+    forwarding = Forwarding(options.config, integrations.blocking, integrations.volatile)
+    parts = {"integrations": integrations, "forwarding": forwarding, "functions": functions, "queues": queues}
+>>>>>>> f435d4b (Services that are neither Statewright's own nor configured are played by moto, in a process of its own)
     app = operations.App(engine, machines, clock, options.config, parts)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)

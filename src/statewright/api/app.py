@@ -27,7 +27,7 @@ from statewright.api.operations import App, Call, find, perform, registered, wai
 from statewright.api.protocols.json10 import JsonWire
 from statewright.api.protocols.rest import JsonBodies, RestWire
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive, Wire
-from statewright.api.routing import JSON, QUERY, REST, SERVICES, Route, route
+from statewright.api.routing import FOREIGN, JSON, QUERY, REST, SERVICES, Route, route
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
 
@@ -107,6 +107,9 @@ class Api:
         if self.draining:
             raise _shutting_down()
         key = await self._verify(where, incoming)
+        if where.protocol == FOREIGN:
+            answer: Answer = await self.app.part("forwarding").call(where.service, incoming)
+            return answer
         wire = wire_of(where.service, where.protocol)
         handling.operation, request = await wire.read(incoming)
         call = Call(
@@ -192,7 +195,7 @@ class Api:
     async def _refuse(self, send: Send, handling: _Handling, error: ApiError) -> None:
         self._note(handling, error.code)
         where = handling.where
-        wire = wire_of(where.service, where.protocol) if where.service else _ANYBODY
+        wire = wire_of(where.service, where.protocol) if where.service in SERVICES else _ANYBODY
         answer = wire.refusal(error, handling.request_id, handling.scope["path"])
         await _send(send, _nothing, answer, handling.request_id, head_only=handling.scope["method"] == "HEAD")
 
@@ -201,6 +204,7 @@ class Api:
         service, operation = handling.where.service, handling.operation
         # Names come from callers: only those that exist are counted apart.
         known = find(service, operation) is not None
+        service = service if service in SERVICES or not service else "foreign"
         self.counters.note(service or "none", operation if known else "other", code, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(

@@ -60,7 +60,7 @@ class App:
         """A part by its name. Raises: ApiError where the server runs without it."""
         part = self.extras.get(name)
         if part is None:
-            raise ApiError("UnknownService", f"This server runs without {name}.")
+            raise ApiError("UnknownService", f"This server runs without {name.replace('_', ' ')}.")
         return part
 
 

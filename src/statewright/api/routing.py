@@ -18,6 +18,8 @@ from statewright.errors import ApiError
 JSON: Final = "json"
 QUERY: Final = "query"
 REST: Final = "rest"
+FOREIGN: Final = "foreign"
+"""The protocol of services that are not ours: whatever it is, it is passed on."""
 
 TARGETS: Final = {"AWSStepFunctions": "states", "AmazonSQS": "sqs"}
 """Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
@@ -43,7 +45,7 @@ class Route:
 def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:
     """The service and protocol of a request.
 
-    Raises: ApiError (`UnknownService`, `UnknownOperationException`, `NotFound`) for one that is for none of ours.
+    Raises: ApiError (`UnknownOperationException`, `NotFound`) for one that names no service.
     """
     prefix = headers.get("x-amz-target", "").rpartition(".")[0]
     signed_for = signing_service(query, headers)
@@ -53,7 +55,7 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
             raise ApiError("UnknownOperationException", f"No service here has the target {prefix[:100]}.")
         return _unsigned(method, path, query, headers)
     if service not in SERVICES:
-        raise ApiError("UnknownService", f"This version of Statewright does not have the service '{service[:100]}'.")
+        return Route(service, FOREIGN)
     protocols = PROTOCOLS[service]
     if prefix:
         if TARGETS.get(prefix) != service:

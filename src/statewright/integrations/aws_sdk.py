@@ -20,6 +20,7 @@ from statewright.engine.dispatch import ScheduledCall, TaskResult
 from statewright.integrations.patterns import NOT_CONFIGURED, no_endpoint_text
 from statewright.integrations.service_calls import Prepared, Refusal, finished, prepare, refusal_of, refused
 from statewright.integrations.service_names import Api
+from statewright.integrations.volatile import VolatileServices
 
 CONNECT_SECONDS: Final = 5
 READ_SECONDS: Final = 70
@@ -34,8 +35,9 @@ class NoEndpoint(Exception):
 class Clients:
     """botocore's clients, one for each API and endpoint; used from many threads."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, volatile: VolatileServices | None = None) -> None:
         self._config = config
+        self._volatile = volatile
         self._clients: dict[tuple[str, str], Any] = {}
         self._lock = threading.Lock()
         # The files and the profile of whoever started the server are none of its business.
@@ -48,7 +50,7 @@ class Clients:
         )
 
     def endpoint_of(self, api: Api) -> Endpoint:
-        """Where an API is, by the name in resource ARNs, by botocore's, or by default.
+        """Where an API is: by the name in resource ARNs, by botocore's, by default, or in moto's process.
 
         Raises: NoEndpoint.
         """
@@ -56,7 +58,18 @@ class Clients:
         for name in (api.service, api.model.service_name, "default"):
             if name in endpoints:
                 return endpoints[name]
-        raise NoEndpoint(no_endpoint_text(api.service))
+        found = self._volatile_endpoint()
+        if found is None:
+            raise NoEndpoint(no_endpoint_text(api.service))
+        return found
+
+    def _volatile_endpoint(self) -> Endpoint | None:
+        if self._volatile is None:
+            return None
+        try:
+            return self._volatile.endpoint()
+        except OSError as problem:
+            raise NoEndpoint(str(problem)) from None
 
     def client(self, api: Api) -> Any:
         """The client of an API. Raises: NoEndpoint."""

@@ -14,6 +14,7 @@ from statewright.config import Config
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.patterns import Answers, Follower
+from statewright.integrations.volatile import VolatileServices
 from statewright.payload import Json
 
 if TYPE_CHECKING:
@@ -23,8 +24,16 @@ if TYPE_CHECKING:
 class AwsServices:
     """Carries out tasks of services that are not ours."""
 
-    def __init__(self, config: Config, clock: Clock, blocking: BlockingCalls, answers: Callable[[], Answers]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        blocking: BlockingCalls,
+        answers: Callable[[], Answers],
+        volatile: VolatileServices | None = None,
+    ) -> None:
         self._config = config
+        self._volatile = volatile
         self._blocking = blocking
         self._follower = Follower(clock, answers)
         self._clients: Clients | None = None
@@ -64,7 +73,7 @@ class AwsServices:
             if self._clients is None:
                 from statewright.integrations.aws_sdk import Clients
 
-                self._clients = Clients(self._config)
+                self._clients = Clients(self._config, self._volatile)
         return self._clients
 
     def _send(self, task: ScheduledCall) -> TaskResult:

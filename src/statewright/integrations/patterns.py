@@ -201,5 +201,6 @@ def no_endpoint_text(service: str) -> str:
     """What to do about a service that is nowhere."""
     return (
         f"Statewright has no {service} of its own and no endpoint is configured for it. "
-        f'Add to statewright.toml: [endpoints] {service} = "http://127.0.0.1:8000"'
+        f'Add to statewright.toml: [endpoints] {service} = "http://127.0.0.1:8000"; or, for tests, have it played by '
+        "moto: pip install 'statewright[aws]'"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from statewright.clock import Clock
@@ -22,6 +23,7 @@ from statewright.integrations.map_run_data import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
 from statewright.integrations.states_execution import Invoke, StatesExecution
+from statewright.integrations.volatile import VolatileServices
 from statewright.payload import Json
 
 if TYPE_CHECKING:
@@ -32,15 +34,19 @@ log = logging.getLogger("statewright.integrations")
 
 _OURS: Final = frozenset({"states", "aws-sdk:sfn"})
 _NOT_HERE_YET: Final = frozenset({"statewright", "bedrockagentcore"})
+_DURABLE: Final = frozenset({"lambda", "sqs", "s3"})
+"""Services that are our own: without them nothing volatile takes their place."""
 _FAULT: Final = "Statewright.InternalError"
 
 
 class Registry:
     """Carries out tasks. Made before the engine, which needs it; `attach` gives it what the engine offers."""
 
-    def __init__(self, config: Config, clock: Clock) -> None:
+    def __init__(self, config: Config, clock: Clock, data_folder: Path | None = None) -> None:
         self._config = config
-        self._blocking = BlockingCalls(clock)
+        self.volatile = VolatileServices(config, data_folder)
+        """Services that are neither ours nor at an endpoint."""
+        self.blocking = self._blocking = BlockingCalls(clock)
         self._clock = clock
         self._answers: Answers | None = None
         self._invoke: Invoke | None = None
@@ -105,6 +111,7 @@ class Registry:
         await self._states.close()
         if self._services is not None:
             await self._services.close()
+        self.volatile.close()
         self._blocking.close()
 
     # -------------------------------------------------------------- handlers
@@ -121,8 +128,9 @@ class Registry:
             return not_here_yet(task)
         if self._own.serves(task):
             return await self._own.call(task)
-        if not self._config.endpoints:
-            return Failed(NOT_CONFIGURED, no_endpoint_text(service.removeprefix("aws-sdk:")))
+        name = service.removeprefix("aws-sdk:")
+        if not self._config.endpoints and (name in _DURABLE or not self.volatile.available()):
+            return Failed(NOT_CONFIGURED, no_endpoint_text(name))
         return await self._aws_services().call(task)
 
     def _found_buckets(self) -> Buckets:
@@ -143,7 +151,7 @@ class Registry:
         if self._services is None:
             from statewright.integrations.aws_services import AwsServices
 
-            self._services = AwsServices(self._config, self._clock, self._blocking, self._answerer)
+            self._services = AwsServices(self._config, self._clock, self._blocking, self._answerer, self.volatile)
         return self._services
 
     def _invoker(self) -> Invoke:

@@ -26,7 +26,7 @@ class Nest(Rig):
     registry: Registry
 
     async def up(self) -> Nest:
-        self.registry = Registry(Config(), self.clock)
+        self.registry = Registry(Config(volatile=False), self.clock)
         self.integrations = self.registry  # type: ignore[assignment]
         await super().up()
         app = operations.App(self.engine, self.machines, self.clock, Config(), {"integrations": self.registry})

@@ -31,7 +31,6 @@ def test_a_presigned_query_has_a_scope_too():
     [
         ({}, "NotFound"),
         ({"x-amz-target": "ListActivities"}, "NotFound"),
-        (signed_for("glue"), "UnknownService"),
         ({"x-amz-target": "AWSGlue.GetTables"}, "UnknownOperationException"),
         ({**signed_for("states"), "x-amz-target": "AWSGlue.GetTables"}, "UnknownOperationException"),
     ],
@@ -65,6 +64,7 @@ FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
         ("GET", "/", "", signed_for("s3"), Route("s3", "rest")),
         ("GET", "/", "", {"host": "bucket.localhost:4566"}, Route("s3", "rest")),
         ("GET", "/health", "", signed_for("s3"), Route("s3", "rest")),
+        ("POST", "/", "", signed_for("glue"), Route("glue", "foreign")),
     ],
 )
 def test_every_service_is_found(method, path, query, headers, expected):

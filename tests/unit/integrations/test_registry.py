@@ -15,7 +15,7 @@ NOWHERE = "Statewright.ServiceNotConfigured"
 
 def play(steps: Any, config: Any = None) -> Any:
     async def main(clock):
-        registry = Registry(config or Config(), clock)
+        registry = Registry(config or Config(volatile=False), clock)
         asked = []
 
         async def invoke(name, request, sent_by=None):

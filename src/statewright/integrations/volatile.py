@@ -1,0 +1,129 @@
+"""Services that are neither ours nor at an endpoint: moto, in a child process of its own, started at first use.
+
+What moto keeps is lost with its process, which is why it is called volatile wherever it shows. The process outlives a
+killed server: its socket lies in the data folder, and the next server that needs it adopts it. Without anybody
+connected to that socket it ends itself after ten minutes. What runs in the child is `volatile_server.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from statewright.config import Config, Endpoint
+
+SOCKET_NAME: Final = "volatile.sock"
+START_SECONDS: Final = 60.0
+LONGEST_SOCKET_PATH: Final = 100
+"""Bytes of a path that every system takes for a Unix socket."""
+
+log = logging.getLogger("statewright.integrations")
+
+
+class VolatileServices:
+    """The child process, as one server sees it. `data` is the data folder; without one the child is nobody's heir."""
+
+    def __init__(self, config: Config, data: Path | None) -> None:
+        self._config = config
+        self._path = _socket_path(data)
+        self._lock = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._endpoint: Endpoint | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def available(self) -> bool:
+        """Whether moto is there, and wanted."""
+        return self._config.volatile and find_spec("moto") is not None
+
+    def endpoint(self) -> Endpoint | None:
+        """Where the services answer: the child is adopted or started if need be; `None` without moto. Blocks.
+
+        Raises: OSError when the child cannot be started.
+        """
+        if not self.available():
+            return None
+        with self._lock:
+            if self._endpoint is None or not self._is_alive():
+                self._endpoint = self._adopt() or self._start()
+            return self._endpoint
+
+    def close(self) -> None:
+        """Let go of the child; it ends by itself when nobody else takes it up."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _is_alive(self) -> bool:
+        """Whether the child still holds the connection: it never writes after its greeting."""
+        if self._connection is None:
+            return False
+        self._connection.setblocking(False)
+        try:
+            return self._connection.recv(1) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def _adopt(self) -> Endpoint | None:
+        """The child that a former server has left, if it answers."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(START_SECONDS)
+        try:
+            connection.connect(str(self._path))
+            greeting = connection.recv(100).decode()
+            pid, port = map(int, greeting.split())
+        except (OSError, ValueError):
+            connection.close()
+            return None
+        self._connection = connection
+        log.warning(
+            "other services answer from moto (pid %d, port %d): volatile, what they keep is lost with that process",
+            pid, port,
+        )  # fmt: skip
+        return Endpoint(f"http://127.0.0.1:{port}", region=self._config.region)
+
+    def _start(self) -> Endpoint:
+        log.info("starting moto for services that are neither Statewright's own nor configured")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.unlink(missing_ok=True)
+        environment = {**os.environ, "MOTO_ACCOUNT_ID": self._config.account, "TZ": "UTC"}
+        child = subprocess.Popen(
+            [sys.executable, "-m", "statewright.integrations.volatile_server", str(self._path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            # A signal to the server's group is not meant for it: it is there to outlive the server.
+            start_new_session=True,
+        )
+        self._child = child
+        assert child.stdout is not None
+        with child.stdout as ready:
+            line = ready.readline()
+        found = self._adopt() if line.strip() == b"ready" else None
+        if found is None:
+            child.kill()
+            raise OSError("moto could not be started; try: python -m statewright.integrations.volatile_server /tmp/x")
+        return found
+
+
+def _socket_path(data: Path | None) -> Path:
+    folder = data.absolute() if data is not None else Path(tempfile.gettempdir()) / f"statewright-{os.getpid()}"
+    path = folder / SOCKET_NAME
+    if len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
+        # The same long folder always leads to the same short name.
+        from hashlib import blake2b
+
+        short = blake2b(os.fsencode(folder), digest_size=8).hexdigest()
+        return Path(tempfile.gettempdir()) / f"statewright-{short}.sock"
+    return path

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+from statewright.config import Config
+from statewright.integrations.volatile import LONGEST_SOCKET_PATH, VolatileServices, _socket_path
+from statewright.integrations.volatile_server import _keep_company
+
+
+def test_it_may_be_unwanted(tmp_path: Path) -> None:
+    services = VolatileServices(Config(volatile=False), tmp_path)
+    assert not services.available()
+    assert services.endpoint() is None
+
+
+def test_a_child_that_answers_is_adopted(tmp_path: Path) -> None:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(_socket_path(tmp_path)))
+    listening.listen()
+    child = threading.Thread(target=_keep_company, args=(listening, b"77 4242", 1.0))
+    child.start()
+    services = VolatileServices(Config(), tmp_path)
+    found = services.endpoint()
+    assert found is not None
+    assert found.url == "http://127.0.0.1:4242"
+    assert services.endpoint() is found
+    # Once its last guest has gone, a child that waits for nobody ends.
+    services.close()
+    child.join(10)
+    listening.close()
+    assert not child.is_alive()
+
+
+def test_a_long_folder_has_a_short_socket(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 90)
+    path = _socket_path(folder)
+    assert len(str(path)) <= LONGEST_SOCKET_PATH
+    assert path == _socket_path(folder)
+    assert path != _socket_path(tmp_path / ("y" * 90))
