@@ -50,7 +50,7 @@ OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 MOST_BEHIND_MS: Final = 60_000
 """Clocks of several machines differ by less."""
 DATA_FOLDER: Final = ".statewright"
-OWN_SERVICES: Final[tuple[str, ...]] = ()
+OWN_SERVICES: Final[tuple[str, ...]] = ("lambda", "s3", "sqs")
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 STORES: Final = ("sqlite", "memory")
 
@@ -113,6 +113,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     queues = Queues(store, clock, options.config)
 <<<<<<< HEAD
     objects = Objects(store, clock, options.config, _objects_folder(options))
+    _connect(functions, queues, objects)
     parts = {"integrations": integrations, "functions": functions, "queues": queues, "objects": objects}
 =======
     forwarding = Forwarding(options.config, integrations.blocking, integrations.volatile)
@@ -173,6 +174,25 @@ def _objects_folder(options: ServerOptions) -> Path | None:
     """The folder of large objects: beside the database, also where rows are in another one."""
     folder = _data_of(options)
     return folder / "objects" if folder is not None else None
+
+
+def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:
+    """Let functions take their code from buckets and report to queues, functions and buckets."""
+
+    async def read(bucket: str, key: str) -> bytes:
+        _, pieces, _ = await objects.get(bucket, key)
+        return b"".join([piece async for piece in pieces])
+
+    async def put(bucket: str, key: str, content: bytes) -> None:
+        await objects.put(bucket, key, content)
+
+    async def deliver(arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
+        from statewright.functions.destinations import Destinations
+
+        await Destinations(functions, queues, put).deliver(arn, body, attributes)
+
+    functions.read_objects_with(read)
+    functions.deliver_with(deliver)
 
 
 def _own_address(host: str, port: int) -> str:

@@ -20,7 +20,7 @@ def gone(pid: int) -> bool:
     """Whether a process has ended: it is not there, or waits to be reaped."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 

@@ -1,0 +1,57 @@
+"""Where reports on Event invocations and dead letters go: queues, other functions, buckets.
+
+Owns the way to a target by its ARN. What is reported is `reports.py`'s, when and how often `async_queue.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import orjson
+
+from statewright.errors import ApiError
+from statewright.queues.message_attributes import encoded
+from statewright.queues.queues import Queues
+
+if TYPE_CHECKING:
+    from statewright.functions.functions import Functions
+
+PutObject = Callable[[str, str, bytes], Awaitable[None]]
+"""Bucket, key, content."""
+
+
+class Destinations:
+    """Delivers to the targets that this server has. `put_object` writes into buckets."""
+
+    def __init__(self, functions: Functions, queues: Queues, put_object: PutObject | None = None) -> None:
+        self._functions = functions
+        self._queues = queues
+        self._put_object = put_object
+
+    async def deliver(self, arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
+        """Hand a payload to a target; returns once it is kept there.
+
+        Raises: ApiError, the target's own, or `UnknownService` for a service that this version does not have.
+        """
+        service = arn.split(":")[2]
+        if service == "sqs":
+            value = None
+            if attributes:
+                named = {name: {"DataType": kind, "StringValue": text} for name, (kind, text) in attributes.items()}
+                value = encoded(named).value
+            await self._queues.deliver(arn, body.decode(errors="replace"), value)
+        elif service == "lambda":
+            await self._functions.invoke(arn, body, kind="Event")
+        elif service == "s3" and self._put_object is not None:
+            await self._put_object(arn.rpartition(":")[2], self._object_key(body), body)
+        else:
+            raise ApiError("UnknownService", f"This version of Statewright cannot deliver to {arn}.")
+
+    def _object_key(self, body: bytes) -> str:
+        """Key of a report in a bucket. Source: developer guide, destinations in S3."""
+        context = orjson.loads(body)["requestContext"]
+        name = context["functionArn"].split(":")[6]
+        at = datetime.fromtimestamp(self._functions.clock.now_ms() / 1000, UTC)
+        return f"aws/lambda/async/{name}/{at:%Y/%m/%d}/{at:%Y-%m-%dT%H.%M.%S}-{context['requestId']}"
