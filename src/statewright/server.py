@@ -99,13 +99,11 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     clock = RealClock()
     integrations = Registry(options.config, clock, _data_of(options))
     machines = Machines(store, clock, options.config, limits=options.config.limits)
-    settings = EngineSettings(limits=options.config.limits)
+    settings = EngineSettings(limits=options.config.limits, data=_data_of(options))
 
-    def publish(change: StatusChange) -> None:
-        _log_status(change)
-        integrations.status_changed(change)
-
-    engine = Engine(store, clock, machines, integrations, settings=settings, publish=publish, data=integrations.data)
+    engine = Engine(store, clock, machines, integrations, settings=settings, data=integrations.data)
+    engine.subscribe(_log_status)
+    engine.subscribe(integrations.status_changed)
     engine.ownership.on_lost = _end_process
     operations.load()
     host, port = listening.getsockname()[:2]

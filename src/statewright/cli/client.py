@@ -174,12 +174,33 @@ class Server:
                     raise
         raise self._no_machine(name)
 
+    def _express_has_a_log(self, arn: str) -> Stop:
+        """Where to look for the history of an EXPRESS execution, which no operation shows."""
+        machine = ":".join(["arn", *arn.split(":")[1:5], "stateMachine", arn.split(":")[6]])
+        said = "The history of an EXPRESS execution is kept in its log alone."
+        try:
+            logging = self.call("describe_state_machine", stateMachineArn=machine)["loggingConfiguration"]
+        except ApiProblem:
+            return Stop(USAGE, f"{said} Its state machine is not there any more, to say where that is.")
+        if logging.get("level", "OFF") == "OFF":
+            return Stop(
+                USAGE,
+                f"{said} Its state machine logs nothing.",
+                "give it a loggingConfiguration: level ALL, and a log group as destination",
+            )
+        group = logging["destinations"][0]["cloudWatchLogsLogGroup"]["logGroupArn"]
+        name = group.split(":log-group:", 1)[1].removesuffix(":*")
+        where = f"logs/{name.strip('/')}/states-*.jsonl"
+        return Stop(USAGE, f"{said} Look into {where} of the server's data folder.", f"grep -h '{arn}' {where}")
+
     def execution_arn(self, target: str, machine: str | None = None) -> str:
         """The ARN of an execution: its ARN, `MACHINE:NAME`, or the NAME alone, looked for in `machine` or everywhere.
 
         Raises: Stop when there is none, or more than one.
         """
         if target.startswith("arn:"):
+            if target.split(":")[5:6] == ["express"]:
+                raise self._express_has_a_log(target)
             return target
         of, separator, name = target.rpartition(":")
         machine = of if separator else machine

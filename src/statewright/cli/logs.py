@@ -1,4 +1,7 @@
-"""How the server logs: one line for each record, as text for people or as JSON for machines. Never a payload."""
+"""How the server logs: one line for each record, as text for people or as JSON for machines.
+
+Never a payload, but in the history events of a machine whose loggingConfiguration includes execution data.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 FORMATS: Final = ("text", "json")
-_EXTRAS: Final = ("execution_arn", "status", "error", "request_id", "code", "milliseconds")
+_EXTRAS: Final = ("execution_arn", "status", "error", "request_id", "code", "milliseconds", "event")
 """What records may carry beside their message."""
 
 

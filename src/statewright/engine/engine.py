@@ -12,6 +12,7 @@ import os
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from statewright.arn import EXPRESS, MACHINE, MAP_RUN, execution_arn, parse_arn
@@ -19,6 +20,7 @@ from statewright.clock import Clock
 from statewright.engine import live as kinds
 from statewright.engine.activities import Activities, ActivityTask
 from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
+from statewright.engine.execution_logs import ExecutionLogs
 from statewright.engine.express_runs import ExpressRuns
 from statewright.engine.inbox import Inbox
 from statewright.engine.listing import history_page, list_page
@@ -38,6 +40,7 @@ from statewright.engine.views import ExecutionView, Head, Started, StatusChange,
 from statewright.errors import ApiError, OwnershipLost
 from statewright.interpreter import events
 from statewright.interpreter.advance import new_execution
+from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import TASK
 from statewright.limits import AWS, Limits
 from statewright.limits import EXPRESS as EXPRESS_LIMITS
@@ -62,6 +65,8 @@ class EngineSettings:
     hot_executions: int = 512
     make_seed: Callable[[], bytes] = lambda: os.urandom(16)
     retention_ms: int | None = 90 * DAY_MS
+    data: Path | None = None
+    """The data folder, for the logs of executions."""
 
 
 class Engine:
@@ -98,6 +103,7 @@ class Engine:
             publish,
         )
         self.runner.is_deleting = machines.deleting.__contains__
+        self.logs = ExecutionLogs(self.settings.data)
         self.ownership = Ownership(store, self._let_go)
         self.runner.on_ownership_lost = lambda: self.ownership.lose(SHARD)
         self.inbox = Inbox(self)
@@ -140,6 +146,9 @@ class Engine:
         self.dispatcher.kill()
         for task in self._side:
             task.cancel()
+        if self.logs.is_writing:
+            with self.clock.busy():
+                await asyncio.get_running_loop().run_in_executor(None, self.logs.close)
 
     def kill(self) -> None:
         """Let go of everything at once, as a process that dies would; for tests."""
@@ -336,6 +345,8 @@ class Engine:
     def _after_commit(self, live: LiveExecution, batch: Batch) -> None:
         """The commit is durable: arm its timers and let its effects go."""
         execution = live.id
+        if batch.history:
+            self._log(live.head, batch.history, live.state.redrive_count if live.state is not None else 0)
         for timer in batch.disarmed:
             self.timers.disarm(execution, timer)
         for timer, due_ms in batch.armed:
@@ -353,6 +364,21 @@ class Engine:
                 self._offer(execution, call, parameters)
         self.map_runs.after_commit(live, batch)
         self.retention.look()
+
+    def _log(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:
+        settings = self.machines.log_settings(head.machine_id, head.revision_id)
+        if settings is not None:
+            self.logs.log(settings, history, head.execution_arn, redrives)
+
+    def history_log(self, head: Head) -> Callable[[list[HistoryEvent]], None] | None:
+        """Where the history of an EXPRESS execution goes; `None` for nowhere."""
+        if self.machines.log_settings(head.machine_id, head.revision_id) is None:
+            return None
+        return lambda history: self._log(head, history, 0)
+
+    def subscribe(self, told: Callable[[StatusChange], None]) -> None:
+        """Have `told` hear of every change of a STANDARD execution's status, once it is durable; it may not wait."""
+        self.runner.subscribers.append(told)
 
     def _fire(self, execution: int, timer: int, settled: Callable[[], None]) -> None:
         self.runner.tell(execution, Input(events.TimerFired(timer), settled=settled))

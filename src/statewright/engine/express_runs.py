@@ -136,6 +136,7 @@ class ExpressRuns:
         run = ExpressRun(
             program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source, head.trace_header
         )
+        run.on_history = engine.history_log(head)
         self._runs[head.execution_arn] = run
         try:
             await run.begin()

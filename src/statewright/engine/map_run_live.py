@@ -401,6 +401,7 @@ class LiveRun:
         source = Source(head.machine_id, head.revision_id, head.scope)
         limits = engine.limits_of("EXPRESS")
         run = ExpressRun(self.program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source)
+        run.on_history = engine.history_log(head)
         self._express[index] = run
         try:
             await run.begin()

@@ -169,7 +169,8 @@ class Runner:
         self.is_deleting: Callable[[int], bool] = _never
         """Whether a state machine is being deleted: its executions end at their next step."""
         self._after = after
-        self._publish = publish
+        self.subscribers: list[Callable[[StatusChange], None]] = [publish] if publish is not None else []
+        """Who is told of the changes of status of STANDARD executions."""
         self._slots: dict[int, Slot] = {}
         self._hot: OrderedDict[int, LiveExecution] = OrderedDict()
         self._most_hot = hot
@@ -401,11 +402,10 @@ class Runner:
         if batch.closed:
             counters.closed[live.row.status] = counters.closed.get(live.row.status, 0) + 1
         self._after(live, batch)
-        if self._publish is not None and (batch.opened or batch.closed) and live.head.type == "STANDARD":
+        if self.subscribers and (batch.opened or batch.closed) and live.head.type == "STANDARD":
             self._tell_status(live, batch)
 
     def _tell_status(self, live: LiveExecution, batch: Batch) -> None:
-        assert self._publish is not None
         row, head, tail, limits, now_ms = live.row, live.head, live.tail, live.limits, self.clock.now_ms()
 
         def view() -> ExecutionView:
@@ -414,13 +414,16 @@ class Runner:
         def opened() -> ExecutionView:
             return replace(view(), status="RUNNING", stopped_ms=None, output=None, error=None, cause=None)
 
-        try:
-            if batch.opened:
-                self._publish(StatusChange(head.execution_arn, "RUNNING", None, opened))
-            if batch.closed:
-                self._publish(StatusChange(head.execution_arn, row.status, row.stopped_ms, view))
-        except Exception:
-            logger.exception("publishing a status change of %s failed", live.head.execution_arn)
+        changes = [StatusChange(head.execution_arn, "RUNNING", None, opened)] if batch.opened else []
+        if batch.closed:
+            changes.append(StatusChange(head.execution_arn, row.status, row.stopped_ms, view))
+        for told in self.subscribers:
+            try:
+                for change in changes:
+                    told(change)
+            except Exception:
+                # One subscriber's bug is no other's loss.
+                logger.exception("publishing a status change of %s failed", head.execution_arn)
 
     # ------------------------------------------------------------------ the store
 

@@ -25,6 +25,7 @@ from statewright.engine import machine_records
 from statewright.engine.activity_records import ActivityRecords
 from statewright.engine.aliases import Aliases
 from statewright.engine.definition_check import check_definition, compiled
+from statewright.engine.execution_logs import LogSettings
 from statewright.engine.list_tokens import page_size, read_token, write_token
 from statewright.engine.machine_records import (
     INITIAL,
@@ -188,6 +189,11 @@ class Machines:
         else:
             self._programs.move_to_end(key)
         return found
+
+    def log_settings(self, machine_id: int, revision_id: str) -> LogSettings | None:
+        """Where the history of a revision's executions is logged; for one whose program is in use."""
+        found = self._programs.get((machine_id, revision_id))
+        return LogSettings.of(found[0].logging) if found is not None else None
 
     async def definition_of(self, machine_id: int, revision_id: str) -> str:
         """The text of a revision. Raises: KeyError."""
