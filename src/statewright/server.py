@@ -21,11 +21,7 @@ from typing import Final
 
 from statewright.api import inner_calls, operations
 from statewright.api.app import Api
-<<<<<<< HEAD
-=======
 from statewright.api.forwarding import Forwarding
-from statewright.api.guard import BODY_BYTES
->>>>>>> f435d4b (Services that are neither Statewright's own nor configured are played by moto, in a process of its own)
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
 from statewright.api.metrics import Sample
 from statewright.clock import RealClock
@@ -109,14 +105,15 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     host, port = listening.getsockname()[:2]
     functions = Functions(store, clock, options.config, _data_of(options), endpoint=lambda: _own_address(host, port))
     queues = Queues(store, clock, options.config)
-<<<<<<< HEAD
     objects = Objects(store, clock, options.config, _objects_folder(options))
     _connect(functions, queues, objects)
-    parts = {"integrations": integrations, "functions": functions, "queues": queues, "objects": objects}
-=======
-    forwarding = Forwarding(options.config, integrations.blocking, integrations.volatile)
-    parts = {"integrations": integrations, "forwarding": forwarding, "functions": functions, "queues": queues}
->>>>>>> f435d4b (Services that are neither Statewright's own nor configured are played by moto, in a process of its own)
+    parts = {
+        "integrations": integrations,
+        "forwarding": Forwarding(options.config, integrations.blocking, integrations.volatile),
+        "functions": functions,
+        "queues": queues,
+        "objects": objects,
+    }
     app = operations.App(engine, machines, clock, options.config, parts)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)
