@@ -29,6 +29,7 @@ from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.state_machines import Machines
 from statewright.engine.views import StatusChange
+from statewright.functions.event_sources import EventSources
 from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
 from statewright.objects.objects import Objects
@@ -46,7 +47,7 @@ OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 MOST_BEHIND_MS: Final = 60_000
 """Clocks of several machines differ by less."""
 DATA_FOLDER: Final = ".statewright"
-OWN_SERVICES: Final[tuple[str, ...]] = ("lambda", "s3", "sqs")
+OWN_SERVICES: Final = ("lambda", "s3", "sqs")
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 STORES: Final = ("sqlite", "memory")
 
@@ -92,57 +93,89 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     except Exception:
         listening.close()
         raise
-    clock = RealClock()
-    integrations = Registry(options.config, clock, _data_of(options))
-    machines = Machines(store, clock, options.config, limits=options.config.limits)
-    settings = EngineSettings(limits=options.config.limits, data=_data_of(options))
-
-    engine = Engine(store, clock, machines, integrations, settings=settings, data=integrations.data)
-    engine.subscribe(_log_status)
-    engine.subscribe(integrations.status_changed)
-    engine.ownership.on_lost = _end_process
-    operations.load()
-    host, port = listening.getsockname()[:2]
-    functions = Functions(store, clock, options.config, _data_of(options), endpoint=lambda: _own_address(host, port))
-    queues = Queues(store, clock, options.config)
-    objects = Objects(store, clock, options.config, _objects_folder(options))
-    _connect(functions, queues, objects)
-    parts = {
-        "integrations": integrations,
-        "forwarding": Forwarding(options.config, integrations.blocking, integrations.volatile),
-        "functions": functions,
-        "queues": queues,
-        "objects": objects,
-    }
-    app = operations.App(engine, machines, clock, options.config, parts)
-    own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
-    integrations.attach(engine, inner_calls.invoker(app), own)
+    parts = _built(options, store, listening)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
-    api = Api(app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
+    api = Api(parts.app, options.own_origins, body_bytes, sampler=lambda: _samples(parts.engine, listens))
     listens = listener(api, lambda: on_ready(line), options.patience)
-    await machines.recover()
-    await queues.start()
-    await functions.start()
-    await engine.start()
-    _compare_clocks(await store.newest_id(0), clock.now_ms())
-    engine.inbox.watch()
+    await parts.start()
+    _compare_clocks(await store.newest_id(0), parts.engine.clock.now_ms())
+    host, port = listening.getsockname()[:2]
     shown_host = f"[{host}]" if ":" in host else host
-    where = _where(options)
-    line = f"Statewright is ready on http://{shown_host}:{port} (data: {where}, pid {os.getpid()})"
+    line = f"Statewright is ready on http://{shown_host}:{port} (data: {_where(options)}, pid {os.getpid()})"
     # What was built until now stays for good: the collector need not look at it again.
     gc.collect()
     gc.freeze()
     try:
         await listens.serve(sockets=[listening])
     finally:
-        await engine.stop()
-        await functions.stop()
-        await queues.stop()
-        await objects.stop()
-        await integrations.close()
+        await parts.stop()
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
         log.info("stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Everything that a server is made of, but for its store and its socket."""
+
+    engine: Engine
+    integrations: Registry
+    functions: Functions
+    queues: Queues
+    objects: Objects
+    event_sources: EventSources
+    app: operations.App
+
+    async def start(self) -> None:
+        """Take up what the store holds; what is called comes before who calls."""
+        await self.engine.machines.recover()
+        await self.objects.start()
+        await self.queues.start()
+        await self.functions.start()
+        await self.event_sources.start()
+        await self.engine.start()
+        self.engine.inbox.watch()
+
+    async def stop(self) -> None:
+        """Let go, callers first."""
+        await self.engine.stop()
+        await self.event_sources.stop()
+        await self.functions.stop()
+        await self.queues.stop()
+        await self.objects.stop()
+        await self.integrations.close()
+
+
+def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
+    """Wire the parts of a server together."""
+    clock, config, data = RealClock(), options.config, _data_of(options)
+    host, port = listening.getsockname()[:2]
+    integrations = Registry(config, clock, data)
+    machines = Machines(store, clock, config, limits=config.limits)
+    settings = EngineSettings(limits=config.limits)
+
+    engine = Engine(store, clock, machines, integrations, settings=settings, data=integrations.data)
+    engine.subscribe(_log_status)
+    engine.subscribe(integrations.status_changed)
+    engine.ownership.on_lost = _end_process
+    functions = Functions(store, clock, config, data, endpoint=lambda: _own_address(host, port))
+    queues = Queues(store, clock, config)
+    objects = Objects(store, clock, config, _objects_folder(options))
+    event_sources = EventSources(store, functions, queues)
+    operations.load()
+    extras = {
+        "integrations": integrations,
+        "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
+        "functions": functions,
+        "queues": queues,
+        "objects": objects,
+        "event_sources": event_sources,
+    }
+    app = operations.App(engine, machines, clock, config, extras)
+    own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
+    integrations.attach(engine, inner_calls.invoker(app), own)
+    _connect(functions, queues, objects)
+    return _Parts(engine, integrations, functions, queues, objects, event_sources, app)
 
 
 def _listen(options: ServerOptions) -> socket:
@@ -174,10 +207,6 @@ def _objects_folder(options: ServerOptions) -> Path | None:
 def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:
     """Let functions take their code from buckets and report to queues, functions and buckets."""
 
-    async def read(bucket: str, key: str) -> bytes:
-        _, pieces, _ = await objects.get(bucket, key)
-        return b"".join([piece async for piece in pieces])
-
     async def put(bucket: str, key: str, content: bytes) -> None:
         await objects.put(bucket, key, content)
 
@@ -186,7 +215,7 @@ def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:
 
         await Destinations(functions, queues, put).deliver(arn, body, attributes)
 
-    functions.read_objects_with(read)
+    functions.read_objects_with(objects.read)
     functions.deliver_with(deliver)
 
 

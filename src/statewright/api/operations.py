@@ -101,6 +101,7 @@ MODULES: Final = (
     "statewright.api.lambda_.versions",
     "statewright.api.lambda_.settings",
     "statewright.api.lambda_.invocations",
+    "statewright.api.lambda_.event_sources",
     "statewright.api.sqs.requests",
     "statewright.api.sqs.catalogue",
     "statewright.api.sqs.tags",
