@@ -16,6 +16,7 @@ from statewright.clock import Clock, Timer
 from statewright.engine.dispatch import Dispatcher, ScheduledCall, call_of
 from statewright.engine.heavy_steps import HeavySteps, LeavesTheLoop, Source, advance_on_loop
 from statewright.engine.heavy_wire import StateBytes
+from statewright.engine.turnstile import BURST, Turnstile
 from statewright.errors import RUNTIME
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import Step
@@ -48,6 +49,7 @@ class ExpressRun:
         "_source",
         "_timers",
         "_trace",
+        "_turnstile",
         "_waiting",
         "ended",
         "on_history",
@@ -63,6 +65,7 @@ class ExpressRun:
         dispatcher: Dispatcher,
         heavy: HeavySteps,
         source: Source,
+        turnstile: Turnstile,
         trace_header: str | None = None,
     ) -> None:
         self._program = program
@@ -70,6 +73,7 @@ class ExpressRun:
         self._clock = clock
         self._dispatcher = dispatcher
         self._trace = trace_header
+        self._turnstile = turnstile
         self._timers: dict[int, Timer] = {}
         self._calls: set[int] = set()
         self._heavy = heavy
@@ -208,7 +212,11 @@ class ExpressRun:
 
     def go_on(self, _command: commands.ContinueBurst) -> None:
         """Let others have the loop first."""
-        self._soon(events.BurstContinued())
+        self._turnstile.pass_later(BURST, self._continue)
+
+    def _continue(self) -> None:
+        self._turnstile.make_way()
+        self.deliver(events.BurstContinued())
 
     def _soon(self, event: events.Event) -> None:
         asyncio.get_running_loop().call_soon(self.deliver, event)

@@ -11,6 +11,7 @@ from statewright.arn import express_arn
 from statewright.engine.express import BILLED_MB, EXPRESS, ExpressRun, billed_ms
 from statewright.engine.heavy_steps import Source
 from statewright.engine.state_machines import Target
+from statewright.engine.turnstile import EXPRESS as EXPRESS_WEIGHT
 from statewright.engine.views import Head, Started, SyncOutcome, Tail
 from statewright.errors import ApiError, StoreError, Unavailable
 from statewright.interpreter.advance import new_execution
@@ -40,6 +41,9 @@ class ExpressRuns:
         self, target: Target, name: str, input_text: str, payload: Payload, trace_header: str | None
     ) -> SyncOutcome:
         """Run one to its end; the store never hears of it."""
+        runner = self._engine.runner
+        if runner.busy:
+            await runner.turnstile.enter(EXPRESS_WEIGHT)
         head = self._head(target, name, input_text, trace_header)
         state = self._new_state(head, name, payload)
         await self._play(target.program, state, head)
@@ -134,8 +138,9 @@ class ExpressRuns:
         limits = engine.limits_of("EXPRESS")
         source = Source(head.machine_id, head.revision_id)
         run = ExpressRun(
-            program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source, head.trace_header
-        )
+            program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source,
+            engine.runner.turnstile, head.trace_header,
+        )  # fmt: skip
         run.on_history = engine.history_log(head)
         self._runs[head.execution_arn] = run
         try:

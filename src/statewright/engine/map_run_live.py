@@ -18,6 +18,7 @@ from statewright.engine.map_run_head import RunHead
 from statewright.engine.map_run_orders import Order
 from statewright.engine.redrives import Redrive
 from statewright.engine.runner import AlreadyThere, Input
+from statewright.engine.turnstile import CHILD
 from statewright.engine.views import Head, Tail
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
@@ -31,6 +32,7 @@ from statewright.interpreter.map_run_state import (
     CLOSED,
     OPEN,
     RUNNING,
+    STOPPING,
     WRITING,
     MapRunState,
     child_execution_arn,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SOME_CHILDREN: Final = 8
+"""Children that are started in one go."""
 MOST_EVENTS: Final = 256
 """Events that go into one commit."""
 
@@ -94,6 +98,7 @@ class LiveRun:
         self._position = 0
         """How many items have been taken from the stream."""
         self._killed = False
+        self._to_start: deque[messages.StartChild] = deque()
 
     # ------------------------------------------------------------------ being told
 
@@ -310,7 +315,22 @@ class LiveRun:
     # ------------------------------------------------------------------ children
 
     def start_child(self, command: messages.StartChild) -> None:
-        """Start a child execution from its first state."""
+        """Start a child execution from its first state, when it is its turn among all that the loop has to do."""
+        self._to_start.append(command)
+        if len(self._to_start) == 1:
+            self._engine.runner.turnstile.pass_later(SOME_CHILDREN * CHILD, self._start_some)
+
+    def _start_some(self) -> None:
+        turnstile = self._engine.runner.turnstile
+        turnstile.make_way()
+        for _ in range(min(SOME_CHILDREN, len(self._to_start))):
+            if self._killed:
+                return
+            self._start_now(self._to_start.popleft())
+        if self._to_start:
+            turnstile.pass_later(SOME_CHILDREN * CHILD, self._start_some)
+
+    def _start_now(self, command: messages.StartChild) -> None:
         if self.head.child_type == "EXPRESS":
             self._engine.aside(self._run_express(command.index, command.attempt, command.input, command.item_count))
         else:
@@ -400,11 +420,18 @@ class LiveRun:
         state = new_execution(head.identity(name, engine.region), given, child_seed(self.state, index))
         source = Source(head.machine_id, head.revision_id, head.scope)
         limits = engine.limits_of("EXPRESS")
-        run = ExpressRun(self.program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source)
+        run = ExpressRun(
+            self.program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source,
+            engine.runner.turnstile,
+        )  # fmt: skip
         run.on_history = engine.history_log(head)
         self._express[index] = run
         try:
-            await run.begin()
+            ended = run.begin()
+            if self.state.phase == STOPPING:
+                # The stop came while this one stood in line.
+                run.deliver(events.ExecutionStopped())
+            await ended
         except StoreError:
             return
         finally:
@@ -428,6 +455,9 @@ class LiveRun:
 
     def stop_children(self, _command: messages.StopChildren) -> None:
         """Stop all that run; each still answers with its end."""
+        # Those that the run's row says are running have to be there to be stopped.
+        while self._to_start:
+            self._start_now(self._to_start.popleft())
         for child in self.state.children:
             if child.status != RUNNING:
                 continue

@@ -20,6 +20,7 @@ from statewright.engine.dispatch import ScheduledCall
 from statewright.engine.heavy_steps import HeavySteps, LeavesTheLoop
 from statewright.engine.heavy_wire import Delivery
 from statewright.engine.live import Batch, LiveExecution, Work, decode_live
+from statewright.engine.turnstile import BURST, Turnstile
 from statewright.engine.views import ExecutionView, Head, StatusChange, Tail, view_from
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
@@ -163,6 +164,7 @@ class Runner:
         self.region = region
         self.ids = IdSource(clock.now_ms)
         self.heavy = HeavySteps(clock, programs.definition_of)
+        self.turnstile = Turnstile(store.make_way)
         self.counters = Counters()
         self.quarantined: dict[int, str] = {}
         self.on_ownership_lost: Callable[[], None] = _nothing
@@ -283,6 +285,8 @@ class Runner:
             program = live.program
             if program is not None and program.activities:
                 live.gone = await self._gone(program)
+            if type(slot.inputs[0].event) is events.BurstContinued and len(self._slots) > 1:
+                await self.turnstile.enter(BURST)
             shipped = await self._ship(live, slot.inputs[0]) if live.is_heavy else None
             batch = self._apply(live, slot, taken, answers, shipped)
             if batch is not None:
@@ -346,6 +350,7 @@ class Runner:
         shipped: tuple[Delivery, int] | None,
     ) -> Batch | None:
         """Apply as many inputs as the budget of one commit allows; of a step that was computed elsewhere, that one."""
+        self.store.make_way()
         began = time.perf_counter_ns()
         work: Work | None = None
         inputs = slot.inputs

@@ -119,6 +119,9 @@ class MemoryExecutions:
         await asyncio.sleep(0)
         return outcome
 
+    def make_way(self) -> None:
+        """See `ExecutionStore.make_way`: nobody is behind."""
+
     async def load(self, execution: int) -> Stored | None:
         """See `ExecutionStore.load`."""
         self._check()

@@ -105,7 +105,8 @@ class RowGroups:
         """What a passed commit changes outside its row."""
         execution = commit.row.id
         if commit.state is None:
-            self.cleared.add(execution)
+            if commit.expected:
+                self.cleared.add(execution)
             self.frames.pop(execution, None)
             self.texts.pop(execution, None)
         else:

@@ -207,6 +207,9 @@ class PostgresExecutions:
         outcome: Outcome = await self._store.opened.writers.submit(commit)
         return outcome
 
+    def make_way(self) -> None:
+        """See `ExecutionStore.make_way`: a group is one call of the driver, so there is little to wait for."""
+
     async def load(self, execution: int) -> Stored | None:
         """See `ExecutionStore.load`."""
         found = await self._store.opened.read("load", execution)

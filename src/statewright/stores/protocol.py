@@ -161,6 +161,9 @@ class ExecutionStore(Protocol):
     async def commit(self, commit: Commit) -> Outcome:
         """Write one step; returns once it is durable. Commits of one execution are written in the order given."""
 
+    def make_way(self) -> None:
+        """Give commits that are under way some room; for the loop's thread, before it is kept busy for a while."""
+
     async def load(self, execution: int) -> Stored | None:
         """An execution in full, or `None`."""
 

@@ -196,6 +196,10 @@ class SqliteExecutions:
         outcome: Outcome = await self._store.opened.writer.submit(commit)
         return outcome
 
+    def make_way(self) -> None:
+        """See `ExecutionStore.make_way`."""
+        self._store.opened.writer.right_of_way.make_way()
+
     async def load(self, execution: int) -> Stored | None:
         """See `ExecutionStore.load`."""
         return self._store.opened.read(lambda on: _load(on, execution))

@@ -22,7 +22,7 @@ import orjson
 from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
 from statewright.stores import fail_points
-from statewright.stores.job_queue import GroupFigures, JobQueue, call_loop
+from statewright.stores.job_queue import GroupFigures, JobQueue, RightOfWay, call_loop
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
@@ -54,6 +54,7 @@ class Writer:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._queue: JobQueue[_Job] = JobQueue(self._loop)
+        self.right_of_way = RightOfWay()
         self.figures = GroupFigures()
         self._open_jobs = 0
         self._busy: BusyToken | None = None
@@ -89,7 +90,9 @@ class Writer:
             jobs, closing = self._queue.take()
             if jobs:
                 began = time.perf_counter()
+                self.right_of_way.enter()
                 answers = self._write(jobs)
+                self.right_of_way.leave()
                 self.figures.note(len(jobs), time.perf_counter() - began)
                 call_loop(self._loop, self._resolve, jobs, answers)
         self._connection.close()
