@@ -136,7 +136,7 @@ class LiveRun:
 
     def _take_up(self) -> None:
         state = self.state
-        if self.row is None or self._standard or self._express:
+        if self.row is None or self._standard or self._express or self._to_start:
             return
         if state.phase == CLOSED:
             self._report()

@@ -55,6 +55,7 @@ class MapRuns:
         self._runs: dict[int, LiveRun] = {}
         self._by_task: dict[tuple[int, int], LiveRun] = {}
         self._carrying: dict[tuple[int, int], asyncio.Task[None]] = {}
+        self._loading: dict[int, asyncio.Task[None]] = {}
 
     # ------------------------------------------------------------------ what parents ask for
 
@@ -148,10 +149,21 @@ class MapRuns:
             run = await self._live(row_id, run_head, state, None)
             run.tell(RunStarted())
             return
-        run = self._runs.get(found.id) or await load_run(engine, self, found.id)
-        if self._runs.get(found.id) is not run:
-            self._adopt(run)
+        run = await self._held(found.id)
         await run.go_on(order)
+
+    async def _held(self, run_id: int) -> LiveRun:
+        """A run that the store has, to be gone on with: the one copy of it that there may be."""
+        while (run := self._runs.get(run_id)) is None:
+            loading = self._loading.get(run_id)
+            if loading is None:
+                loading = self._loading[run_id] = self._engine.aside(self._load(run_id))
+                loading.add_done_callback(lambda _: self._loading.pop(run_id, None))
+            await asyncio.shield(loading)
+        return run
+
+    async def _load(self, run_id: int) -> None:
+        self._adopt(await load_run(self._engine, self, run_id))
 
     async def _earlier(self, parent: int, task_id: int) -> None:
         """Wait until earlier orders of the same frame are carried out."""
@@ -229,7 +241,7 @@ class MapRuns:
         for row in page.rows:
             run = self._runs.get(row.id) or await load_run(engine, self, row.id)
             if run.state.task_id == task_id:
-                self._adopt(run)
+                run = await self._held(row.id)
                 await run.go_on(None)
                 return run
         return None
