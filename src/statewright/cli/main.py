@@ -18,6 +18,7 @@ from statewright.cli.dev import dev
 from statewright.cli.doctor import doctor
 from statewright.cli.env import aws, env
 from statewright.cli.execution import execution
+from statewright.cli.function import function
 from statewright.cli.graph import graph
 from statewright.cli.machine import machine
 from statewright.cli.map_run import map_run
@@ -90,7 +91,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, env, aws, backup, restore, doctor,
+    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, function,
+    env, aws, backup, restore, doctor,
 ):  # fmt: skip
     commands.add_command(_command)
 

@@ -21,8 +21,12 @@ from statewright.functions.workers import Outcome, Worker, WorkerPlan
 
 STARTING_AT_ONCE: Final = 4
 """Workers of one pool that may be on their way up."""
-WORTH_A_WORKER_MS: Final = 10
-"""Whoever has waited this long for one of the running workers gets one more started: shorter queues drain faster."""
+PATIENCE_MS: Final = (10, 60)
+"""Whoever has waited this long gets one more worker started; the second where invocations are `SHORT_MS` and less.
+
+More processes than cores run nothing faster, unless handlers wait for something.
+"""
+SHORT_MS: Final = 5.0
 IDLE_MS: Final = 5 * 60_000
 """An idle worker goes after this long. Ours; the service says only "some time"."""
 LOOK_MS: Final = 1_000
@@ -49,6 +53,8 @@ class Pool:
         self._later: Timer | None = None
         self.starting = 0
         self.retired = False
+        self.mean_ms = SHORT_MS + 1
+        """How long an invocation takes, lately."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> tuple[Outcome, Worker | None]:
@@ -68,7 +74,9 @@ class Pool:
             if isinstance(found, Outcome):
                 return found, None
             if not (found.died or found.doomed):
-                return await found.invoke(header, payload, timeout_ms, start), found
+                outcome = await found.invoke(header, payload, timeout_ms, start)
+                self.mean_ms += (outcome.duration_ns / 1e6 - self.mean_ms) / 8
+                return outcome, found
 
     def _pass_on(self, future: asyncio.Future[Worker | Outcome]) -> None:
         """A caller went away just when a worker had been given to it."""
@@ -140,7 +148,7 @@ class Pool:
 
     def _waited_long(self) -> bool:
         """Whether the first in the queue has waited long enough for another worker; if not, it is asked again then."""
-        due_ms = self.waiting[0][0] + WORTH_A_WORKER_MS
+        due_ms = self.waiting[0][0] + PATIENCE_MS[self.mean_ms <= SHORT_MS]
         if self.plan.virtual_time or self.pools.clock.now_ms() >= due_ms:
             return True
         if self._later is None:
