@@ -16,8 +16,8 @@ MOST_JOBS: Final = 512
 """Jobs in one group: more gain nothing and make the first one wait."""
 
 
-PATIENCE_SECONDS: Final = 0.0015
-"""What a group takes when nobody is in its way, and some more."""
+PATIENCE_SECONDS: Final = 0.001
+"""What a group's statements take when nobody is in their way, and some more."""
 ASIDE_SECONDS: Final = 0.002
 
 
@@ -105,12 +105,12 @@ class RightOfWay:
         self._began = 0.0
 
     def enter(self) -> None:
-        """The thread begins a group."""
+        """The thread begins with the statements of a group."""
         self._began = time.perf_counter()
         self._idle.clear()
 
     def leave(self) -> None:
-        """The group is written."""
+        """What is left of the group needs the interpreter no more."""
         self._idle.set()
 
     def make_way(self) -> None:
