@@ -40,6 +40,9 @@ from statewright.stores.memory import MemoryStore
 from statewright.stores.opening import open_store
 from statewright.stores.protocol import STATUSES, Store
 
+GARBAGE_THRESHOLDS: Final = (20_000, 50, 100)
+"""Python's own make a request of every few look through all that 100,000 open iterations hold; hardly anything here
+is part of a cycle."""
 SWITCH_INTERVAL_SECONDS: Final = 0.0001
 """A busy event loop would otherwise starve the store's writer thread."""
 OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
@@ -105,6 +108,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     # What was built until now stays for good: the collector need not look at it again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     try:
         await listens.serve(sockets=[listening])
     finally:
