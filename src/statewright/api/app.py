@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
@@ -88,6 +88,7 @@ class Api:
                 raw_path = scope.get("raw_path", path.encode()).decode("latin-1")
                 limit = self.body_bytes or BODY_BYTES.get(handling.where.service, guard.BODY_BYTES)
                 incoming = Incoming(scope["method"], raw_path, query, headers, receive, limit)
+                handling.incoming = incoming
                 answer = await self._call(handling, incoming)
                 self._note(handling, "OK")
             await _send(send, receive, answer, handling.request_id, head_only=scope["method"] == "HEAD")
@@ -197,6 +198,11 @@ class Api:
         where = handling.where
         wire = wire_of(where.service, where.protocol) if where.service in SERVICES else _ANYBODY
         answer = wire.refusal(error, handling.request_id, handling.scope["path"])
+        try:
+            if handling.incoming is not None and not await handling.incoming.drop_rest():
+                answer = replace(answer, headers=(*answer.headers, (b"connection", b"close")))
+        except Disconnected:
+            return
         await _send(send, _nothing, answer, handling.request_id, head_only=handling.scope["method"] == "HEAD")
 
     def _note(self, handling: _Handling, code: str) -> None:
@@ -245,6 +251,7 @@ class _Handling:
     started: float
     where: Route = field(default_factory=lambda: Route("", JSON))
     operation: str = ""
+    incoming: Incoming | None = None
 
 
 @cache

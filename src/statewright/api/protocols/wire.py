@@ -19,6 +19,8 @@ Receive = Callable[[], Awaitable[Message]]
 Headers = Sequence[tuple[bytes, bytes]]
 
 JSON_TYPE: Final = b"application/json"
+SHORT_REST_BYTES: Final = 1024 * 1024
+"""Of a body that nobody wants: read, so that its connection stays; longer ones end the connection."""
 
 
 class Disconnected(Exception):
@@ -38,6 +40,8 @@ class Incoming:
     headers: Mapping[str, str]
     receive: Receive
     limit: int
+    is_taken: bool = False
+    """Whether the body has been read to its end."""
     _body: bytes | None = None
 
     async def body(self) -> bytes:
@@ -48,6 +52,7 @@ class Incoming:
         if self._body is None:
             guard.refuse_length(self.headers.get("content-length"), self.limit)
             self._body = await _read_body(self.receive, self.limit)
+            self.is_taken = True
         return self._body
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -57,10 +62,25 @@ class Incoming:
             if message["type"] == "http.disconnect":
                 raise Disconnected
             part = message.get("body", b"")
+            self.is_taken = not message.get("more_body")
             if part:
                 yield part
-            if not message.get("more_body"):
+            if self.is_taken:
                 return
+
+    async def drop_rest(self) -> bool:
+        """Whether the connection can take another request, once the rest of a short body has been read and dropped.
+
+        Who waits for `100 Continue` may never send his body, and a long one is not worth waiting for.
+        """
+        declared = self.headers.get("content-length", "0" if "transfer-encoding" not in self.headers else "")
+        if self.is_taken or declared == "0":
+            return True
+        if "expect" in self.headers or not declared.isdigit() or int(declared[:18]) > SHORT_REST_BYTES:
+            return False
+        async for _ in self.chunks():
+            pass
+        return True
 
 
 @dataclass(frozen=True, slots=True)

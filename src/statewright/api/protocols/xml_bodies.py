@@ -43,6 +43,7 @@ ROOTS: Final = {
     "GetBucketRequestPayment": "RequestPaymentConfiguration",
     "GetBucketAccelerateConfiguration": "AccelerateConfiguration",
     "GetBucketLogging": "BucketLoggingStatus",
+    "GetBucketNotification": "NotificationConfiguration",
     "GetBucketNotificationConfiguration": "NotificationConfiguration",
 }
 """Root elements of answers. Source: service API reference, "Response Syntax" of each operation."""

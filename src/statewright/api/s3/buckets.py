@@ -185,9 +185,16 @@ _ABSENT: Final = {
         "The bucket ownership controls were not found",
     ),
 }
-"""What a bucket never has, and what the service says of a bucket without it."""
+"""What a bucket never has, and what the service says of a bucket without it. Two have older names, at one address."""
 
-_EMPTY: Final = ("GetBucketAccelerateConfiguration", "GetBucketLogging", "GetBucketNotificationConfiguration")
+_ABSENT["GetBucketLifecycle"] = _ABSENT["GetBucketLifecycleConfiguration"]
+
+_EMPTY: Final = (
+    "GetBucketAccelerateConfiguration",
+    "GetBucketLogging",
+    "GetBucketNotification",
+    "GetBucketNotificationConfiguration",
+)
 """What a bucket never has, and the service answers with nothing in it."""
 
 

@@ -19,7 +19,7 @@ from statewright.objects.records import STANDARD, Checksum, ObjectView, Settings
 
 _HEADERS: Final = (
     "ContentType", "CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage",
-    "WebsiteRedirectLocation",
+    "WebsiteRedirectLocation", "Expires",
 )  # fmt: skip
 _ENCRYPTION: Final = ("ServerSideEncryption", "SSEKMSKeyId", "SSEKMSEncryptionContext", "BucketKeyEnabled")
 _ECHOED: Final = ("ServerSideEncryption", "SSEKMSKeyId", "BucketKeyEnabled")
@@ -66,8 +66,6 @@ def settings_in(request: Mapping[str, Any]) -> Settings:
         headers["ContentEncoding"] = kept
     if not kept:
         headers.pop("ContentEncoding", None)
-    if request.get("Expires") is not None:
-        headers["Expires"] = str(request["Expires"])
     metadata = {name.lower(): value for name, value in (request.get("Metadata") or {}).items()}
     return Settings(
         headers,
@@ -104,8 +102,6 @@ def settings_out(view: ObjectView) -> dict[str, Any]:
         **settings.headers,
         **encryption_out(settings),
     }
-    if "Expires" in found:
-        found["Expires"] = int(found["Expires"])
     if settings.metadata:
         found["Metadata"] = dict(settings.metadata)
     if settings.storage_class != STANDARD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from email.utils import formatdate
 from typing import Any, Final
 
 from statewright.api.operations import App, Call, operation
@@ -85,7 +86,8 @@ def _read_out(view: ObjectView, request: Mapping[str, Any], span: tuple[int, int
     answer = settings_out(view)
     for name, member in _OVERRIDES.items():
         if request.get(name) is not None:
-            answer[member] = request[name]
+            value = request[name]
+            answer[member] = formatdate(value / 1000, usegmt=True) if name == "ResponseExpires" else value
     if span is not None:
         answer["ContentLength"] = span[1] - span[0] + 1
         answer["ContentRange"] = f"bytes {span[0]}-{span[1]}/{view.size}"
