@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from statewright.projects.folder import Folder
 
 DATA_FOLDER: Final = ".statewright"
+FUNCTIONS_FOLDER: Final = "functions"
 SETTINGS_FILE: Final = "statewright.toml"
 PATIENCE_SECONDS: Final = 5.0
 
@@ -71,7 +72,8 @@ def dev(
     """Serve the API with every *.asl.json, *.asl.yaml and *.asl.yml below a folder as a state machine.
 
     The machine of order.asl.json is called order. A file that changes becomes a new revision; running executions keep
-    theirs. A file with errors is reported, and its last good revision stays.
+    theirs. A file with errors is reported, and its last good revision stays. functions/price.py is the function price
+    if it holds a handler or lambda_handler.
 
     \b
     Examples:
@@ -101,7 +103,8 @@ def dev(
             printer.flush()
         loader.start(endpoint)
 
-    options = ServerOptions(host, port, Path(data) if data is not None else root / DATA_FOLDER, store, config)
+    data_folder = Path(data) if data is not None else root / DATA_FOLDER
+    options = ServerOptions(host, port, data_folder, store, config, functions=root / FUNCTIONS_FOLDER)
     try:
         run_server(options, announce)
     except CannotServe as problem:
