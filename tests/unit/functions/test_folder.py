@@ -9,6 +9,7 @@ import time
 import pytest
 
 from statewright.functions.folder import handler_in
+from statewright.functions.functions import Functions
 from tests.unit.functions.running import on_functions
 
 
@@ -34,7 +35,7 @@ def test_functions_follow_their_files(tmp_path):
     (folder / "shared.py").write_text("WORD = 'one'")
     (folder / "price.py").write_text("import shared\ndef handler(e, c):\n    return [shared.WORD, c.function_name]")
 
-    async def answered(functions, expected):
+    async def answered(functions: Functions, expected: object) -> None:
         deadline = time.monotonic() + 20
         while json.loads((await functions.invoke("price", b"{}")).payload) != expected:
             assert time.monotonic() < deadline
