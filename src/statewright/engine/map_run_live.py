@@ -90,6 +90,8 @@ class LiveRun:
         self.definition = program.map_of(head.scope)
         self._events: deque[tuple[MapRunEvent, asyncio.Future[None] | None]] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._taken_up = row is None
+        """Whether what was under way in the store is under way here; a new run has nothing there."""
         self._stops: list[int] = []
         self._standard: dict[int, int] = {}
         """Index to execution id, of STANDARD children that run."""
@@ -136,11 +138,12 @@ class LiveRun:
 
     def _take_up(self) -> None:
         state = self.state
-        if self.row is None or self._standard or self._express or self._to_start:
-            return
         if state.phase == CLOSED:
             self._report()
             return
+        if self._taken_up:
+            return
+        self._taken_up = True
         for child in state.children:
             if child.status == RUNNING:
                 self._engine.aside(self._resume_child(child.index, child.attempt))
