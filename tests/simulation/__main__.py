@@ -44,11 +44,13 @@ def run_range(first: int, last: int, jobs: int) -> int:
             if found is not None:
                 seed, text = found
                 pool.shutdown(cancel_futures=True)
-                print(f"\n{text}\nseed {seed} fails. Replay: {sys.executable} -m tests.simulation --seed {seed}")
+                print(f"{text}\nseed {seed} fails. Replay: {sys.executable} -m tests.simulation --seed {seed}")
                 return 1
             done += len(chunk)
-            print(f"\r{done} seeds, {done / (time.perf_counter() - began) * 60:,.0f} a minute ", end="", flush=True)
-    print(f"\n{done} seeds are well")
+            if sys.stdout.isatty() or done % (CHUNK * 20) == 0:
+                rate = done / (time.perf_counter() - began) * 60
+                print(f"{done} seeds, {rate:,.0f} a minute", end="\r" if sys.stdout.isatty() else "\n", flush=True)
+    print(f"{done} seeds are well: {done / (time.perf_counter() - began) * 60:,.0f} a minute")
     return 0
 
 

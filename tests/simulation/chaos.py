@@ -123,7 +123,7 @@ class Chaos:
     def step(self) -> None:
         """See `World.step`."""
         self._steps_to_death -= 1
-        if self._steps_to_death == 0 and self._deaths_left:
+        if self._steps_to_death == 0 and self._deaths_left > 0:
             self.die("at a step")
 
     def die(self, how: str) -> None:
