@@ -228,8 +228,19 @@ def sdk_prefix(service_id: str) -> str:
     return str(name.removesuffix("Service") or name)
 
 
-_SPELLED: Final = {"Equals": "EqualsValue", "NULL": "Nul", "Null": "Nul"}
-"""Members whose name is taken in Java. Source: developer guide for the first; the SDK's class for the others."""
+_SPELLED: Final = {
+    "Equals": "EqualsValue",
+    "NULL": "Nul",
+    "Null": "Nul",
+    **{
+        name: name
+        for name in ("ChecksumCRC32", "ChecksumCRC32C", "ChecksumCRC64NVME", "ChecksumSHA1", "ChecksumSHA256")
+    },
+}
+"""Members whose name does not follow the rule: taken in Java, or left as they are.
+
+Source: developer guide for the first, observed for ChecksumCRC32; the SDK's classes for the others.
+"""
 
 
 def shown_name(member: str, dialect: Dialect) -> str:

@@ -102,8 +102,7 @@ def settings_out(view: ObjectView) -> dict[str, Any]:
         **settings.headers,
         **encryption_out(settings),
     }
-    if settings.metadata:
-        found["Metadata"] = dict(settings.metadata)
+    found["Metadata"] = dict(settings.metadata)
     if settings.storage_class != STANDARD:
         found["StorageClass"] = settings.storage_class
     if settings.tags:
@@ -112,8 +111,12 @@ def settings_out(view: ObjectView) -> dict[str, Any]:
 
 
 def encryption_out(settings: Settings) -> dict[str, Any]:
-    """The members of encryption, given back as they came."""
-    found: dict[str, Any] = {name: settings.encryption[name] for name in _ECHOED if name in settings.encryption}
+    """The members of encryption, given back as they came, or as the service has them by default.
+
+    Nothing is encrypted here: what disks keep is up to who runs the server.
+    """
+    found: dict[str, Any] = {"ServerSideEncryption": "AES256"}
+    found |= {name: settings.encryption[name] for name in _ECHOED if name in settings.encryption}
     if "BucketKeyEnabled" in found:
         found["BucketKeyEnabled"] = found["BucketKeyEnabled"] == "True"
     return found

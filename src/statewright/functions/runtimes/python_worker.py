@@ -324,6 +324,9 @@ def _call(
         except ValueError as problem:
             return _failed("Runtime.UnmarshalError", f"Unable to unmarshal input: {problem}", request_id)
         result = handler(event, LambdaContext(header, settings))
+        if isinstance(result, (bytes, bytearray)):
+            # Bytes are the payload as they are.
+            return "result", bytes(result)
         try:
             return "result", json.dumps(result).encode("utf-8", "surrogatepass")
         except Exception as problem:
