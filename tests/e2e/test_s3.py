@@ -179,7 +179,7 @@ def test_everything_that_is_said_of_an_object_comes_back(s3, bucket):
     )  # fmt: skip
     assert (changed["ContentType"], changed["CacheControl"], changed["ContentDisposition"]) == ("a/b", "x", "z")
     plain_one = s3.put_object(Bucket=bucket, Key="plain", Body=b"1")
-    assert "ServerSideEncryption" not in plain_one
+    assert plain_one["ServerSideEncryption"] == "AES256"
     assert s3.head_object(Bucket=bucket, Key="plain")["ContentType"] == "binary/octet-stream"
 
 
