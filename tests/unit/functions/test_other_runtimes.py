@@ -141,6 +141,21 @@ def test_clients_of_the_third_sdk_are_made_with_the_endpoint():
 
 
 @needs_node
+def test_clients_imported_by_es_modules_are_made_with_the_endpoint():
+    client = "class SFNClient { constructor(given) { this.given = given } } exports.SFNClient = SFNClient"
+    files = {
+        "index.mjs": "import {SFNClient} from '@aws-sdk/client-sfn'; import AWS from 'aws-sdk';"
+        "export const handler = async () => [new SFNClient({}).given, AWS.config.seen.endpoint]",
+        "node_modules/@aws-sdk/client-sfn/index.js": client,
+        "node_modules/aws-sdk/index.js": "exports.config = {seen: {}, update(o) { Object.assign(this.seen, o) }}",
+    }
+    assert document(answers(files, {})[0]) == [
+        {"endpoint": "http://127.0.0.1:1", "disableHostPrefix": True},
+        "http://127.0.0.1:1",
+    ]
+
+
+@needs_node
 def test_what_node_handlers_log():
     text = "exports.handler = async () => { console.log('one', {a: 1}); console.error('two') }"
     (answer,) = answers({"index.js": text}, {})

@@ -44,10 +44,14 @@ if (endpoint) {
   const load = Module._load;
   Module._load = function (request, parent, isMain) {
     const loaded = load.call(this, request, parent, isMain);
-    if (request === "aws-sdk" || request.startsWith("aws-sdk/")) {
+    // ES modules load packages by file.
+    const inPackages = request.replaceAll("\\", "/").split("/node_modules/").pop();
+    if (inPackages === "aws-sdk" || inPackages.startsWith("aws-sdk/")) {
       if (request !== "aws-sdk") {
         try {
-          const core = Module._resolveFilename("aws-sdk/lib/core", parent);
+          const core = path.isAbsolute(request)
+            ? path.join(request.slice(0, -inPackages.length), "aws-sdk", "lib", "core.js")
+            : Module._resolveFilename("aws-sdk/lib/core", parent);
           configureV2(load.call(this, core, parent, false));
         } catch {
           // Only the whole package is there.
@@ -55,7 +59,7 @@ if (endpoint) {
       }
       return configureV2(loaded);
     }
-    return request.startsWith("@aws-sdk/client-") ? configureV3(loaded) : loaded;
+    return inPackages.startsWith("@aws-sdk/client-") ? configureV3(loaded) : loaded;
   };
 }
 
