@@ -1,0 +1,303 @@
+"""What every store must do with the messages of queues."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from statewright.errors import Unavailable
+from statewright.stores.protocol import Store
+from statewright.stores.queue_protocol import (
+    Claim,
+    Claimed,
+    Gone,
+    GroupChange,
+    Held,
+    LoadedQueue,
+    MessageRow,
+    Move,
+    Note,
+    Want,
+)
+from tests.contract.stores import START_MS
+
+QUEUE, OTHER = 3, 4
+LATER = START_MS + 30_000
+
+
+def message(number: int, *, queue: int = QUEUE, after_ms: int = 0, **more: Any) -> MessageRow:
+    """A message sent at the start and visible so much later."""
+    given = {"group": None, "tenant": None, "body": f"body {number}", "extra": None} | more
+    return MessageRow(number, queue, START_MS + after_ms, START_MS, **given)
+
+
+def claim(*most: int, at_ms: int = START_MS, until_ms: int = LATER, receipt: int = 77, **more: Any) -> Claim:
+    return Claim(QUEUE, at_ms, receipt, [Want(many, until_ms) for many in most], **more)
+
+
+def ids(found: list[list[Claimed]]) -> list[list[int]]:
+    return [[row.id for row in rows] for rows in found]
+
+
+async def fifo_ids(store: Store, *most: int, at_ms: int = START_MS) -> list[list[int]]:
+    return ids(await store.queues.claim(claim(*most, at_ms=at_ms, is_fifo=True)))
+
+
+def test_a_message_is_received_with_all_it_has(with_store):
+    async def body(store: Store) -> None:
+        text = 'quotes " and \\ and \n, \u00e9\U0001f600'
+        assert await store.queues.send([message(5, body=text, extra='["x",null]', tenant="t")]) == [5]
+        [[row]] = await store.queues.claim(claim(10))
+        assert row == Claimed(5, 1, 0, START_MS, START_MS, START_MS, None, "t", None, text, '["x",null]')
+        assert await store.queues.claim(claim(10)) == [[]]
+        [[again]] = await store.queues.claim(claim(10, at_ms=LATER, until_ms=LATER + 1))
+        assert (again.receives, again.first_received_ms, again.was_visible_ms) == (2, START_MS, LATER)
+
+    with_store(body)
+
+
+def test_the_oldest_visible_messages_come_first_and_are_dealt_out_in_turn(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(number, after_ms=-number) for number in range(1, 9)])
+        await store.queues.send([message(20, after_ms=1), message(21, queue=OTHER)])
+        assert ids(await store.queues.claim(claim(3, 1, 9))) == [[8, 7, 6], [5], [4, 3, 2, 1]]
+
+    with_store(body)
+
+
+def test_receives_of_one_claim_may_hide_for_different_times(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(1), message(2)])
+        wants = [Want(1, START_MS + 10), Want(1, START_MS + 20)]
+        await store.queues.claim(Claim(QUEUE, START_MS, 1, wants))
+        assert ids(await store.queues.claim(claim(9, at_ms=START_MS + 10))) == [[1]]
+        assert ids(await store.queues.claim(claim(9, at_ms=START_MS + 20))) == [[2]]
+
+    with_store(body)
+
+
+def test_many_at_once_get_each_message_once(with_store):
+    async def body(store: Store) -> None:
+        batches = [[message(100 * batch + number) for number in range(10)] for batch in range(1, 31)]
+        sent = await asyncio.gather(*[store.queues.send(batch) for batch in batches])
+        found = await asyncio.gather(*[store.queues.claim(claim(7, receipt=n)) for n in range(60)])
+        received = [row.id for rows in found for one in rows for row in one]
+        assert sorted(received) == sorted(number for batch in sent for number in batch)
+        await asyncio.gather(*[store.queues.drop([number]) for number in received])
+        assert (await store.queues.load(QUEUE, START_MS)).total == 0
+
+    with_store(body)
+
+
+def test_deletion_by_proof_needs_the_last_receipt(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(1), message(2)])
+        await store.queues.claim(claim(2, receipt=11, until_ms=START_MS + 1))
+        await store.queues.claim(claim(1, receipt=12, at_ms=START_MS + 1))
+        assert await store.queues.drop([], proofs=[(1, 11), (2, 11), (2, 11), (9, 0)]) == [
+            Gone(2, 1, START_MS + 1, None)
+        ]
+        assert [held.id for held in await store.queues.look([1, 2])] == [1]
+
+    with_store(body)
+
+
+def test_hiding_and_showing(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(1), message(2)])
+        await store.queues.claim(claim(2))
+        await store.queues.hide([(1, LATER + 5), (2, START_MS + 3), (9, 1)])
+        assert ids(await store.queues.claim(claim(9, at_ms=START_MS + 3))) == [[2]]
+        assert ids(await store.queues.claim(claim(9, at_ms=LATER + 5))) == [[2, 1]]
+
+    with_store(body)
+
+
+def test_what_a_queue_has(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(1), message(2), message(3, after_ms=50), message(4, after_ms=50)])
+        await store.queues.send([message(5, queue=OTHER)])
+        await store.queues.claim(claim(1, receipt=8))
+        loaded = await store.queues.load(QUEUE, START_MS)
+        expected = LoadedQueue(4, [Held(1, LATER, 8, 1, START_MS, None, None)], [START_MS + 50, START_MS + 50])
+        assert loaded == expected
+        assert (await store.queues.load(QUEUE, START_MS + 50)).delayed == []
+        assert [row.receives for row in await store.queues.peek(QUEUE, 9)] == [0, 0, 0, 1]
+        assert [row.id for row in await store.queues.peek(QUEUE, 2)] == [2, 3]
+
+    with_store(body)
+
+
+def test_expiry_goes_by_visibility_in_steps(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(number, after_ms=number) for number in range(1, 8)])
+        assert [one.id for one in await store.queues.expire(QUEUE, START_MS + 6, 3)] == [1, 2, 3]
+        assert [one.id for one in await store.queues.expire(QUEUE, START_MS + 6, 3)] == [4, 5]
+        assert (await store.queues.load(QUEUE, START_MS)).total == 2
+
+    with_store(body)
+
+
+# FIFO
+
+
+def fifo(number: int, group: str, **more: Any) -> MessageRow:
+    return message(number, group=group, **more)
+
+
+def test_a_group_is_received_in_order_and_then_locked(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([fifo(1, "a"), fifo(2, "b"), fifo(3, "a"), fifo(4, "b"), fifo(5, "c")])
+        # Each receive has groups of its own.
+        assert await fifo_ids(store, 1, 3, 5) == [[1], [2, 4, 5], []]
+        assert await fifo_ids(store, 5) == [[]]
+        await store.queues.drop([1], [GroupChange(QUEUE, "a", 1, START_MS)])
+        assert await fifo_ids(store, 5) == [[3]]
+
+    with_store(body)
+
+
+def test_a_group_stays_locked_until_the_time_it_was_given(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([fifo(1, "a"), fifo(2, "a"), fifo(3, "a")])
+        assert await fifo_ids(store, 2) == [[1, 2]]
+        await store.queues.hide([(1, START_MS)], [GroupChange(QUEUE, "a", 0, LATER)])
+        assert await fifo_ids(store, 9) == [[]]
+        assert await fifo_ids(store, 9, at_ms=LATER) == [[1, 2, 3]]
+
+    with_store(body)
+
+
+def test_a_delayed_message_holds_its_group_back(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([fifo(1, "a", after_ms=10), fifo(2, "a")])
+        assert await fifo_ids(store, 9) == [[]]
+        assert await fifo_ids(store, 9, at_ms=START_MS + 10) == [[1, 2]]
+
+    with_store(body)
+
+
+def test_a_group_that_ran_empty_begins_anew(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([fifo(1, "a")])
+        assert await fifo_ids(store, 9) == [[1]]
+        await store.queues.drop([1], [GroupChange(QUEUE, "a", 1, START_MS)])
+        await store.queues.send([fifo(2, "a")])
+        await store.queues.expire(QUEUE, START_MS + 1, 9)
+        await store.queues.send([fifo(3, "a")])
+        assert await fifo_ids(store, 9) == [[3]]
+        assert await store.queues.drop([], proofs=[(3, 77)]) == [Gone(3, 1, LATER, "a")]
+        await store.queues.send([fifo(4, "a")])
+        assert await fifo_ids(store, 9) == [[4]]
+
+    with_store(body)
+
+
+def test_a_duplicate_is_told_the_first_message(with_store):
+    async def body(store: Store) -> None:
+        def one(number: int, key: str, **more: Any) -> MessageRow:
+            until_ms = START_MS + 300
+            return fifo(number, "g", dedup_queue=QUEUE, dedup=key, dedup_until_ms=until_ms, **more)
+
+        assert await store.queues.send([one(1, "x"), one(2, "y"), one(3, "x")]) == [1, 2, 1]
+        both = await asyncio.gather(store.queues.send([one(4, "y")]), store.queues.send([one(5, "z")]))
+        assert list(both) == [[2], [5]]
+        await store.queues.drop([1, 2], [GroupChange(QUEUE, "g", 2, START_MS)])
+        assert await store.queues.send([one(6, "x")]) == [1]
+        late = one(7, "x")._replace(sent_ms=START_MS + 300, dedup_until_ms=START_MS + 600)
+        assert await store.queues.send([late]) == [7]
+        await store.queues.forget(START_MS + 300, 0)
+        assert await store.queues.send([one(8, "x"), one(9, "z")]) == [7, 9]
+        assert (await store.queues.load(QUEUE, START_MS)).total == 3
+
+    with_store(body)
+
+
+# Moving
+
+
+def test_a_dead_letter_keeps_its_id_and_what_was_received(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([message(1), message(2)])
+        await store.queues.claim(claim(1))
+        arn = "arn:aws:sqs:us-east-1:000000000000:source"
+        await store.queues.move([Move(1, 1, QUEUE, OTHER, None, START_MS + 5, START_MS, arn)])
+        # From a queue where it is not, nothing moves.
+        await store.queues.move([Move(2, 2, OTHER, QUEUE, None, START_MS, START_MS, arn)])
+        [[row]] = await store.queues.claim(Claim(OTHER, START_MS + 5, 1, [Want(9, LATER)]))
+        assert (row.id, row.receives, row.base, row.source, row.sent_ms) == (1, 2, 1, arn, START_MS)
+        assert row.first_received_ms == START_MS
+        assert (await store.queues.load(QUEUE, START_MS)).total == 1
+
+    with_store(body)
+
+
+def test_a_move_back_makes_a_new_message(with_store):
+    async def body(store: Store) -> None:
+        await store.queues.send([fifo(1, "g", extra="[1]")])
+        await fifo_ids(store, 1)
+        move = Move(1, 9, QUEUE, OTHER, "g", START_MS + 5, START_MS + 5, None, is_fresh=True, extra="[2]")
+        await store.queues.move([move], [GroupChange(QUEUE, "g", 1, START_MS)])
+        other = Claim(OTHER, START_MS + 5, 1, [Want(9, LATER)], True)
+        [[row]] = await store.queues.claim(other)
+        assert (row.id, row.receives, row.base, row.sent_ms, row.extra) == (9, 1, 0, START_MS + 5, "[2]")
+        assert (row.body, row.first_received_ms) == ("body 1", START_MS + 5)
+        assert await fifo_ids(store, 9, at_ms=LATER) == [[]]
+
+    with_store(body)
+
+
+# Fair queues
+
+
+def test_noisy_tenants_come_after_all_others(with_store):
+    async def body(store: Store) -> None:
+        loud = [message(number, tenant="loud") for number in range(1, 500)]
+        await store.queues.send(loud)
+        await store.queues.send([message(600, tenant="a"), message(601, tenant="z"), message(602, tenant="m")])
+        chosen = ids(await store.queues.claim(claim(2, noisy=["loud"], after_tenant="b")))
+        assert [sorted(one) for one in chosen] in ([[601, 602]], [[600, 601]])
+        last = ids(await store.queues.claim(claim(3, noisy=["loud"])))[0]
+        assert len(last) == 3
+        assert [number for number in last if number >= 600] == [({600, 601, 602} - set(chosen[0])).pop()]
+
+    with_store(body)
+
+
+# Notes, and stores that are closed
+
+
+def test_notes_are_kept_until_they_are_forgotten(with_store):
+    async def body(store: Store) -> None:
+        notes = [Note(5, START_MS, "returned", "why"), Note(5, START_MS + 1, "received", "receive 2")]
+        await store.queues.note([*notes, Note(8, 1, "moved", "x")])
+        assert await store.queues.trail(5) == notes
+        await store.queues.forget(START_MS, 8)
+        assert await store.queues.trail(5) == []
+        assert len(await store.queues.trail(8)) == 1
+
+    with_store(body)
+
+
+def test_messages_survive_closing(make_store):
+    async def body() -> None:
+        store = make_store()
+        await store.open("one")
+        await store.queues.send([message(1), message(2)])
+        await store.queues.claim(claim(1, receipt=5))
+        assert await store.newest_id(0) == 2
+        await store.close()
+        with pytest.raises(Unavailable):
+            await store.queues.send([message(3)])
+        if "Memory" in type(store).__name__:
+            again = store
+        else:
+            again = make_store()
+        await again.open("two")
+        assert [held.receipt for held in (await again.queues.load(QUEUE, START_MS)).held] == [5]
+        assert ids(await again.queues.claim(claim(9))) == [[2]]
+        await again.close()
+
+    asyncio.run(body())
