@@ -46,7 +46,7 @@ class ForkServer:
         self.wakeup_out, self.wakeup_in = socket.socketpair()
         for end in (self.wakeup_out, self.wakeup_in):
             end.setblocking(False)
-        signal.set_wakeup_fd(self.wakeup_in.fileno())
+        signal.set_wakeup_fd(self.wakeup_in.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def serve(self) -> None:
