@@ -27,8 +27,7 @@ _FIRST_SEQUENCE: Final = 10**19
 """Sequence numbers have twenty digits, and an id never more than nineteen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """A message to send. `attributes` is whatever JSON value the API made of the message attributes; it comes back as
     it went in.
 

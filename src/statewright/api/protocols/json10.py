@@ -20,7 +20,8 @@ _JSON_TYPES: Final = frozenset({"application/x-amz-json-1.0", "application/x-amz
 class JsonWire:
     """AWS JSON for one service, by signing name.
 
-    `type_of` gives an error's `__type`, `headers_of` further headers of an error; both get the error.
+    `type_of` gives an error's `__type`, `headers_of` further headers of an error; both get the error. `parse` reads a
+    body, raising JsonTextError.
     """
 
     def __init__(
@@ -29,10 +30,12 @@ class JsonWire:
         *,
         type_of: Callable[[ApiError], str] | None = None,
         headers_of: Callable[[ApiError], Headers] | None = None,
+        parse: Callable[[bytes], Json] = parse_json,
     ) -> None:
         self._service = service
         self._type_of = type_of
         self._headers_of = headers_of
+        self._parse = parse
 
     async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
         """The operation that the target names, and the members of the body.
@@ -42,7 +45,7 @@ class JsonWire:
         if incoming.method != "POST":
             raise ApiError("MethodNotAllowed", f"{incoming.method[:20]} is not a method of this service; POST is.")
         operation = incoming.headers.get("x-amz-target", "").rpartition(".")[2]
-        return operation, read_request(incoming.headers.get("content-type", ""), await incoming.body())
+        return operation, read_request(incoming.headers.get("content-type", ""), await incoming.body(), self._parse)
 
     def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
         """One JSON object."""
@@ -55,7 +58,7 @@ class JsonWire:
         return Answer(status_of(error, self._service), write_error(error, kind), CONTENT_TYPE, headers)
 
 
-def read_request(content_type: str, body: bytes) -> dict[str, Any]:
+def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] = parse_json) -> dict[str, Any]:
     """The request's members.
 
     Raises: ApiError for a body that is not one JSON object, or was not sent as JSON: forms and plain text are what a
@@ -69,7 +72,7 @@ def read_request(content_type: str, body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        request = parse_json(body)
+        request = parse(body)
     except JsonTextError as problem:
         raise ApiError("SerializationException", f"The request is not JSON: {problem.message}") from None
     if not isinstance(request, dict):

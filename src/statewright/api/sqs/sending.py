@@ -138,7 +138,8 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
 def _check_delay(app: App, queue: Queue, delay: int) -> None:
     most = app.config.limits.message_delay_seconds
     if delay < 0 or (most is not None and delay > most):
-        raise invalid_value(delay, "DelaySeconds", f"DelaySeconds must be >= 0 and <= {most or 'unlimited'}.")
+        highest = "" if most is None else f" and <= {most}"
+        raise invalid_value(delay, "DelaySeconds", f"DelaySeconds must be >= 0{highest}.")
     if delay and queue.settings.fifo:
         raise invalid_value(delay, "DelaySeconds", WRONG_KIND)
 
