@@ -138,6 +138,9 @@ def _of_sending() -> list[Case]:
     single("<STD>", "InvalidParameterValue",
            "Message (user) attribute 'n' must contain a non-empty value of type 'String'.",
            MessageAttributes={"n": text("")})  # fmt: skip
+    single("<STD>", "InvalidParameterValue",
+           "Message (user) attribute 'n' must contain a non-empty message attribute type.",
+           MessageAttributes={"n": {"StringValue": "x"}})  # fmt: skip
     single("<STD>", "InvalidParameterValue", "Can't cast the value of message (user) attribute 'n' to a number.",
            MessageAttributes={"n": text("one", "Number")})  # fmt: skip
     single("<STD>", "InvalidParameterValue", "Number of message attributes [11] exceeds the allowed maximum [10].",

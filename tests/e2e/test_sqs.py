@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import Server, until
+from tests.e2e.conftest import Server, ended, machine, until
 
 ACCOUNT = "000000000000"
 
@@ -401,3 +401,19 @@ def test_dead_letters_and_back(sqs: Any, url: str) -> None:
     with pytest.raises(sqs.exceptions.ResourceNotFoundException, match="Task does not exist"):
         sqs.cancel_message_move_task(TaskHandle=task)
     sqs.delete_queue(QueueUrl=source)
+
+
+def test_a_workflow_sends_and_waits(server: Server, sqs: Any, url: str) -> None:
+    sfn = server.client()
+    task = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": {"QueueUrl": url, "MessageBody": {"token.$": "$$.Task.Token", "order.$": "$.order"}},
+    }
+    arn = machine(sfn, task)
+    execution = sfn.start_execution(stateMachineArn=arn, input='{"order": 7}')["executionArn"]
+    [message] = receive(sqs, url, WaitTimeSeconds=20)
+    body = json.loads(message["Body"])
+    assert body["order"] == 7
+    sfn.send_task_success(taskToken=body["token"], output='"done"')
+    assert ended(sfn, execution)["output"] == '"done"'

@@ -200,3 +200,32 @@ def test_exceptions_of_the_sdk(server: Server) -> None:
         sqs.get_queue_url(QueueName="none")
     assert caught.value.response["Error"]["QueryErrorCode"] == "QueueDoesNotExist"
     assert caught.value.response["Error"]["Type"] == "Sender"
+
+
+def test_a_message_goes_round_in_the_query_protocol(server: Server) -> None:
+    name = f"forms-{uuid4()}"
+    tree = query(server, "CreateQueue", {"QueueName": name, "Attributes": {"DelaySeconds": "0"}})[1]
+    url = tree.findtext(f"{XML}CreateQueueResult/{XML}QueueUrl")
+    assert url == f"{server.url}/000000000000/{name}"
+    attribute = {"DataType": "Binary", "BinaryValue": "AAE="}
+    sent = query(
+        server, "SendMessage", {"QueueUrl": url, "MessageBody": "a <b>\r\n", "MessageAttributes": {"n": attribute}}
+    )[1].find(f"{XML}SendMessageResult")
+    assert sent is not None
+    # The queue's own address, with the action in the query string, as a browser or curl would ask.
+    form = urlencode({"Action": "ReceiveMessage", "MessageAttributeName.1": "All", "AttributeName.1": "SenderId"})
+    with urlopen(f"{url}?{form}") as answer:
+        assert answer.headers["content-type"] == "text/xml"
+        message = ElementTree.fromstring(answer.read()).find(f"{XML}ReceiveMessageResult/{XML}Message")
+    assert message is not None
+    assert message.findtext(f"{XML}Body") == "a <b>\r\n"
+    assert message.findtext(f"{XML}MessageId") == sent.findtext(f"{XML}MessageId")
+    assert message.findtext(f"{XML}MessageAttribute/{XML}Value/{XML}BinaryValue") == "AAE="
+    assert message.findtext(f"{XML}MD5OfMessageAttributes") == sent.findtext(f"{XML}MD5OfMessageAttributes")
+    assert message.findtext(f"{XML}Attribute/{XML}Name") == "SenderId"
+    handle = message.findtext(f"{XML}ReceiptHandle")
+    entries = [{"Id": "a", "ReceiptHandle": handle}, {"Id": "b", "ReceiptHandle": "foreign"}]
+    deleted = query(server, "DeleteMessageBatch", {"QueueUrl": url, "Entries": entries})[1][0]
+    assert [one.findtext(f"{XML}Id") for one in deleted] == ["a", "b"]
+    assert deleted[1].findtext(f"{XML}Code") == "ReceiptHandleIsInvalid"
+    assert query(server, "DeleteQueue", {"QueueUrl": url})[0] == 200

@@ -69,7 +69,7 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
     if _DATED_PATH.match(path):
         return Route("lambda", REST)
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-    if method == "POST" and (form or "Action=" in query):
+    if (method == "POST" and form) or (method in ("GET", "POST") and "Action=" in query):
         return Route("sqs", QUERY)
     if not _OURS.fullmatch(path) or (path == "/" and bucket_in_host(headers.get("host", "")) is not None):
         return Route("s3", REST)

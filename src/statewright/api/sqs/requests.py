@@ -23,6 +23,10 @@ _EMPTY_REFUSED: Final = frozenset({"QueueUrl", "QueueName", "MessageBody", "Rece
 """Members for which the service takes an empty text as a missing one."""
 
 
+_TYPED: Final = "DataType"
+"""The member of message attributes whose absence the service words in its own way; see `queues.message_attributes`."""
+
+
 @cache
 def validator(operation: str) -> Callable[[Json], dict[str, Any]]:
     """The check of an operation's requests; it gives the request without what the model does not know.
@@ -84,7 +88,7 @@ def _entry_of(model: dict[str, Any], name: str) -> str | None:
 
 
 def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
-    required: tuple[str, ...] = tuple(shape.get("required", ()))
+    required: tuple[str, ...] = () if _TYPED in shape["members"] else tuple(shape.get("required", ()))
     texts = frozenset(name for name, of in shape["members"].items() if model[of["shape"]]["type"] == "string")
     checks = {name: _compile(model, of["shape"]) for name, of in shape["members"].items() if name not in texts}
     # Of a list of entries, the service misses the first thing of the first entry (observed).
