@@ -216,7 +216,6 @@ class Consumers:
             return
         if sum(map(len, found)) < sum(want.most for want in wants):
             self._dry_at = news
-            queue.tenants.drained()
         await self._deal(visibility, claim, served, found)
 
     async def _deal(
@@ -226,7 +225,6 @@ class Consumers:
         queue = self._queue
         judge = dead_letters.Judge(queue, claim.now_ms)
         notes: list[Note] = []
-        empty: list[_Poller] = []
         for poller, want, rows in zip(served, claim.wants, found, strict=True):
             for row in rows:
                 if row.receives > 1:
@@ -244,19 +242,29 @@ class Consumers:
                         poller.consumer,
                     )
                 )
-            received = [_received(row, claim) for row in judge.alive(rows)]
-            if not received:
+        if visibility.visible() <= 0:
+            queue.tenants.drained()
+        if notes:
+            queue.site.spawn(queue.site.store.note(notes))
+        alive = [judge.alive(rows) for rows in found]
+        try:
+            await judge.bury(visibility)
+        finally:
+            # A burial that fails is no business of those who get other messages.
+            self._hand_out(claim, served, alive)
+
+    def _hand_out(self, claim: Claim, served: list[_Poller], found: list[list[Claimed]]) -> None:
+        empty: list[_Poller] = []
+        for poller, rows in zip(served, found, strict=True):
+            if not rows:
                 empty.append(poller)
             elif poller.answer.done():
-                self._hand_back([one.handle for one in received])
+                self._hand_back([write_handle(claim.queue, row.id, claim.receipt) for row in rows])
             else:
-                poller.answer.set_result(received)
+                poller.answer.set_result([_received(row, claim) for row in rows])
             if claim.noisy and rows:
                 self._after_tenant = rows[-1].tenant or ""
         self._wait_again(empty)
-        if notes:
-            queue.site.spawn(queue.site.store.note(notes))
-        await judge.bury(visibility)
 
     async def peek(self, most: int) -> list[Received]:
         """See `Queues.peek`."""

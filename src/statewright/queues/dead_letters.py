@@ -52,7 +52,9 @@ class Judge:
         queue = self._queue
         if self._outdated:
             held = [visibility.in_flight[row.id] for row in self._outdated if row.id in visibility.in_flight]
-            await queue.drop_proven(visibility, [(message.id, message.receipt) for message in held])
+            gone = await queue.drop_proven(visibility, [(message.id, message.receipt) for message in held])
+            # This very receive, which nobody got, does not count.
+            queue.note_expired([one._replace(receives=one.receives - 1) for one in gone], self._now_ms)
         if self._dead and self._target is not None:
             await self._move(visibility, self._target)
         if self._outdated or self._dead:

@@ -19,6 +19,7 @@ _CHECK: Final = struct.Struct(">I")
 _CHECKED: Final = struct.Struct(">HQQQI")
 # Thirty bytes: base64 of them needs no filling, so each handle has one spelling.
 _FORM: Final = 0x5741
+_HANDLE_LENGTH: Final = 40
 _MIX: Final = 0x9E3779B97F4A7C15
 _UNMIX: Final = pow(_MIX, -1, 1 << 64)
 _TAIL: Final = 0xD6E8FEB86659FD93
@@ -108,6 +109,8 @@ def write_handle(queue: int, message: int, receipt: int) -> str:
 
 def read_handle(text: str) -> Handle | None:
     """What a handle says; `None` for a text that is none of ours."""
+    if len(text) != _HANDLE_LENGTH:
+        return None
     try:
         plain = a2b_base64(text, strict_mode=True)
         form, queue, message, receipt, check = _CHECKED.unpack(plain)

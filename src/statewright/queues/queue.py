@@ -406,12 +406,15 @@ class Queue:
                 visibility.returned.pop(one.id, None)
             outdated = visibility.pop_outdated(before_ms)
             old = await self.drop_proven(visibility, outdated) if outdated else []
-            notes = [Note(one.id, now_ms, "expired", "it was not deleted in time") for one in (*gone, *old)]
-            notes = [note for note, one in zip(notes, (*gone, *old), strict=True) if one.receives > 0]
-            if notes:
-                await self.site.store.note(notes)
+            self.note_expired((*gone, *old), now_ms)
             if len(gone) < EXPIRY_STEP:
                 return
+
+    def note_expired(self, gone: Sequence[Gone], now_ms: int) -> None:
+        """Keep that messages which somebody once received were never deleted."""
+        notes = [Note(one.id, now_ms, "expired", "it was not deleted in time") for one in gone if one.receives > 0]
+        if notes:
+            self.site.spawn(self.site.store.note(notes))
 
 
 def _not_a_handle(text: str) -> ApiError:

@@ -61,15 +61,17 @@ class Queues:
         return self._catalogue.find_arn(arn)
 
     def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.create_task(self._watch(work))
+        task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
 
-    async def _watch(self, work: Coroutine[Any, Any, object]) -> None:
-        try:
-            await work
-        except (ApiError, StoreError) as problem:
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        problem = None if task.cancelled() else task.exception()
+        if isinstance(problem, ApiError | StoreError):
             log.warning("work on queues in the background was given up: %s", problem)
+        elif problem is not None:
+            log.error("work on queues in the background failed", exc_info=problem)
 
     # The catalogue. Errors are `ApiError`s with the model's codes.
 
