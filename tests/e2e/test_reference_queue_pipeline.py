@@ -1,0 +1,248 @@
+"""Files over a queue on a real server: functions, an event source mapping, dead letters, and a machine that waits."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import Server
+from tests.e2e.systems import System, ended, entered, history, system, until
+
+FILES = 200
+BROKEN = {7, 77, 177}
+VISIBILITY_SECONDS = "2"
+
+
+def redrive(dead_arn: str, count: int) -> dict[str, Any]:
+    return {"deadLetterTargetArn": dead_arn, "maxReceiveCount": count}
+
+
+def mapped(made: System, queue_arn: str, function: str, **settings: Any) -> str:
+    mapping = made.client("lambda").create_event_source_mapping(
+        EventSourceArn=queue_arn, FunctionName=made.named(function), **settings
+    )
+    return str(mapping["UUID"])
+
+
+def unmap(made: System, uuid: str) -> None:
+    made.client("lambda").delete_event_source_mapping(UUID=uuid)
+
+
+# ---------------------------------------------------------------------- the whole pipeline
+
+
+def put_files(made: System, bucket: str) -> None:
+    s3 = made.client("s3")
+
+    def put(number: int) -> None:
+        value = "broken" if number in BROKEN else str(number)
+        s3.put_object(Bucket=bucket, Key=f"in/{number:03}.csv", Body=f"name,value\nfirst,{value}\nsecond,1\n")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(put, range(FILES)))
+
+
+def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
+    made = system(server, "file-pipeline")
+    files, status = made.bucket("files"), made.bucket("status")
+    dead_url, dead_arn = made.queue("dead")
+    url, arn = made.queue("queue", VisibilityTimeout=VISIBILITY_SECONDS, RedrivePolicy=redrive(dead_arn, 2))
+    for name in ("enqueue-files", "treat-file", "mark-failed", "count-final-files", "summarise"):
+        made.function(
+            name, variables={"QUEUE_URL": url, "STATUS_BUCKET": status}, Timeout=2 if name == "treat-file" else 30
+        )
+    put_files(made, files)
+    worker = mapped(made, arn, "treat-file", FunctionResponseTypes=["ReportBatchItemFailures"])
+    sfn = made.client("stepfunctions")
+    execution = made.start(made.machine(seconds=1), {"prefix": f"s3://{files}/in/"}, name="run")
+
+    until(lambda: made.counts(dead_url)["visible"] == len(BROKEN), "the end of the broken files")
+    assert made.counts(url) == {"visible": 0, "in_flight": 0, "delayed": 0}
+    assert len(made.keys(status, "run/done/")) == FILES - len(BROKEN)
+    # Nobody has told of the dead ones yet: the run is not over before somebody does.
+    assert sfn.describe_execution(executionArn=execution)["status"] == "RUNNING"
+    reporter = mapped(made, dead_arn, "mark-failed")
+    shown = ended(sfn, execution)
+    assert shown["status"] == "SUCCEEDED"
+    good, bad = FILES - len(BROKEN), len(BROKEN)
+    assert json.loads(shown["output"]) == {"run_id": "run", "done": good, "error": bad, "open": 0}
+    assert made.keys(status, "run/error/") == [f"in-{number:03}.csv" for number in sorted(BROKEN)]
+    states = entered(history(sfn, execution))
+    assert (states[0], states[-1]) == ("Enqueue Files", "Summarise")
+    until(lambda: set(made.counts(dead_url).values()) == {0}, "an empty dead-letter queue")
+    for uuid in (worker, reporter):
+        unmap(made, uuid)
+
+
+# ---------------------------------------------------------------------- poison
+
+MESSAGES, POISON = 60, 3
+"""One in twenty is poison."""
+WORKER = """
+import json
+
+def handler(event, context):
+    bad = [one["messageId"] for one in event["Records"] if "poison" in one["body"]]
+    print(len(event["Records"]), len(bad))
+    if bad and not REPORTS:
+        raise ValueError("poison")
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in bad]}
+"""
+
+
+def poisoned(made: System, *, reports: bool) -> tuple[str, str]:
+    """Send messages, one in twenty of them poison, then treat them; returns the addresses of both queues."""
+    dead_url, dead_arn = made.queue("dead")
+    url, arn = made.queue("queue", VisibilityTimeout="1", RedrivePolicy=redrive(dead_arn, 3))
+    made.function("worker", WORKER.replace("REPORTS", str(reports)), Timeout=1)
+    sqs = made.client("sqs")
+    for first in range(0, MESSAGES, 10):
+        bodies = [f"{'poison' if number % 20 == 13 else 'good'} {number}" for number in range(first, first + 10)]
+        entries = [{"Id": str(number), "MessageBody": body} for number, body in enumerate(bodies)]
+        sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    given = {"FunctionResponseTypes": ["ReportBatchItemFailures"]} if reports else {}
+    uuid = mapped(made, arn, "worker", BatchSize=10, **given)
+
+    def over() -> bool:
+        # A message is in one of the queues until it is deleted, and nowhere twice.
+        return sum(made.counts(url).values()) == 0
+
+    until(over, "an empty queue")
+    unmap(made, uuid)
+    return url, dead_url
+
+
+def bodies(made: System, url: str, count: int) -> list[str]:
+    found: list[str] = []
+    while len(found) < count:
+        answer = made.client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=60)
+        if not answer.get("Messages"):
+            break
+        found += [message["Body"] for message in answer["Messages"]]
+    return found
+
+
+def test_with_reports_only_the_poison_dies(server):
+    made = system(server)
+    _, dead_url = poisoned(made, reports=True)
+    assert made.counts(dead_url) == {"visible": POISON, "in_flight": 0, "delayed": 0}
+    assert sorted(bodies(made, dead_url, POISON)) == ["poison 13", "poison 33", "poison 53"]
+
+
+def test_without_reports_good_messages_die_of_their_neighbours(server):
+    made = system(server)
+    _, dead_url = poisoned(made, reports=False)
+    dead = made.counts(dead_url)["visible"]
+    found = bodies(made, dead_url, dead)
+    assert len(found) == dead
+    assert sum("poison" in body for body in found) == POISON
+    # Three times in a batch with poison; of the thirty messages in such batches at first, some are lucky.
+    assert POISON < dead <= MESSAGES // 2
+
+
+# ---------------------------------------------------------------------- concurrency, counters
+
+CROWDED = """
+import time, uuid
+import boto3
+
+s3 = boto3.client("s3")
+
+def handler(event, context):
+    me = str(uuid.uuid4())
+    s3.put_object(Bucket=BUCKET, Key="in/" + me)
+    inside = s3.list_objects_v2(Bucket=BUCKET, Prefix="in/")["KeyCount"]
+    s3.put_object(Bucket=BUCKET, Key="seen/%d-%s" % (inside, me))
+    time.sleep(0.1)
+    s3.delete_object(Bucket=BUCKET, Key="in/" + me)
+"""
+
+
+def test_a_mapping_keeps_to_its_maximum_concurrency_and_the_counters_add_up(server):
+    made = system(server)
+    bucket = made.bucket("crowd")
+    dead_url, dead_arn = made.queue("dead")
+    url, arn = made.queue("queue", VisibilityTimeout="30", RedrivePolicy=redrive(dead_arn, 1))
+    made.function("worker", CROWDED.replace("BUCKET", repr(bucket), 1).replace("BUCKET", repr(bucket)), Timeout=30)
+    sqs = made.client("sqs")
+    for batch in range(3):
+        entries = [{"Id": str(number), "MessageBody": f"{batch} {number}"} for number in range(10)]
+        sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    sqs.send_message(QueueUrl=url, MessageBody="late", DelaySeconds=900)
+    assert made.counts(url) == {"visible": 30, "in_flight": 0, "delayed": 1}
+    uuid = mapped(made, arn, "worker", BatchSize=1, ScalingConfig={"MaximumConcurrency": 2})
+    sums = []
+
+    def done() -> bool:
+        counts = made.counts(url)
+        assert counts["in_flight"] <= 2
+        assert counts["delayed"] == 1
+        sums.append(sum(counts.values()))
+        return counts == {"visible": 0, "in_flight": 0, "delayed": 1}
+
+    until(done, "thirty invocations")
+    # The counters are exact: what is not deleted is in one of them, so their sum never grows.
+    assert sums == sorted(sums, reverse=True)
+    seen = [int(key.partition("-")[0]) for key in made.keys(bucket, "seen/")]
+    assert (len(seen), max(seen) <= 2) == (30, True)
+    assert sum(made.counts(dead_url).values()) == 0
+    unmap(made, uuid)
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+@pytest.fixture(scope="module")
+def plain(server: Server) -> System:
+    made = system(server)
+    made.queue("queue", VisibilityTimeout="30")
+    made.queue("queue", FifoQueue="true")
+    made.queue("dead")
+    made.function("quick", "def handler(event, context): pass", Timeout=30)
+    made.function("slow", "def handler(event, context): pass", Timeout=31)
+    return made
+
+
+def refused(call: Any, **request: Any) -> tuple[str, str]:
+    with pytest.raises(ClientError) as caught:
+        call(**request)
+    error = caught.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+INVALID = "InvalidParameterValueException"
+
+
+@pytest.mark.parametrize(
+    ("queue", "function", "settings", "text"),
+    [
+        ("", "quick", {"BatchSize": 11},
+         "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10"),
+        (".fifo", "quick", {"MaximumBatchingWindowInSeconds": 1}, "Batching window is not supported for FIFO queues."),
+        ("", "slow", {}, "Queue visibility timeout: 30 seconds is less than Function timeout: 31 seconds"),
+    ],
+    ids=["batch over ten without a window", "FIFO with a window", "function slower than the visibility timeout"],
+)  # fmt: skip
+def test_mappings_that_cannot_be(plain, queue, function, settings, text):
+    arn = f"arn:aws:sqs:us-east-1:000000000000:{plain.named('queue')}{queue}"
+    create = plain.client("lambda").create_event_source_mapping
+    code, message = refused(create, EventSourceArn=arn, FunctionName=plain.named(function), **settings)
+    assert code == INVALID
+    assert text in message
+
+
+def test_messages_and_policies_that_cannot_be(plain):
+    sqs = plain.client("sqs")
+    url = sqs.get_queue_url(QueueName=plain.named("queue"))["QueueUrl"]
+    assert refused(sqs.send_message, QueueUrl=url, MessageBody="m", DelaySeconds=901) == (
+        "InvalidParameterValue",
+        "Value 901 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.",
+    )
+    policy = json.dumps(redrive(f"arn:aws:sqs:us-east-1:000000000000:{plain.named('dead')}", 1001))
+    code, message = refused(sqs.set_queue_attributes, QueueUrl=url, Attributes={"RedrivePolicy": policy})
+    assert code == "InvalidParameterValue"
+    assert "Invalid value for maxReceiveCount: 1001, valid values are from 1 to 1000 both inclusive." in message
