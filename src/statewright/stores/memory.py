@@ -19,6 +19,7 @@ from statewright.stores.ids import made_ms, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.memory_objects import MemoryObjects
 from statewright.stores.memory_queues import MemoryQueues
+from statewright.stores.memory_tables import MemoryTables
 from statewright.stores.protocol import (
     CLOSED,
     MAP_RUNS,
@@ -48,6 +49,7 @@ class MemoryStore:
         self.objects = MemoryObjects()
         self.uploads = self.objects.uploads
         self.queues = MemoryQueues()
+        self.tables = MemoryTables()
         self._owner: str | None = None
         self._epoch = 0
 
@@ -57,7 +59,7 @@ class MemoryStore:
             raise Unavailable(f"this store in memory is in use by {self._owner}")
         self._owner = owner
         self._epoch += 1
-        self.executions.is_open = self.catalog.is_open = self.objects.is_open = self.queues.is_open = True
+        self._set_open(True)
         return self._epoch
 
     async def close(self) -> None:
@@ -67,7 +69,11 @@ class MemoryStore:
     def kill(self) -> None:
         """Let go as a process does that dies; what was committed stays for the next `open`."""
         self._owner = None
-        self.executions.is_open = self.catalog.is_open = self.objects.is_open = self.queues.is_open = False
+        self._set_open(False)
+
+    def _set_open(self, is_open: bool) -> None:
+        self.executions.is_open = self.catalog.is_open = self.objects.is_open = is_open
+        self.queues.is_open = self.tables.is_open = is_open
 
     def check_lease(self) -> None:
         """See `Store.check_lease`: nobody else can have it."""

@@ -33,6 +33,7 @@ from statewright.stores.postgres_connection import (
 )
 from statewright.stores.postgres_lease import Lease
 from statewright.stores.postgres_objects import PostgresRunner
+from statewright.stores.postgres_tables import PostgresTables
 from statewright.stores.postgres_writer import Writers, row_of
 from statewright.stores.protocol import (
     STATUSES,
@@ -137,6 +138,7 @@ class PostgresStore:
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)
         self.queues = SqlQueues(self._submit)
+        self.tables = PostgresTables(self)
 
     @property
     def opened(self) -> _Open:

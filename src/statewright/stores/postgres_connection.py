@@ -17,7 +17,7 @@ from statewright.stores.statements import read_sql
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 OLDEST_SERVER: Final = 150_000
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """The newest version of the schema that this program knows: one `sql/postgres_NNNN.sql` for each."""
 
 CONNECT_SECONDS: Final = 5

@@ -33,9 +33,12 @@ from statewright.stores.postgres_connection import (
 from statewright.stores.postgres_group import group_statement
 from statewright.stores.postgres_lease import Lease
 from statewright.stores.postgres_messages import PostgresQueueSql
+from statewright.stores.postgres_tables import PostgresTableSql
 from statewright.stores.protocol import STATUSES, Commit, Committed, Existing, InboxRow, Outcome, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.statements import statements
+from statewright.stores.table_plan import write_table_changes
+from statewright.stores.table_protocol import Change
 
 LANES: Final = 4
 FULL_LANE: Final = 128
@@ -45,7 +48,7 @@ TRIES: Final = 3
 _SQL: Final = statements("postgres_executions")
 
 Work = Callable[[Connection], Any]
-Task = Commit | InboxRow | QueueTask | Work
+Task = Commit | InboxRow | QueueTask | Change | Work
 
 
 @dataclass(slots=True)
@@ -193,8 +196,13 @@ class _Lane:
             found = self._guard(self._write_queue_tasks, [task for _, task in of_queues])
             for (place, _), answer in zip(of_queues, found, strict=True):
                 answers[place] = answer
+        changes = [(place, task) for place, task in enumerate(tasks) if isinstance(task, Change)]
+        if changes:
+            found = self._guard(self._write_table_changes, [task for _, task in changes])
+            for (place, _), answer in zip(changes, found, strict=True):
+                answers[place] = answer
         for place, task in enumerate(tasks):
-            if not isinstance(task, Commit | InboxRow | QueueTask):
+            if not isinstance(task, Commit | InboxRow | QueueTask | Change):
                 (answers[place],) = self._guard(lambda on, works: [works[0](on)], [task])
         return answers
 
@@ -250,10 +258,19 @@ class _Lane:
 
     def _write_queue_tasks(self, connection: Connection, tasks: list[QueueTask]) -> list[Any]:
         with connection.transaction():
-            if run(connection, _SQL["held"], (self._lease.owner, self._lease.epoch)).fetchone() is None:
-                self._lease.lose()
-                raise OwnershipLost(f"the store {self._place} was taken over by another process")
+            self._hold(connection)
             return write_queue_tasks(PostgresQueueSql(connection), tasks)
+
+    def _write_table_changes(self, connection: Connection, changes: list[Change]) -> list[Any]:
+        with connection.transaction():
+            self._hold(connection)
+            return write_table_changes(PostgresTableSql(connection), changes)
+
+    def _hold(self, connection: Connection) -> None:
+        """Go on only where this process owns the store. Raises: OwnershipLost."""
+        if run(connection, _SQL["held"], (self._lease.owner, self._lease.epoch)).fetchone() is None:
+            self._lease.lose()
+            raise OwnershipLost(f"the store {self._place} was taken over by another process")
 
     def _holders(self, connection: Connection, refused: list[Commit]) -> dict[int, Outcome]:
         """What starts that did not pass are told."""

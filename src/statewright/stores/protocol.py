@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.object_rows import ObjectStore, UploadStore
 from statewright.stores.queue_protocol import QueueStore
+from statewright.stores.table_protocol import TableStore
 
 STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 """Statuses of executions and Map Runs; a store keeps the index."""
@@ -269,6 +270,10 @@ class Store(Protocol):
     @property
     def queues(self) -> QueueStore:
         """The messages of queues."""
+
+    @property
+    def tables(self) -> TableStore:
+        """The items of tables."""
 
     async def open(self, owner: str) -> int:
         """Take the store for this process; returns the lease's epoch. Raises: Unavailable, naming who has it."""

@@ -48,6 +48,7 @@ from statewright.stores.sqlite_file import (
     migrate,
 )
 from statewright.stores.sqlite_objects import SqliteRunner
+from statewright.stores.sqlite_tables import SqliteTables
 from statewright.stores.sqlite_writer import Work, Writer, row_of, write_groups, write_ids, write_rows
 from statewright.stores.statements import statements
 
@@ -144,6 +145,7 @@ class SqliteStore:
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)
         self.queues = SqlQueues(self._submit)
+        self.tables = SqliteTables(self)
 
     @property
     def opened(self) -> _Open:

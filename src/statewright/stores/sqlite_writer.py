@@ -1,9 +1,9 @@
 """The one thread that writes a SQLite store: whatever is queued goes into one transaction, and is answered after it.
 
-Commits and inbox rows of a group are merged by `plan` into one statement per table, and tasks of queues by
-`queue_plan`; every other write is a function
-that runs by itself inside the same transaction. A job that the database refuses is set apart: the group is rolled back
-and its jobs run again one by one, so that nobody suffers for a neighbour.
+Commits and inbox rows of a group are merged by `plan` into one statement per table, tasks of queues by `queue_plan`
+and changes of tables by `table_plan`; every other write is a function that runs by itself inside the same transaction.
+A job that the database refuses is set apart: the group is rolled back and its jobs run again one by one, so that nobody
+suffers for a neighbour.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Ro
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.sqlite_file import explain
 from statewright.stores.sqlite_messages import SqliteQueueSql
+from statewright.stores.sqlite_tables import SqliteTableSql
 from statewright.stores.statements import row_statements, statements
+from statewright.stores.table_plan import write_table_changes
+from statewright.stores.table_protocol import Change
 
 _ROWS: Final = row_statements("writes")
 _IDS: Final = statements("writes")
 _READ: Final = statements("executions")
 
 Work = Callable[[sqlite3.Connection], Any]
-Task = Commit | InboxRow | QueueTask | Work
+Task = Commit | InboxRow | QueueTask | Change | Work
 
 
 @dataclass(slots=True)
@@ -201,6 +204,7 @@ def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Task]) -> list[A
     commits: list[Commit] = []
     places: list[int] = []
     messages: list[tuple[int, QueueTask]] = []
+    changes: list[tuple[int, Change]] = []
     others: list[tuple[int, Work]] = []
     for place, task in enumerate(tasks):
         if isinstance(task, Commit):
@@ -210,6 +214,8 @@ def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Task]) -> list[A
             groups.add_inbox(task)
         elif isinstance(task, QueueTask):
             messages.append((place, task))
+        elif isinstance(task, Change):
+            changes.append((place, task))
         else:
             others.append((place, task))
     verdicts = _write_commits(connection, commits, groups)
@@ -223,6 +229,10 @@ def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Task]) -> list[A
     if messages:
         found = write_queue_tasks(SqliteQueueSql(connection), [task for _, task in messages])
         for (place, _), answer in zip(messages, found, strict=True):
+            answers[place] = answer
+    if changes:
+        found = write_table_changes(SqliteTableSql(connection), [task for _, task in changes])
+        for (place, _), answer in zip(changes, found, strict=True):
             answers[place] = answer
     for place, work in others:
         answers[place] = work(connection)

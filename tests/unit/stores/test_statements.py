@@ -9,7 +9,7 @@ import pytest
 from statewright.stores.sqlite_file import SCHEMA_VERSION, split_script
 from statewright.stores.statements import LENGTHS, RowStatement, read_sql, row_statements, statements
 
-FILES = ("writes", "executions", "catalog", "queues")
+FILES = ("writes", "executions", "catalog", "queues", "tables")
 EVERY = [(file, name) for file in FILES for name in statements(file)]
 
 
