@@ -100,13 +100,14 @@ def environment(
     """The environment of a worker but for its log stream."""
     key, secret = next(iter(config.credentials.items()), ("test", "test"))
     python = [str(layer / sub) for layer in layers for sub in ("python", "") if sub]
-    node = [str(layer / "nodejs" / "node_modules") for layer in layers]
+    # Runtimes of the service bring an SDK along; here it is where this machine's packages are.
+    node = [*(str(layer / "nodejs" / "node_modules") for layer in layers), os.environ.get("NODE_PATH", "")]
     variables = {
         "LANG": "en_US.UTF-8",
         "PATH": ":".join([*(str(layer / "bin") for layer in layers), os.environ.get("PATH", os.defpath)]),
         "TZ": ":UTC",
         "PYTHONPATH": ":".join(python),
-        "NODE_PATH": ":".join(node),
+        "NODE_PATH": ":".join(place for place in node if place),
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
         **(settings.environment or {}),

@@ -1,0 +1,243 @@
+"""Semaphores on a real server, as people build them: ask until it is one's turn, or start no more than may run."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import ROLE
+from tests.e2e.systems import EXAMPLES, System, ended, entered, history, system, until
+
+NODE_HANDLER = """
+const AWS = require('aws-sdk')
+const stepfunctions = new AWS.StepFunctions()
+
+exports.handler = async (event) => {
+  const running = []
+  let nextToken
+  do {
+    const page = await stepfunctions.listExecutions({
+      stateMachineArn: process.env.STATE_MACHINE_ARN, statusFilter: 'RUNNING', maxResults: 2, nextToken
+    }).promise()
+    running.push(...page.executions)
+    nextToken = page.nextToken
+  } while (nextToken)
+  running.sort((one, other) => one.startDate - other.startDate)
+  return { proceed: running[0].name === event.name }
+}
+"""
+
+
+def semaphore(server: Any, critical: dict[str, Any] | None = None) -> tuple[System, str]:
+    """The example with waits of a second; `critical` takes the place of the critical section's task."""
+    made = system(server, "semaphore")
+    definition = json.loads(made.rename((EXAMPLES / "semaphore" / "semaphore.asl.json").read_text()))
+    if critical is not None:
+        definition["States"]["Critical Path"] = {"Type": "Task", "ResultPath": "$.work", "End": True, **critical}
+    arn = made.machine(definition, seconds=1)
+    made.function("only-one-shall-run", variables={"STATE_MACHINE_ARN": arn})
+    made.function("critical-work")
+    return made, arn
+
+
+def one_after_the_other(made: System, machine: str, seconds: float) -> None:
+    """Three executions are started in a moment: never two are inside, and they come in the order of their starts."""
+    sfn = made.client("stepfunctions")
+    executions = [made.start(machine, {"name": name, "seconds": seconds}, name=name) for name in ("a", "b", "c")]
+    stays = []
+    for execution in executions:
+        shown = ended(sfn, execution)
+        assert shown["status"] == "SUCCEEDED"
+        stays.append(json.loads(shown["output"])["work"])
+    for one, following in pairwise(stays):
+        assert one["ended"] <= following["began"]
+    for number, execution in enumerate(executions):
+        states = entered(history(sfn, execution))
+        turns = states.count("Wait A Minute")
+        asked = ["OnlyOneShallRunAtOneTime", "Shall Pass?"]
+        assert states == [*[*asked, "Wait A Minute"] * turns, *asked, "Critical Path"]
+        assert turns == 0 if number == 0 else turns >= number
+
+
+def test_never_two_are_inside(server):
+    made, machine = semaphore(server)
+    one_after_the_other(made, machine, 1.2)
+
+
+def has_aws_sdk() -> bool:
+    node = shutil.which("node")
+    return (
+        node is not None
+        and subprocess.run([node, "-e", "require.resolve('aws-sdk')"], capture_output=True).returncode == 0
+    )
+
+
+@pytest.mark.skipif(not has_aws_sdk(), reason="`node` with the package aws-sdk (NODE_PATH) is not there")
+def test_the_function_may_be_written_for_node(server):
+    made, machine = semaphore(server)
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("index.js", NODE_HANDLER)
+    functions, name = made.client("lambda"), made.named("only-one-shall-run")
+    functions.delete_function(FunctionName=name)
+    functions.create_function(
+        FunctionName=name, Runtime="nodejs20.x", Role=ROLE, Handler="index.handler", Timeout=30, MemorySize=512,
+        Code={"ZipFile": package.getvalue()}, Environment={"Variables": {"STATE_MACHINE_ARN": machine}},
+    )  # fmt: skip
+    one_after_the_other(made, machine, 1.2)
+
+
+def test_who_waits_too_long_times_out(server):
+    made, machine = semaphore(server)
+    sfn = made.client("stepfunctions")
+    holder = made.start(machine, {"name": "holder", "seconds": 6}, name="holder")
+    definition = json.loads(sfn.describe_state_machine(stateMachineArn=machine)["definition"])
+    sfn.update_state_machine(stateMachineArn=machine, definition=json.dumps({**definition, "TimeoutSeconds": 2}))
+    late = [made.start(machine, {"name": f"late-{number}"}, name=f"late-{number}") for number in range(2)]
+    assert [ended(sfn, execution)["status"] for execution in (*late, holder)] == ["TIMED_OUT", "TIMED_OUT", "SUCCEEDED"]
+    assert "Critical Path" not in entered(history(sfn, late[0]))
+
+
+# ---------------------------------------------------------------------- people inside
+
+
+def test_a_person_inside_answers_by_token(server):
+    url, _ = system(server).queue("desk")
+    critical = {
+        "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": {"QueueUrl": url, "MessageBody": {"name.$": "$.name", "token.$": "$$.Task.Token"}},
+    }
+    made, machine = semaphore(server, critical)
+    sfn, sqs = made.client("stepfunctions"), made.client("sqs")
+    executions = [made.start(machine, {"name": name}, name=name) for name in ("a", "b")]
+    for name, execution in zip(("a", "b"), executions, strict=True):
+        messages = until(lambda: sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10).get("Messages"), "a request")
+        asked = json.loads(messages[0]["Body"])
+        assert (len(messages), asked["name"]) == (1, name)
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=messages[0]["ReceiptHandle"])
+        assert sum(made.counts(url).values()) == 0
+        sfn.send_task_success(taskToken=asked["token"], output='"approved"')
+        assert json.loads(ended(sfn, execution)["output"]) == {
+            "name": name, "turn": {"proceed": True}, "work": "approved",
+        }  # fmt: skip
+
+
+def test_a_person_inside_works_for_an_activity(server):
+    activity = server.client().create_activity(name=system(server).named("desk"))["activityArn"]
+    made, machine = semaphore(server, {"Resource": activity})
+    sfn = made.client("stepfunctions")
+    executions = [made.start(machine, {"name": name}, name=name) for name in ("a", "b")]
+    for name, execution in zip(("a", "b"), executions, strict=True):
+        task = sfn.get_activity_task(activityArn=activity, workerName="me")
+        assert json.loads(task["input"])["name"] == name
+        assert sfn.describe_execution(executionArn=execution)["status"] == "RUNNING"
+        sfn.send_task_success(taskToken=task["taskToken"], output='"done"')
+        assert ended(sfn, execution)["status"] == "SUCCEEDED"
+
+
+# ---------------------------------------------------------------------- no more starts than there is room
+
+STARTER = """
+import boto3
+
+stepfunctions = boto3.client("stepfunctions")
+sqs = boto3.client("sqs")
+
+def handler(event, context):
+    machine, url = event["machine"], event["queue"]
+    running = stepfunctions.list_executions(stateMachineArn=machine, statusFilter="RUNNING")["executions"]
+    room = event["most"] - len(running)
+    if room <= 0:
+        return 0
+    messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=room).get("Messages", [])
+    for message in messages:
+        stepfunctions.start_execution(stateMachineArn=machine, input=message["Body"])
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return len(messages)
+"""
+MOST, ORDERS = 2, 6
+
+
+def test_starts_are_limited_by_a_queue_in_order(server):
+    """The function is invoked again and again, as a schedule does every minute."""
+    made = system(server)
+    made.function("starter", STARTER)
+    url, _ = made.queue("orders", FifoQueue="true", ContentBasedDeduplication="true")
+    wait = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 1, "End": True}}}
+    machine = made.machine(wait)
+    sfn, sqs, functions = made.client("stepfunctions"), made.client("sqs"), made.client("lambda")
+    for number in range(ORDERS):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number), MessageGroupId="orders")
+    given = json.dumps({"machine": machine, "queue": url, "most": MOST})
+
+    def all_started() -> list[Any] | None:
+        answer = functions.invoke(FunctionName=made.named("starter"), Payload=given)
+        assert "FunctionError" not in answer
+        running = sfn.list_executions(stateMachineArn=machine, statusFilter="RUNNING")["executions"]
+        assert len(running) <= MOST
+        listed: list[Any] = sfn.list_executions(stateMachineArn=machine)["executions"]
+        return listed if len(listed) == ORDERS else None
+
+    listed = until(all_started, "every start")
+    inputs = [sfn.describe_execution(executionArn=one["executionArn"])["input"] for one in reversed(listed)]
+    assert inputs == [str(number) for number in range(ORDERS)]
+
+
+def test_a_group_with_a_message_in_flight_gives_no_other(server):
+    made = system(server)
+    url, _ = made.queue("orders", FifoQueue="true", ContentBasedDeduplication="true")
+    sqs = made.client("sqs")
+    for number in range(2):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number), MessageGroupId="orders")
+    first = sqs.receive_message(QueueUrl=url)["Messages"]
+    assert [message["Body"] for message in first] == ["0"]
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=first[0]["ReceiptHandle"])
+    assert [message["Body"] for message in sqs.receive_message(QueueUrl=url)["Messages"]] == ["1"]
+
+
+# ---------------------------------------------------------------------- what both rely on
+
+
+def test_two_hundred_and_fifty_that_run_are_listed_in_pages(server):
+    made = system(server)
+    machine = made.machine({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}})
+    with ThreadPoolExecutor(4) as pool:
+        started = list(pool.map(lambda number: made.start(machine, number), range(250)))
+    pages = []
+    more: dict[str, str] = {}
+    while not pages or more:
+        page = made.client("stepfunctions").list_executions(
+            stateMachineArn=machine, statusFilter="RUNNING", maxResults=100, **more
+        )
+        pages.append(page["executions"])
+        more = {"nextToken": page["nextToken"]} if "nextToken" in page else {}
+    assert [len(page) for page in pages] == [100, 100, 50]
+    listed = [one for page in pages for one in page]
+    assert sorted(one["executionArn"] for one in listed) == sorted(started)
+    dates = [one["startDate"] for one in listed]
+    assert dates == sorted(dates, reverse=True)
+    assert len({date.microsecond for date in dates}) > 1
+
+
+def test_a_name_starts_once(server):
+    made = system(server)
+    sfn = made.client("stepfunctions")
+    machine = made.machine({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}})
+    first = made.start(machine, {"order": 7}, name="one")
+    assert made.start(machine, {"order": 7}, name="one") == first
+    with pytest.raises(ClientError) as caught:
+        made.start(machine, {"order": 8}, name="one")
+    assert caught.value.response["Error"] == {
+        "Code": "ExecutionAlreadyExists", "Message": f"Execution Already Exists: '{first}'",
+    }  # fmt: skip
+    sfn.stop_execution(executionArn=first)
