@@ -213,7 +213,7 @@ def test_two_hundred_and_fifty_that_run_are_listed_in_pages(server):
     machine = made.machine({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}})
     with ThreadPoolExecutor(4) as pool:
         started = list(pool.map(lambda number: made.start(machine, number), range(250)))
-    pages = []
+    pages: list[list[dict[str, Any]]] = []
     more: dict[str, str] = {}
     while not pages or more:
         page = made.client("stepfunctions").list_executions(
