@@ -24,6 +24,8 @@ FILE_NAME: Final = "statewright.toml"
 
 AUTHORISATIONS: Final = ("none", "basic", "api-key", "oauth")
 """Kinds of `auth` that a connection may name."""
+TOKEN_METHODS: Final = ("POST", "GET", "PUT")
+"""Methods that a token may be asked for with. Source: EventBridge API reference, ConnectionOAuthRequestParameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,9 @@ class Endpoint:
 class Connection:
     """What a connection adds to the requests of `http:invoke` that name it; the kinds are `AUTHORISATIONS`.
 
-    `user` and `password` serve `basic`, `header` and `value` serve `api-key`; `headers`, `query` and `body` are added
-    whatever the kind, and win over what the state gives.
+    `user` and `password` serve `basic`, `header` and `value` serve `api-key`, `client_*` and `token_*` serve `oauth`
+    (the client credentials grant); `headers`, `query` and `body` are added whatever the kind, and win over what the
+    state gives.
     """
 
     name: str
@@ -50,6 +53,13 @@ class Connection:
     password: str = field(default="", repr=False)
     header: str = ""
     value: str = field(default="", repr=False)
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    token_url: str = ""
+    token_method: str = "POST"
+    token_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token_query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token_body: Mapping[str, str] = field(default_factory=dict, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -222,10 +232,12 @@ def _connections(reader: _Reader, config: Config, value: object) -> Config:
         keys = ("connections", name)
         settings: dict[str, Any] = {}
         for key, item in reader.table(keys, given, known).items():
-            if key in ("headers", "query"):
+            if key in ("headers", "query", "token_headers", "token_query", "token_body"):
                 settings[key] = reader.texts((*keys, key), item)
             elif key == "body":
                 settings[key] = reader.table((*keys, key), item)
+            elif key == "token_url":
+                settings[key] = reader.url((*keys, key), item)
             else:
                 settings[key] = reader.text((*keys, key), item)
         connection = Connection(name, **settings)
@@ -233,6 +245,10 @@ def _connections(reader: _Reader, config: Config, value: object) -> Config:
             reader.refuse((*keys, "auth"), f"must be one of {', '.join(AUTHORISATIONS)}")
         if connection.auth == "api-key" and not connection.header:
             reader.refuse(keys, 'has auth = "api-key" and so needs header and value')
+        if connection.auth == "oauth" and not (connection.token_url and connection.client_id):
+            reader.refuse(keys, 'has auth = "oauth" and so needs token_url, client_id and client_secret')
+        if connection.token_method not in TOKEN_METHODS:
+            reader.refuse((*keys, "token_method"), f"must be one of {', '.join(TOKEN_METHODS)}")
         found[name] = connection
     return replace(config, connections=found)
 

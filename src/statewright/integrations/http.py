@@ -10,7 +10,7 @@ from __future__ import annotations
 import http.client
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
 from typing import Final
@@ -22,11 +22,14 @@ from statewright.errors import RUNTIME, ExecutionFailure
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import (
     Request,
+    Response,
     build_request,
     gateway_request,
     read_parameters,
+    with_authorisation,
     without_secrets,
 )
+from statewright.integrations.oauth import REFUSED, NoToken, Tokens
 from statewright.integrations.patterns import (
     NOT_CONFIGURED,
     answered,
@@ -42,18 +45,11 @@ LONGEST_SECONDS: Final = 60.0
 OPEN_BODY_BYTES: Final = 64 * 1024 * 1024
 """What is read at most when the payload limit is lifted. Ours."""
 
+TOKEN_BYTES: Final = 1024 * 1024
+"""What is read at most of an authorisation endpoint's answer. Ours."""
+
 SOCKET: Final = "States.Http.Socket"
 _BINARY: Final = ("image/", "video/", "audio/", "application/octet-stream", "binary/")
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What came back; `body` is cut one byte after the limit."""
-
-    status: int
-    reason: str
-    headers: Mapping[str, list[str]]
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +64,11 @@ class Exchange:
 class HttpTasks:
     """Carries out HTTP Tasks, with the connections of the configuration, and calls of `apigateway:invoke`."""
 
-    def __init__(self, config: Config, blocking: BlockingCalls) -> None:
+    def __init__(self, config: Config, blocking: BlockingCalls, now_ms: Callable[[], int]) -> None:
         self._config = config
         self._blocking = blocking
         self._body_bytes = config.limits.payload_bytes or OPEN_BODY_BYTES
+        self._tokens = Tokens(lambda request: send(request, TOKEN_BYTES), now_ms)
 
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of an HTTP Task."""
@@ -89,13 +86,27 @@ class HttpTasks:
         except ExecutionFailure as failure:
             return bad_parameters(task, failure.cause), None
         try:
-            response = await self._blocking.run(send, request, self._body_bytes)
+            response = await self._blocking.run(self._sent, request, connection)
+        except NoToken as problem:
+            return Failed("Events.ConnectionResource.InvalidConnectionState", str(problem)), None
         except (OSError, http.client.HTTPException) as problem:
             return Failed(SOCKET, f"{type(problem).__name__}: {problem}"), None
         except ValueError as problem:
             # What http.client refuses to put into a head.
             return bad_parameters(task, str(problem)), None
         return result_of(task, response, self._body_bytes), Exchange(request, shown, response)
+
+    def _sent(self, request: Request, connection: Connection | None) -> Response:
+        """Send a request, under OAuth with a token; a token that is refused is replaced once. Blocks."""
+        if connection is None or connection.auth != "oauth":
+            return send(request, self._body_bytes)
+        header = self._tokens.header(connection)
+        response = send(with_authorisation(request, header), self._body_bytes)
+        if response.status in REFUSED:
+            self._tokens.forget(connection, header)
+            header = self._tokens.header(connection)
+            response = send(with_authorisation(request, header), self._body_bytes)
+        return response
 
     async def call_gateway(self, task: ScheduledCall) -> TaskResult:
         """Make a call of `apigateway:invoke`; the configured endpoint stands in for the one that it names."""
@@ -130,9 +141,6 @@ class HttpTasks:
                 f'[connections.{name}] auth = "basic", user = "...", password = "..."'
             )
             return Failed("Events.ConnectionResource.ResourceNotFound", cause)
-        if connection.auth == "oauth":
-            cause = f"The connection {name} authorises by OAuth, which this version of Statewright does not have yet."
-            return Failed("Events.ConnectionResource.InvalidConnectionState", cause)
         return connection
 
 

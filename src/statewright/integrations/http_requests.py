@@ -49,6 +49,16 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Response:
+    """What came back; `body` is cut one byte after the limit."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, list[str]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Parameters:
     """The checked parameters of an HTTP Task. `connection` is the ARN or name that they give."""
 
@@ -113,6 +123,13 @@ def build_request(parameters: Parameters, connection: Connection | None, region:
     pairs = [pair for pair in parameters.query if pair[0] not in added.query]
     pairs += added.query.items()
     return Request(parameters.method, _url(parameters.endpoint, pairs), headers, body)
+
+
+def with_authorisation(request: Request, header: str) -> Request:
+    """The request with an Authorization header."""
+    headers = dict(request.headers)
+    _put(headers, "Authorization", header)
+    return replace(request, headers=headers)
 
 
 def without_secrets(parameters: Parameters, region: str) -> Request:

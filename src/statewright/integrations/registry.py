@@ -144,7 +144,7 @@ class Registry:
         if self._http is None:
             from statewright.integrations.http import HttpTasks
 
-            self._http = HttpTasks(self._config, self._blocking)
+            self._http = HttpTasks(self._config, self._blocking, self._clock.now_ms)
         return self._http
 
     def _aws_services(self) -> AwsServices:

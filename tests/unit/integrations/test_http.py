@@ -8,15 +8,14 @@ from statewright.config import Config, Connection
 from statewright.engine.dispatch import Failed, Succeeded
 from statewright.errors import ExecutionFailure
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.http import HttpTasks, Response, result_of, send, traced
-from statewright.integrations.http_requests import Parameters, Request, build_request, read_parameters
+from statewright.integrations.http import HttpTasks, result_of, send, traced
+from statewright.integrations.http_requests import Parameters, Request, Response, build_request, read_parameters
 from statewright.limits import OPEN
 from tests.unit.integrations.stub import Reply, replied, serving, task
 
 CONNECTIONS = {
     "basic": Connection("basic", "basic", user="u", password="p"),
     "key": Connection("key", "api-key", header="X-Key", value="k", query={"q": "mine"}, body={"b": 2}),
-    "oauth": Connection("oauth", "oauth"),
 }
 
 
@@ -24,7 +23,7 @@ def exchange(parameters: Any, config: Any = None) -> Any:
     async def main(clock):
         blocking = BlockingCalls(clock)
         try:
-            tasks = HttpTasks(config or Config(connections=CONNECTIONS), blocking)
+            tasks = HttpTasks(config or Config(connections=CONNECTIONS), blocking, lambda: 0)
             return await tasks.exchange(task("http:invoke", parameters))
         finally:
             blocking.close()
@@ -142,7 +141,6 @@ def test_a_connections_values_win():
     ("name", "error"),
     [
         ("nosuch", "Events.ConnectionResource.ResourceNotFound"),
-        ("oauth", "Events.ConnectionResource.InvalidConnectionState"),
     ],
 )
 def test_a_connection_that_cannot_be_used(name, error):
