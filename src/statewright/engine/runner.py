@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 PATIENCE: Final = 5
 """Attempts at a commit after which whoever waits for it is told that the store does not answer."""
+MOST_UNWRITTEN: Final = 1_000
+"""With so many commits that the store has not taken in time, no further execution is begun: each is held in memory."""
 _FIRST_PAUSE_MS: Final = 20
 _LONGEST_PAUSE_MS: Final = 1_000
 _RELOADS: Final = 20
@@ -177,6 +179,8 @@ class Runner:
         self._hot: OrderedDict[int, LiveExecution] = OrderedDict()
         self._most_hot = hot
         self._stopped = False
+        self._unwritten = 0
+        """Commits that the store has not taken in time."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -216,6 +220,9 @@ class Runner:
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self._stopped:
             answer.set_exception(Unavailable("the engine is stopping"))
+            return answer
+        if self._unwritten >= MOST_UNWRITTEN:
+            answer.set_exception(Unavailable("the store does not answer"))
             return answer
         slot = self._open(live.id)
         slot.live = live
@@ -439,25 +446,27 @@ class Runner:
         the next version when asked again, it was.
         """
         began = time.perf_counter_ns()
-        unsure = False
         pause_ms = _FIRST_PAUSE_MS
         attempts = 0
-        while True:
-            try:
-                outcome = await self.store.commit(commit)
-                if unsure:
-                    outcome = await self._what_happened(commit, outcome)
-                break
-            except Unavailable as problem:
-                attempts += 1
-                unsure = True
-                self.counters.retried_commits += 1
-                if attempts == PATIENCE:
-                    logger.warning("the store does not answer (%s); trying on", problem)
-                    for entry, _ in answers:
-                        _settle(entry, problem)
-                await self.clock.sleep_until(self.clock.now_ms() + pause_ms)
-                pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+        try:
+            while True:
+                try:
+                    outcome = await self.store.commit(commit)
+                    if attempts:
+                        outcome = await self._what_happened(commit, outcome)
+                    break
+                except Unavailable as problem:
+                    attempts += 1
+                    self.counters.retried_commits += 1
+                    if attempts == PATIENCE:
+                        logger.warning("the store does not answer (%s); trying on", problem)
+                        self._unwritten += 1
+                        for entry, _ in answers:
+                            _settle(entry, problem)
+                    await self.clock.sleep_until(self.clock.now_ms() + pause_ms)
+                    pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+        finally:
+            self._unwritten -= attempts >= PATIENCE
         took_us = (time.perf_counter_ns() - began) // 1000
         counters = self.counters
         counters.commit_us_total += took_us

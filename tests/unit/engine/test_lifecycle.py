@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from statewright.clock import VirtualClock, run_virtual
+from statewright.engine import runner
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.errors import ApiError, Unavailable
 from statewright.limits import OPEN
@@ -260,6 +261,38 @@ def test_whoever_waits_too_long_for_the_store_is_told() -> None:
         # It was tried on, so it is there.
         views, _ = await rig.engine.list_executions(target.machine_arn)
         assert [view.status for view in views] == ["SUCCEEDED"]
+
+    run_virtual(main)
+
+
+def test_a_store_that_stays_silent_is_not_given_ever_more_to_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "MOST_UNWRITTEN", 3)
+
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        target = await rig.machine(machine(P=passing()))
+        commit = rig.store.executions.commit
+        asked = 0
+
+        async def silent(one: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            raise Unavailable("no answer")
+
+        rig.store.executions.commit = silent
+        for number in range(3):
+            with pytest.raises(Unavailable):
+                await rig.engine.start_execution(target, f"e{number}", "{}")
+        before = asked
+        with pytest.raises(Unavailable):
+            await rig.engine.start_execution(target, "late", "{}")
+        assert asked == before
+        rig.store.executions.commit = commit
+        await rig.until(10_000)
+        assert await rig.engine.start_execution(target, "now", "{}")
+        await rig.until(11_000)
+        views, _ = await rig.engine.list_executions(target.machine_arn)
+        assert sorted(view.name for view in views) == ["e0", "e1", "e2", "now"]
 
     run_virtual(main)
 
