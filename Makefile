@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test conformance lint format bench lock clean
+.PHONY: help setup demo demo-crash test conformance lint format bench lock clean
 
 help: ## List the tasks
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 $(READY): requirements.lock pyproject.toml
 	@echo "Setting up $(VENV) (once; needs Python 3.11 or newer) ..."
@@ -22,6 +22,9 @@ setup: $(READY) ## Create .venv with everything the project needs
 
 demo: $(READY) ## Run the example systems and print what happened
 	@$(BIN)/python examples/demo.py
+
+demo-crash: $(READY) ## Kill a server in the middle of its work, and compare with an undisturbed run
+	@$(BIN)/python examples/crash_demo.py
 
 test: $(READY) lint ## Run every check and test
 	@$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-report=json:coverage.json
