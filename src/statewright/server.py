@@ -158,7 +158,7 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
     host, port = listening.getsockname()[:2]
     integrations = Registry(config, clock, data)
     machines = Machines(store, clock, config, limits=config.limits)
-    settings = EngineSettings(limits=config.limits)
+    settings = EngineSettings(limits=config.limits, data=data)
 
     engine = Engine(store, clock, machines, integrations, settings=settings, data=integrations.data)
     engine.subscribe(_log_status)
