@@ -66,8 +66,7 @@ class CannotServe(Exception):
 class ServerOptions:
     """How to serve. `data` is the folder for what must last; used with the store `sqlite` only.
 
-    `store` is one of `STORES`, or the address of a PostgreSQL database. `functions` is a folder whose modules are
-    functions (`functions.folder`).
+    `store` is one of `STORES`, or the address of a PostgreSQL database.
     """
 
     host: str = "127.0.0.1"
@@ -77,7 +76,6 @@ class ServerOptions:
     config: Config = field(default_factory=Config)
     own_origins: frozenset[str] = frozenset()
     patience: Patience = field(default_factory=Patience)
-    functions: Path | None = None
 
 
 def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:

@@ -326,3 +326,37 @@ def test_dev_loads_and_reloads(tmp_path, statewright):
         code = process.wait(30)
     assert code == 0, log.read_text()
     assert (folder / ".statewright" / "statewright.db").is_file()
+
+
+def test_dev_serves_functions_and_their_changes(tmp_path, statewright):
+    folder = tmp_path / "project"
+    (folder / "functions").mkdir(parents=True)
+    price = folder / "functions" / "price.py"
+    price.write_text("def handler(event, context):\n    return {'price': event['n']}\n")
+    call = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "OutputPath": "$.Payload", "End": True,
+            "Parameters": {"FunctionName": "price", "Payload.$": "$"}}  # fmt: skip
+    (folder / "order.asl.json").write_text(json.dumps({"StartAt": "A", "States": {"A": call}}))
+    command = [sys.executable, "-m", "statewright.cli.main", "dev", str(folder), "--port", "0", "--store", "memory"]
+    log = tmp_path / "dev.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        until(lambda: "Watching" in log.read_text(), "the first load")
+        url = log.read_text().split()[4]
+        assert "✓ price  function created from functions/price.py" in log.read_text()
+
+        def answer() -> Any:
+            return statewright("run", "order", "-i", '{"n": 7}', "--endpoint", url).json
+
+        assert answer() == {"price": 7}
+        price.write_text(price.read_text().replace("event['n']", "2 * event['n']"))
+        until(lambda: "price  function updated" in log.read_text(), "the reload")
+        # The worker was warm: it is replaced.
+        assert answer() == {"price": 14}
+        price.write_text("def handler(event, context:\n")
+        until(lambda: "the last good code stays" in log.read_text(), "the complaint")
+        assert answer() == {"price": 14}
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(30)
+    assert code == 0, log.read_text()

@@ -1,19 +1,20 @@
-"""`statewright dev DIR`: the server, and the definitions of a folder in it, loaded anew whenever they change.
+"""`statewright dev DIR`: the server, and the machines and functions of a folder in it, loaded anew when they change.
 
-Owns what becomes of a file: created, updated, left as it was. The server runs as `statewright serve` does; files are
-found and watched by `projects`.
+Owns what becomes of a definition: created, updated, left as it was; of functions `dev_functions.py` knows. The server
+runs as `statewright serve` does; files are found and watched by `projects`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
 from statewright.cli.client import ApiProblem, Server, machine_of
+from statewright.cli.dev_functions import FunctionLoader
 from statewright.cli.output import (
     FAILED,
     NOT_FOUND,
@@ -34,12 +35,11 @@ if TYPE_CHECKING:
     from statewright.projects.folder import Folder
 
 DATA_FOLDER: Final = ".statewright"
-FUNCTIONS_FOLDER: Final = "functions"
 SETTINGS_FILE: Final = "statewright.toml"
 PATIENCE_SECONDS: Final = 5.0
 
 
-@click.command(short_help="Serve a folder of definitions, reloading what changes.")
+@click.command(short_help="Serve a folder of machines and functions, reloading what changes.")
 @click.argument("folder", metavar="[DIR]", default=".")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4566, show_default=True, help="0 picks a free one.")
@@ -69,11 +69,14 @@ def dev(
     folder: str, host: str, port: int, data: str | None, store: str, express: tuple[str, ...], limits: str | None,
     settings: str | None, log_level: str, form: str,
 ) -> int:  # fmt: skip
-    """Serve the API with every *.asl.json, *.asl.yaml and *.asl.yml below a folder as a state machine.
+    """Serve the API with every *.asl.json, *.asl.yaml and *.asl.yml below a folder as a state machine, and with
+    the functions below it.
 
     The machine of order.asl.json is called order. A file that changes becomes a new revision; running executions keep
-    theirs. A file with errors is reported, and its last good revision stays. functions/price.py is the function price
-    if it holds a handler or lambda_handler.
+    theirs. A file with errors is reported, and its last good revision stays.
+
+    functions/price.py is the function price if it holds a handler or lambda_handler, and so is a folder
+    functions/price/ with such a module. Other modules in functions/ can be imported by all of them.
 
     \b
     Examples:
@@ -103,8 +106,7 @@ def dev(
             printer.flush()
         loader.start(endpoint)
 
-    data_folder = Path(data) if data is not None else root / DATA_FOLDER
-    options = ServerOptions(host, port, data_folder, store, config, functions=root / FUNCTIONS_FOLDER)
+    options = ServerOptions(host, port, Path(data) if data is not None else root / DATA_FOLDER, store, config)
     try:
         run_server(options, announce)
     except CannotServe as problem:
@@ -120,13 +122,17 @@ Outcome = Literal["created", "updated", "unchanged"]
 
 
 class Loader:
-    """Keeps the machines of a server like the files of a folder. Works in a thread of its own, through the API."""
+    """Keeps the machines and functions of a server like the files of a folder.
+
+    Works in a thread of its own, through the API.
+    """
 
     def __init__(self, root: Path, config: Config, express: frozenset[str], *, as_json: bool = False) -> None:
         self.root = root
         self.config = config
         self.express = express
         self.as_json = as_json
+        self.functions = FunctionLoader(root, config.account, self.tell, lambda: self.printer)
         self._server: Server | None = None
         self._paths: dict[Path, str] = {}
         self._thread: threading.Thread | None = None
@@ -152,6 +158,7 @@ class Loader:
     def start(self, endpoint: str) -> None:
         """Begin, with the server's address."""
         self._server = Server(endpoint, identity=_identity(self.config))
+        self.functions.attach(Server(endpoint, identity=_identity(self.config), service="lambda"))
         self._thread = threading.Thread(target=self._work, name="loader", daemon=True)
         self._thread.start()
 
@@ -165,6 +172,7 @@ class Loader:
             self._thread.join(PATIENCE_SECONDS)
         if self._server is not None:
             self._server.close()
+        self.functions.close()
 
     def _work(self) -> None:
         import asyncio
@@ -183,11 +191,12 @@ class Loader:
         import asyncio
 
         from statewright.clock import RealClock
+        from statewright.projects.functions import function_files
         from statewright.projects.watch import Watch, watch_files
         from statewright.simulator.load import DEFINITION_ENDINGS, files_below
 
         self._loop = asyncio.get_running_loop()
-        watch = Watch(lambda: files_below(self.root, DEFINITION_ENDINGS))
+        watch = Watch(lambda: [*files_below(self.root, DEFINITION_ENDINGS), *function_files(self.root)])
         self.load_all()
         if not self.tell("watching", folder=str(self.root)):
             self.printer.line((f"Watching {self.root} for changes. Ctrl+C ends.", "idle"))
@@ -200,17 +209,21 @@ class Loader:
     # ------------------------------------------------------------------ files
 
     def load_all(self) -> None:
-        """Load every file of the folder."""
+        """Load every file of the folder: functions first, because machines call them."""
+        functions = self.functions.load_all()
         found = self._find()
-        if not found.machines and not self.tell("empty", folder=str(self.root)):
-            self.printer.line(("There is no *.asl.json, *.asl.yaml or *.asl.yml here yet.", "wait"))
+        if not found.machines and not functions and not self.tell("empty", folder=str(self.root)):
+            self.printer.line(
+                ("There is no *.asl.json, *.asl.yaml or *.asl.yml here yet, and no functions/NAME.py.", "wait")
+            )
         for name, path in found.machines.items():
             self._load(name, path)
         for path, first in found.clashes.items():
             self._clash(path, first)
 
-    def changed(self, paths: Iterable[Path]) -> None:
+    def changed(self, paths: Collection[Path]) -> None:
         """Load files that came or changed; say what becomes of those that went."""
+        self.functions.changed(paths)
         before = dict(self._paths)
         found = self._find()
         for path in paths:

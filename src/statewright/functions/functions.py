@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -27,9 +27,6 @@ from statewright.functions.records import Function
 from statewright.functions.versions import Aliases, Versions
 from statewright.query.scope import Entropy
 from statewright.stores.protocol import Store
-
-if TYPE_CHECKING:
-    from statewright.functions.folder import Folder
 
 Kind = Literal["RequestResponse", "Event", "DryRun"]
 CODE: Final = "functions/code"
@@ -67,7 +64,6 @@ class Functions:
         self.definitions.on_reserve = self.invoker.concurrency.reserve
         self.definitions.reserved = lambda: sum(self.invoker.concurrency.reserved.values())
         self._entropy = entropy
-        self._folder: Folder | None = None
         self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings)
 
     def deliver_with(self, deliver: Deliver) -> None:
@@ -78,25 +74,15 @@ class Functions:
         """Say how code is read from buckets."""
         self.definitions.read_object = read_object
 
-    async def start(self, folder: Path | None = None) -> None:
-        """Take up reservations and what waits to be invoked.
-
-        Every `NAME.py` of `folder` that holds a handler is a function, renewed as files there change.
-        """
+    async def start(self) -> None:
+        """Take up reservations and what waits to be invoked."""
         for function in await self.definitions.records.all(Function, ""):
             if function.reserved is not None:
                 self.invoker.concurrency.reserve(function.name, function.reserved)
-        if folder is not None:
-            from statewright.functions.folder import Folder
-
-            self._folder = Folder(self.definitions, self.clock, folder, self.config.account)
-            await self._folder.start()
         await self.events.start()
 
     async def stop(self) -> None:
         """End every worker; what waits stays in the store."""
-        if self._folder is not None:
-            await self._folder.stop()
         await self.events.stop()
         self.invoker.close()
         if self._temporary is not None:
