@@ -6,7 +6,6 @@ the request, and whoever takes it decides what it is worth.
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -41,6 +40,9 @@ class Forwarding:
         return await self._blocking.run(self._send, service, incoming, body)
 
     def _send(self, service: str, incoming: Incoming, body: bytes) -> Answer:
+        # What speaks HTTP takes a while to load.
+        import http.client
+
         endpoints = self._config.endpoints
         endpoint = endpoints.get(service) or endpoints.get("default")
         try:
@@ -55,6 +57,8 @@ class Forwarding:
 
 
 def _sent(endpoint: Endpoint, incoming: Incoming, body: bytes) -> Answer:
+    import http.client
+
     place = urlsplit(endpoint.url)
     make: Callable[..., http.client.HTTPConnection] = (
         http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection

@@ -5,14 +5,16 @@ Owns the wording of `InvalidDefinition` and which findings the service has; find
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from statewright.asl.compile import compile_definition
 from statewright.asl.program import Program
 from statewright.asl.reader import ReadError, read_document
-from statewright.asl.validate import MachineType, validate
 from statewright.errors import ApiError
 from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.asl.validate import MachineType
 
 Finding = dict[str, str]
 """One finding in the API's shape: severity, code, message and, where there is one, location."""
@@ -20,6 +22,9 @@ Finding = dict[str, str]
 
 def findings_of(definition: str, machine_type: MachineType) -> list[Finding]:
     """What the service finds in a definition, errors and warnings, in its order and words."""
+    # The validator takes long to load, and is only needed when a definition comes in.
+    from statewright.asl.validate import validate
+
     try:
         document = read_document(definition, syntax="json", placeholders=False)
     except ReadError as problem:

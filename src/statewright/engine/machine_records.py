@@ -12,14 +12,16 @@ import functools
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 import orjson
 
-from statewright.asl.validate import MachineType
 from statewright.errors import ApiError, Conflict
 from statewright.payload import Json
 from statewright.stores.protocol import CatalogStore, Record
+
+if TYPE_CHECKING:
+    from statewright.asl.validate import MachineType
 
 INITIAL: Final = "INITIAL"
 """Id of a machine's first revision. Callers see no revision id until the first update (observed)."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from statewright.asl.validate import MachineType
 from statewright.engine.machine_records import INITIAL, Machine, Revision, Version
+
+if TYPE_CHECKING:
+    from statewright.asl.validate import MachineType
 
 
 @dataclass(frozen=True, slots=True)

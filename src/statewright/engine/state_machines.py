@@ -12,13 +12,12 @@ import os
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from statewright.arn import MACHINE, StatesArn, machine_arn, parse_arn
 from statewright.asl.program import Program
-from statewright.asl.validate import MachineType
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine import machine_records
@@ -58,6 +57,9 @@ from statewright.limits import AWS, EXPRESS, Limits
 from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.stores.protocol import Record, Store
+
+if TYPE_CHECKING:
+    from statewright.asl.validate import MachineType
 
 OPEN: Final = "open"
 GONE: Final = "gone"
