@@ -8,6 +8,7 @@ StartMessageMoveTask, ListMessageMoveTasks, CancelMessageMoveTask.
 from __future__ import annotations
 
 import binascii
+import logging
 import uuid
 from base64 import b64decode, b64encode
 from collections import Counter
@@ -17,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from statewright.errors import ApiError
+from statewright.errors import ApiError, StoreError
 from statewright.queues.attributes import INVALID_PARAMETER
 from statewright.queues.catalogue import Catalogue
 from statewright.queues.dead_letters import move
@@ -32,12 +33,16 @@ STEPS_PER_SECOND: Final = 10
 """A task of a given rate moves its messages in so many steps a second."""
 HIDDEN_MS: Final = 60_000
 """Enough for a batch to be moved; after a crash, messages of the batch come back."""
+RETRY_MS: Final = 1_000
+NO_QUEUE: Final = "AWS.SimpleQueueService.NonExistentQueue"
 MOST_ACTIVE: Final = 100
 """Source: SQS quotas, active message movement tasks of an account."""
 LONGEST_MS: Final = 36 * 3_600_000
 """Source: SQS quotas, the same."""
 MOST_LISTED: Final = 10
 """Tasks of a source that are remembered. Source: API reference, ListMessageMoveTasks."""
+
+log = logging.getLogger("statewright.queues")
 
 
 class MoveTask(NamedTuple):
@@ -105,6 +110,8 @@ class MoveTasks:
         self._site = site
         self._running: dict[str, _Task] = {}
         """By ARN of the source."""
+        self._waits_ms: dict[str, int] = {}
+        """Until when a task waits for messages that it had in hand when something went wrong."""
 
     async def load(self) -> None:
         """Go on with the tasks that ran when the server went."""
@@ -112,6 +119,7 @@ class MoveTasks:
             for task in await self._stored(queue.arn):
                 if task.status in ("RUNNING", "CANCELLING"):
                     self._running[task.source_arn] = task
+                    self._waits_ms[queue.arn] = self._site.clock.now_ms() + HIDDEN_MS
                     self._site.spawn(self._run(queue))
 
     async def _stored(self, source_arn: str) -> list[_Task]:
@@ -192,28 +200,54 @@ class MoveTasks:
 
     async def _run(self, source: Queue) -> None:
         clock = self._site.clock
-        while not source.is_deleted:
-            task = self._running[source.arn]
-            if task.status == "CANCELLING":
-                await self._end(task, "CANCELLED")
-                return
-            if clock.now_ms() - task.started_ms > LONGEST_MS:
-                await self._end(task, "FAILED", "TaskTimedOut")
-                return
-            most = BATCH if task.per_second is None else -(-task.per_second // STEPS_PER_SECOND)
-            received = await source.consumers.receive(most, 0, HIDDEN_MS, None, "a move task")
-            if not received:
-                await self._end(task, "COMPLETED")
-                return
-            moved, reason = await self._move(source, task, received)
-            task = self._running[source.arn] = replace(self._running[source.arn], moved=task.moved + moved)
-            if reason is not None:
-                await self._end(task, "FAILED", reason)
-                return
-            await self._write(task)
-            if task.per_second is not None:
-                await clock.sleep_until(clock.now_ms() + 1_000 * len(received) // task.per_second)
-        self._running.pop(source.arn, None)
+        is_in_doubt = False
+        while source.arn in self._running:
+            try:
+                if is_in_doubt:
+                    await self._read_again(source.arn)
+                    is_in_doubt = False
+                await self._step(source)
+            except (StoreError, ApiError) as problem:
+                # A store that is away, or too much in flight: both pass. What was received meanwhile comes back.
+                log.warning("moving messages out of %s goes on in a second: %s", source.name, problem)
+                is_in_doubt = True
+                self._waits_ms[source.arn] = clock.now_ms() + HIDDEN_MS
+                await clock.sleep_until(clock.now_ms() + RETRY_MS)
+
+    async def _read_again(self, source_arn: str) -> None:
+        """Find out what the store has of a task, after a write that nobody knows the end of."""
+        task = self._running[source_arn]
+        for stored in await self._stored(source_arn):
+            if stored.id == task.id:
+                self._running[source_arn] = replace(task, stored=stored.stored)
+
+    async def _step(self, source: Queue) -> None:
+        """Move one batch, or end."""
+        clock = self._site.clock
+        task = self._running[source.arn]
+        if task.status == "CANCELLING":
+            return await self._end(task, "CANCELLED")
+        if source.is_deleted:
+            return await self._end(task, "FAILED", NO_QUEUE)
+        if clock.now_ms() - task.started_ms > LONGEST_MS:
+            return await self._end(task, "FAILED", "TaskTimedOut")
+        most = BATCH if task.per_second is None else -(-task.per_second // STEPS_PER_SECOND)
+        received = await source.consumers.receive(most, 0, HIDDEN_MS, None, "a move task")
+        if not received:
+            # Messages that this task had in hand when something went wrong are hidden for a while.
+            waits_ms = self._waits_ms.get(source.arn, 0)
+            in_flight = source.counts(await source.known()).in_flight
+            if in_flight == 0 or clock.now_ms() >= waits_ms:
+                return await self._end(task, "COMPLETED")
+            return await clock.sleep_until(min(waits_ms, clock.now_ms() + RETRY_MS))
+        moved, reason = await self._move(source, task, received)
+        task = self._running[source.arn] = replace(self._running[source.arn], moved=task.moved + moved)
+        if reason is not None:
+            return await self._end(task, "FAILED", reason)
+        await self._write(task)
+        if task.per_second is not None:
+            await clock.sleep_until(clock.now_ms() + 1_000 * len(received) // task.per_second)
+        return None
 
     async def _move(self, source: Queue, task: _Task, received: Sequence[Received]) -> tuple[int, str | None]:
         """Move a batch; how many went, and why the rest did not."""
@@ -227,7 +261,7 @@ class MoveTasks:
         for arn, messages in by_target.items():
             target = self._catalogue.find_arn(arn)
             if target is None:
-                reason = "AWS.SimpleQueueService.NonExistentQueue" if arn else "CouldNotDetermineMessageSource"
+                reason = NO_QUEUE if arn else "CouldNotDetermineMessageSource"
                 await source.change_visibility([(message.handle, 0) for message in messages])
                 continue
             await target.known()
@@ -263,6 +297,7 @@ class MoveTasks:
     async def _end(self, task: _Task, status: str, reason: str | None = None) -> None:
         await self._write(replace(task, status=status, failure_reason=reason))
         self._running.pop(task.source_arn, None)
+        self._waits_ms.pop(task.source_arn, None)
 
     async def _write(self, task: _Task) -> None:
         await self._catalog.write([task.record()])

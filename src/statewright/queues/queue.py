@@ -180,7 +180,8 @@ class Queue:
         """See `Queues.send`."""
         visibility = await self.known()
         now_ms = self.site.clock.now_ms()
-        rows = [self._row(message, now_ms) for message in entries]
+        numbers = self.site.ids.several(len(entries)) if entries else ()
+        rows = [self._row(message, number, now_ms) for message, number in zip(entries, numbers, strict=True)]
         generation = self.generation
         try:
             ids = await self.site.store.send(rows)
@@ -197,9 +198,8 @@ class Queue:
         fifo = self.settings.fifo
         return [Sent(message_id_of(number), sequence_number_of(number) if fifo else None) for number in ids]
 
-    def _row(self, message: Outgoing, now_ms: int) -> MessageRow:
+    def _row(self, message: Outgoing, number: int, now_ms: int) -> MessageRow:
         settings = self.settings
-        number = self.site.ids.next()
         if settings.fifo:
             dedup = self._deduplication_id(message)
             key = f"{message.group}\n{dedup}" if settings.deduplicates_by_group else dedup

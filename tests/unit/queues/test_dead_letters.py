@@ -184,6 +184,55 @@ def test_a_restarted_server_goes_on_moving():
     play(body)
 
 
+@pytest.mark.parametrize("how", ["before", "after"])
+@pytest.mark.parametrize("method", ["claim", "move"])
+def test_a_task_outlives_a_failing_store(method, how):
+    async def body(rig: Rig) -> None:
+        source, dead = await rig.with_dead_letters(1)
+        await dead_letters(rig, 30)
+        await rig.queues.start_move(dead.arn, None, 10)
+        await rig.pass_ms(SECOND)
+        rig.messages.fails[method] = how
+        await rig.pass_ms(90 * SECOND)
+        [task] = await rig.queues.list_moves(dead.arn, 10)
+        assert task.status == "COMPLETED"
+        assert await rig.counts(source) == (30, 0, 0)
+        assert await rig.counts(dead) == (0, 0, 0)
+
+    play(body)
+
+
+def test_what_a_killed_task_had_in_hand_is_moved_too():
+    async def body(rig: Rig) -> None:
+        source, dead = await rig.with_dead_letters(1)
+        await dead_letters(rig, 3)
+        rig.messages.fails["move"] = "before"
+        await rig.queues.start_move(dead.arn, None, None)
+        await rig.pass_ms(10)
+        assert await rig.counts(dead) == (0, 3, 0)
+        source, dead = await rig.restart("source", "dead")
+        await rig.pass_ms(61 * SECOND)
+        assert await rig.counts(source) == (3, 0, 0)
+        assert [task.status for task in await rig.queues.list_moves(dead.arn, 10)] == ["COMPLETED"]
+
+    play(body)
+
+
+def test_a_task_ends_with_its_source():
+    async def body(rig: Rig) -> None:
+        _, dead = await rig.with_dead_letters(1)
+        await dead_letters(rig, 30)
+        await rig.queues.start_move(dead.arn, None, 10)
+        await rig.pass_ms(SECOND)
+        await rig.queues.delete_queue(dead)
+        await rig.pass_ms(SECOND)
+        again = await rig.queue("dead")
+        [task] = await rig.queues.list_moves(again.arn, 10)
+        assert (task.status, task.failure_reason) == ("FAILED", "AWS.SimpleQueueService.NonExistentQueue")
+
+    play(body)
+
+
 def test_tasks_that_cannot_go_on_say_why():
     async def body(rig: Rig) -> None:
         source, dead = await rig.with_dead_letters(1)

@@ -51,3 +51,11 @@ def test_names_spread_over_all_shards(shards):
 
 def test_a_name_stays_in_its_shard_for_ever():
     assert [shard_of(name, 256) for name in ("a", "b", "arn:aws:states:us-east-1:0:execution:m:é")] == [47, 117, 222]
+
+
+def test_several_ids_follow_each_other():
+    source = IdSource(lambda: FIRST_MS + 5)
+    before = source.next(3)
+    several = source.several(4, 3)
+    assert list(several) == [before + 1, before + 2, before + 3, before + 4]
+    assert source.next(3) == before + 5
