@@ -302,3 +302,24 @@ def test_the_aws_cli(server, open_bucket, tmp_path):
     assert (tmp_path / "back" / "large.bin").read_bytes() == (source / "large.bin").read_bytes()
     aws("rm", "--recursive", f"s3://{open_bucket}")
     aws("rb", f"s3://{open_bucket}")
+
+
+def test_the_commands_on_objects(server, open_bucket, tmp_path):
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "statewright.cli.main", "object", *arguments, "--endpoint", server.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    (tmp_path / "one.txt").write_text("one")
+    run("cp", str(tmp_path / "one.txt"), f"s3://{open_bucket}/a/")
+    run("cp", f"s3://{open_bucket}/a/one.txt", f"s3://{open_bucket}/two.txt")
+    assert run("cat", f"s3://{open_bucket}/two.txt") == "one"
+    run("cp", f"s3://{open_bucket}/two.txt", str(tmp_path / "back.txt"))
+    assert (tmp_path / "back.txt").read_text() == "one"
+    assert open_bucket in run("ls")
+    shown = run("ls", f"s3://{open_bucket}")
+    assert "a/" in shown
+    assert "two.txt" in shown
+    assert "one.txt" not in shown
+    assert "a/one.txt" in run("ls", f"s3://{open_bucket}", "-r", "-o", "json")

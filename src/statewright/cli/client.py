@@ -336,4 +336,10 @@ def _identity() -> tuple[str, str, str]:
 
 
 def _milliseconds(value: Any) -> int:
+    if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
+        # XML and headers have dates.
+        from botocore.utils import parse_timestamp
+
+        seconds: float = parse_timestamp(value).timestamp()
+        return round(seconds * 1000)
     return round(float(value) * 1000)

@@ -22,6 +22,7 @@ from statewright.cli.function import function
 from statewright.cli.graph import graph
 from statewright.cli.machine import machine
 from statewright.cli.map_run import map_run
+from statewright.cli.object import object_
 from statewright.cli.output import (
     FAILED,
     INTERNAL,
@@ -91,7 +92,7 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, function,
+    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, object_, function,
     env, aws, backup, restore, doctor,
 ):  # fmt: skip
     commands.add_command(_command)
