@@ -6,9 +6,7 @@ Used by `demo.py`; in real time, because a kill is.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from serving import server
 
 EXECUTIONS = 100
 PATIENCE_SECONDS = 30
@@ -34,8 +34,9 @@ class Outcome:
 def run() -> Outcome:
     """Start, kill, start again, wait for every execution."""
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        with served(folder) as (server, client):
+    with tempfile.TemporaryDirectory() as place:
+        folder = f"{place}/data"
+        with served(folder) as (process, client):
             machine = client.create_state_machine(
                 name="reminder", definition=DEFINITION.read_text(), roleArn="arn:aws:iam::000000000000:role/demo"
             )["stateMachineArn"]
@@ -45,7 +46,7 @@ def run() -> Outcome:
                 )["executionArn"]
                 for number in range(EXECUTIONS)
             ]
-            server.kill()
+            process.kill()
         with served(folder) as (_, client):
             until = time.monotonic() + PATIENCE_SECONDS
             outputs = [output_of(client, arn, until) for arn in started]
@@ -56,28 +57,8 @@ def run() -> Outcome:
 @contextmanager
 def served(folder: str) -> Iterator[tuple[subprocess.Popen[str], Any]]:
     """A server on a free port with its data in `folder`, and a boto3 client for it."""
-    import boto3
-
-    command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", folder]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        assert server.stdout is not None
-        endpoint = next((found[0] for line in server.stdout if (found := re.findall(r"http://\S+", line))), None)
-        if endpoint is None:
-            raise RuntimeError("the server did not start")
-        yield (
-            server,
-            boto3.client(
-                "stepfunctions",
-                endpoint_url=endpoint,
-                region_name="us-east-1",
-                aws_access_key_id="demo",
-                aws_secret_access_key="demo",
-            ),
-        )
-    finally:
-        server.terminate()
-        server.wait()
+    with server(folder) as running:
+        yield running.process, running.client("stepfunctions")
 
 
 def output_of(client: Any, arn: str, until: float) -> Any:

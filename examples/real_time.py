@@ -1,0 +1,243 @@
+"""Three example systems on a real server: functions, buckets, queues, mappings and machines, all made with boto3.
+
+Used by `demo.py`. The functions are the files beside each definition, as they would be given to the cloud; waits of a
+minute or half of one are a second here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from serving import Running, server
+
+HERE = Path(__file__).parent
+ROLE = "arn:aws:iam::000000000000:role/demo"
+RUNTIME = "python{}.{}".format(*sys.version_info)
+PATIENCE_SECONDS = 120
+LOOK_SECONDS = 0.5
+
+FILES, BROKEN_EVERY = 2_000, 250
+"""How many files the pipeline treats; of so many, one cannot be read."""
+JOB_SECONDS = 14
+RECEIVES = 2
+"""How often a message is tried before it is dead."""
+FILE_SECONDS = 5
+"""How long treating a batch may take, and how long its messages are nobody else's."""
+
+
+@dataclass
+class Result:
+    """What became of one system: whether all is as it should be, and what to say of it."""
+
+    title: str
+    good: bool = False
+    seconds: float = 0.0
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Started:
+    """What runs, and how far it is: called once in a while, it looks, and ends with a result."""
+
+    look: Callable[[], str]
+    result: Callable[[], Result]
+    over: Callable[[], bool]
+
+
+def run(progress: Callable[[str], None]) -> list[Result]:
+    """Deploy the systems, run them at the same time, and tell how far they are until all are over."""
+    with tempfile.TemporaryDirectory() as place, server(f"{place}/data") as running:
+        progress(f"server on {running.endpoint}; putting {FILES:,} files into a bucket, making functions and queues")
+        systems = [make(running) for make in (file_pipeline, semaphore, job_poller)]
+        began = time.monotonic()
+        while not all(system.over() for system in systems):
+            elapsed = time.monotonic() - began
+            if elapsed > PATIENCE_SECONDS:
+                progress(f"given up after {PATIENCE_SECONDS} s; the server says:\n{running.log.read_text()[-2000:]}")
+                break
+            looks = [system.look() for system in systems]
+            progress(f"{elapsed:4.0f} s  " + " · ".join(look for look in looks if look))
+            time.sleep(LOOK_SECONDS)
+        return [system.result() for system in systems]
+
+
+# ---------------------------------------------------------------------- deploying
+
+
+def function(running: Running, folder: str, name: str, seconds: int = 60, **variables: str) -> None:
+    """Create a function of `functions/NAME.py`."""
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.write(HERE / folder / "functions" / f"{name}.py", f"{name}.py")
+    running.client("lambda").create_function(
+        FunctionName=name, Runtime=RUNTIME, Role=ROLE, Handler=f"{name}.handler", Timeout=seconds, MemorySize=256,
+        Code={"ZipFile": package.getvalue()}, Environment={"Variables": variables},
+    )  # fmt: skip
+
+
+def machine(running: Running, name: str, wait_seconds: int) -> str:
+    """Create the machine of a folder, with its waits shortened; returns its ARN."""
+    definition = json.loads((HERE / name / f"{name}.asl.json").read_text())
+    for state in definition["States"].values():
+        if state["Type"] == "Wait":
+            state["Seconds"] = wait_seconds
+    made = running.client("stepfunctions").create_state_machine(
+        name=name, definition=json.dumps(definition), roleArn=ROLE
+    )
+    return str(made["stateMachineArn"])
+
+
+def start(running: Running, arn: str, name: str, given: Any) -> str:
+    """Start an execution; returns its ARN."""
+    started = running.client("stepfunctions").start_execution(stateMachineArn=arn, name=name, input=json.dumps(given))
+    return str(started["executionArn"])
+
+
+def shown(running: Running, execution: str) -> dict[str, Any]:
+    """An execution as it is now."""
+    found: dict[str, Any] = running.client("stepfunctions").describe_execution(executionArn=execution)
+    return found
+
+
+def seconds_of(execution: dict[str, Any]) -> float:
+    """How long an execution has taken."""
+    return float((execution["stopDate"] - execution["startDate"]).total_seconds()) if "stopDate" in execution else 0.0
+
+
+def count(running: Running, bucket: str, prefix: str) -> int:
+    """How many objects there are below a prefix."""
+    pages = running.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    return sum(page["KeyCount"] for page in pages)
+
+
+# ---------------------------------------------------------------------- the systems
+
+
+def job_poller(running: Running) -> Started:
+    """A job of fourteen seconds, started by one function and looked after by another; nothing is shortened."""
+    running.client("s3").create_bucket(Bucket="jobs")
+    for name in ("run-job", "job-runner", "get-job-status"):
+        function(running, "job-poller", name)
+    execution = start(running, machine(running, "job-poller", 1), "nightly", {"seconds": JOB_SECONDS})
+    sfn = running.client("stepfunctions")
+
+    def over() -> bool:
+        return bool(shown(running, execution)["status"] != "RUNNING")
+
+    def turns() -> int:
+        pages = sfn.get_paginator("get_execution_history").paginate(executionArn=execution)
+        return sum(
+            event.get("stateEnteredEventDetails", {}).get("name") == "Get Job Status"
+            for page in pages
+            for event in page["events"]
+        )
+
+    def result() -> Result:
+        found = shown(running, execution)
+        job = hashlib.md5(execution.encode()).hexdigest()
+        objects = count(running, "jobs", f"{job}/")
+        good = found["status"] == "SUCCEEDED" and objects == 2 and turns() >= JOB_SECONDS // 2
+        line = f"{found['status']} after {turns()} turns; {objects} objects in the bucket"
+        return Result("Job poller: start, wait, check, until the job has ended", good, seconds_of(found), [line])
+
+    return Started(lambda: "job over" if over() else f"job turn {turns()}", result, over)
+
+
+def semaphore(running: Running) -> Started:
+    """Three executions at once for a section that one may be in."""
+    arn = machine(running, "semaphore", 1)
+    for name in ("only-one-shall-run", "critical-work"):
+        function(running, "semaphore", name, STATE_MACHINE_ARN=arn)
+    executions = [start(running, arn, name, {"name": name, "seconds": 1.5}) for name in ("first", "second", "third")]
+
+    def ended() -> list[dict[str, Any]]:
+        found = [shown(running, execution) for execution in executions]
+        return [execution for execution in found if execution["status"] != "RUNNING"]
+
+    def result() -> Result:
+        found = ended()
+        stays = [json.loads(one["output"])["work"] for one in found if one["status"] == "SUCCEEDED"]
+        alone = all(one["ended"] <= following["began"] for one, following in pairwise(stays))
+        seconds = max([seconds_of(one) for one in found], default=0.0)
+        line = f"{len(stays)} of {len(executions)} went through, " + (
+            "one after the other in the order of their starts" if alone else "not one after the other"
+        )
+        return Result("Semaphore: three at the door, one inside", alone and len(stays) == 3, seconds, [line])
+
+    return Started(lambda: f"door {len(ended())} of 3", result, lambda: len(ended()) == 3)
+
+
+def file_pipeline(running: Running) -> Started:
+    """Files to messages, messages to a worker function, dead letters to another, and a machine that waits for all."""
+    s3, sqs = running.client("s3"), running.client("sqs")
+    for bucket in ("measurements", "status"):
+        s3.create_bucket(Bucket=bucket)
+
+    def put(number: int) -> None:
+        value = "broken" if number % BROKEN_EVERY == 7 else str(number)
+        s3.put_object(Bucket="measurements", Key=f"2026/{number:05}.csv", Body=f"name,value\na,{value}\nb,1\n")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(put, range(FILES)))
+    dead = sqs.create_queue(QueueName="dead-files")["QueueUrl"]
+    policy = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead-files", "maxReceiveCount": RECEIVES}
+    attributes = {"VisibilityTimeout": str(FILE_SECONDS), "RedrivePolicy": json.dumps(policy)}
+    queue = sqs.create_queue(QueueName="files", Attributes=attributes)["QueueUrl"]
+    for name in ("enqueue-files", "count-final-files", "summarise", "mark-failed"):
+        function(running, "file-pipeline", name, QUEUE_URL=queue, STATUS_BUCKET="status", seconds=30)
+    function(running, "file-pipeline", "treat-file", seconds=FILE_SECONDS, STATUS_BUCKET="status")
+    for source, name in (("files", "treat-file"), ("dead-files", "mark-failed")):
+        running.client("lambda").create_event_source_mapping(
+            EventSourceArn=f"arn:aws:sqs:us-east-1:000000000000:{source}", FunctionName=name, BatchSize=10,
+            FunctionResponseTypes=["ReportBatchItemFailures"],
+        )  # fmt: skip
+    execution = start(running, machine(running, "file-pipeline", 1), "run", {"prefix": "s3://measurements/2026/"})
+    began, treated = time.monotonic(), []
+
+    def waiting(url: str) -> int:
+        names = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
+        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+        return sum(map(int, found.values()))
+
+    def over() -> bool:
+        return bool(shown(running, execution)["status"] != "RUNNING")
+
+    def look() -> str:
+        done, error = (count(running, "status", f"run/{status}/") for status in ("done", "error"))
+        if done + error and (not treated or treated[-1][1] < done):
+            treated.append((time.monotonic() - began, done))
+        rate = done / treated[-1][0] if treated else 0.0
+        pace = f" · {rate:.0f}/s, {(FILES - done) / rate:.0f} s to go" if rate and waiting(queue) > 10 else ""
+        return f"files {done:,} of {FILES:,} done · {error} dead · {waiting(queue):,} queued{pace}"
+
+    def result() -> Result:
+        look()
+        found = shown(running, execution)
+        broken = len(range(7, FILES, BROKEN_EVERY))
+        output = json.loads(found.get("output", "{}"))
+        left = waiting(queue) + waiting(dead)
+        expected = {"run_id": "run", "done": FILES - broken, "error": broken, "open": 0}
+        good = found["status"] == "SUCCEEDED" and output == expected and left == 0
+        seconds, done = treated[-1] if treated else (0.0, 0)
+        lines = [
+            f"{output.get('done', 0):,} done, {output.get('error', 0)} tried {RECEIVES} times and dead, "
+            f"{output.get('open', FILES)} open; {left} messages left in the queues",
+            f"{done:,} files in {seconds:.1f} s ({done / max(seconds, 0.1):.0f} files a second); "
+            f"the broken ones are given up {RECEIVES * FILE_SECONDS} s after they came",
+        ]
+        title = f"File pipeline: {FILES:,} files, a queue, a function behind it, dead letters behind that"
+        return Result(title, good, seconds_of(found), lines)
+
+    return Started(look, result, over)

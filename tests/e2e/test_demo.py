@@ -1,0 +1,45 @@
+"""The part of `make demo` that runs on a real server, smaller and shorter."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from tests.e2e.systems import EXAMPLES
+
+
+@pytest.fixture
+def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    made = importlib.import_module("real_time")
+    for name, value in {"FILES": 30, "BROKEN_EVERY": 10, "JOB_SECONDS": 2, "FILE_SECONDS": 2}.items():
+        monkeypatch.setattr(made, name, value)
+    return made
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_every_system_ends_as_it_should(real_time):
+    told: list[str] = []
+    results = real_time.run(told.append)
+    assert [result.good for result in results] == [True] * 3, results
+    pipeline = results[0].lines
+    assert pipeline[0] == "27 done, 3 tried 2 times and dead, 0 open; 0 messages left in the queues"
+    assert "27 files in " in pipeline[1]
+    assert any("files 27 of 30 done · 3 dead · 0 queued" in text for text in told[1:])
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_system_that_ends_otherwise_is_told(real_time, monkeypatch, capsys):
+    demo = importlib.import_module("demo")
+    monkeypatch.setattr(demo.killed_server, "EXECUTIONS", 2)
+    monkeypatch.setattr(
+        demo.real_time,
+        "run",
+        lambda _: [real_time.Result("Pipeline", False, 1.0, ["1 open"]), real_time.Result("Job", True, 1.0, [""])],
+    )
+    assert demo.main() == 1
+    out = capsys.readouterr().out
+    assert "✗ Pipeline\n" in out
+    assert "1 failed" in out
