@@ -74,6 +74,7 @@ def test_what_takes_too_much_fails_and_nobody_waits(kind: Any) -> None:
         definition["States"]["T"].pop("End", None)
         rig.integrations.returns("T", {"big": BIG, "limit": 3})
         target = await rig.machine(definition, type=kind)
+        peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         light = await rig.machine(machine(P=passing()), "light")
         if kind == "EXPRESS":
             heavy: Any = asyncio.create_task(rig.engine.start_sync_execution(target, "x", "{}"))
@@ -87,7 +88,8 @@ def test_what_takes_too_much_fails_and_nobody_waits(kind: Any) -> None:
         assert (view.status, view.error) == ("FAILED", "States.QueryEvaluationError")
         assert "for the field 'Output/bad' threw an error during evaluation" in view.cause
         assert rig.engine.runner.heavy.deaths == 1
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20
+        # The server's own process has not computed it.
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before < 512 * 1024
         await rig.down()
         assert rig.engine.runner.heavy.workers == 0
 
