@@ -12,7 +12,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -39,6 +39,7 @@ from statewright.stores.ids import made_ms
 from statewright.stores.memory import MemoryStore
 from statewright.stores.opening import open_store
 from statewright.stores.protocol import STATUSES, Store
+from statewright.tables.tables import Tables
 
 GARBAGE_THRESHOLDS: Final = (20_000, 50, 100)
 """Python's own make a request of every few look through all that 100,000 open iterations hold; hardly anything here
@@ -50,7 +51,7 @@ OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 MOST_BEHIND_MS: Final = 60_000
 """Clocks of several machines differ by less."""
 DATA_FOLDER: Final = ".statewright"
-OWN_SERVICES: Final = ("lambda", "s3", "sqs")
+OWN_SERVICES: Final = ("dynamodb", "lambda", "s3", "sqs")
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 STORES: Final = ("sqlite", "memory")
 
@@ -127,6 +128,7 @@ class _Parts:
     functions: Functions
     queues: Queues
     objects: Objects
+    tables: Tables
     event_sources: EventSources
     app: operations.App
 
@@ -135,6 +137,7 @@ class _Parts:
         await self.engine.machines.recover()
         await self.objects.start()
         await self.queues.start()
+        await self.tables.start()
         await self.functions.start()
         await self.event_sources.start()
         await self.engine.start()
@@ -146,6 +149,7 @@ class _Parts:
         await self.event_sources.stop()
         await self.functions.stop()
         await self.queues.stop()
+        await self.tables.stop()
         await self.objects.stop()
         await self.integrations.close()
 
@@ -165,6 +169,7 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
     functions = Functions(store, clock, config, data, endpoint=lambda: _own_address(host, port))
     queues = Queues(store, clock, config)
     objects = Objects(store, clock, config, _objects_folder(options))
+    tables = Tables(store, clock, config, _object_writer(objects))
     event_sources = EventSources(store, functions, queues)
     operations.load()
     extras = {
@@ -173,13 +178,14 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
         "functions": functions,
         "queues": queues,
         "objects": objects,
+        "tables": tables,
         "event_sources": event_sources,
     }
     app = operations.App(engine, machines, clock, config, extras)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)
     _connect(functions, queues, objects)
-    return _Parts(engine, integrations, functions, queues, objects, event_sources, app)
+    return _Parts(engine, integrations, functions, queues, objects, tables, event_sources, app)
 
 
 def _listen(options: ServerOptions) -> socket:
@@ -221,6 +227,15 @@ def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:
 
     functions.read_objects_with(objects.read)
     functions.deliver_with(deliver)
+
+
+def _object_writer(objects: Objects) -> Callable[[str, str, bytes], Awaitable[str]]:
+    """Writes objects for tables' exports."""
+
+    async def put(bucket: str, key: str, content: bytes) -> str:
+        return (await objects.put(bucket, key, content)).etag
+
+    return put
 
 
 def _own_address(host: str, port: int) -> str:

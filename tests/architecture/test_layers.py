@@ -17,7 +17,7 @@ LAYERS = [
     ["interpreter"],
     ["stores", "graph", "simulator"],
     ["engine"],
-    ["queues", "objects"],
+    ["queues", "objects", "tables"],
     ["functions"],
     ["integrations"],
     ["api"],

@@ -42,7 +42,13 @@ Watch = Callable[[Callable[[], None] | None], None]
 PAGES: Final = frozenset({"/health", "/metrics"})
 WARN_SECONDS: Final = 1.0
 """A store that does not answer is told of once in this time."""
-BODY_BYTES: Final = {"states": guard.BODY_BYTES, "sqs": 8 << 20, "lambda": 72 << 20, "s3": 16 << 20}
+BODY_BYTES: Final = {
+    "states": guard.BODY_BYTES,
+    "sqs": 8 << 20,
+    "lambda": 72 << 20,
+    "s3": 16 << 20,
+    "dynamodb": 20 << 20,
+}
 """Longest body taken into memory, by service: what its quotas allow, with room for escapes and base64.
 
 What S3 streams has no such bound.
@@ -261,6 +267,10 @@ def wire_of(service: str, protocol: str) -> Wire:
         from statewright.api.sqs import wires
 
         return wires.QUERY_WIRE if protocol == QUERY else wires.JSON_WIRE
+    if service == "dynamodb":
+        from statewright.api.dynamodb.wires import WIRE
+
+        return WIRE
     if service == "s3":
         from statewright.api.protocols.xml_bodies import XmlBodies
         from statewright.api.s3.paths import path_of

@@ -49,6 +49,13 @@ def status_of(error: ApiError, service: str = "") -> int:
 
 
 @cache
+def modelled(service: str, code: str) -> bool:
+    """Whether a service's model has an error of that name."""
+    model = load_model(service)
+    return bool(model and model["shapes"].get(code, {}).get("exception"))
+
+
+@cache
 def _modelled(service: str) -> dict[str, int]:
     """Statuses that a service's model gives, by name and by legacy code."""
     model = load_model(service)

@@ -56,6 +56,11 @@ class App:
         """The buckets and their objects."""
         return self.part("objects")
 
+    @property
+    def tables(self) -> Any:
+        """The tables and their items."""
+        return self.part("tables")
+
     def part(self, name: str) -> Any:
         """A part by its name. Raises: ApiError where the server runs without it."""
         part = self.extras.get(name)
@@ -109,6 +114,13 @@ MODULES: Final = (
     "statewright.api.sqs.sending",
     "statewright.api.sqs.receiving",
     "statewright.api.sqs.move_tasks",
+    "statewright.api.dynamodb.catalogue",
+    "statewright.api.dynamodb.items",
+    "statewright.api.dynamodb.queries",
+    "statewright.api.dynamodb.batches",
+    "statewright.api.dynamodb.transactions",
+    "statewright.api.dynamodb.settings",
+    "statewright.api.dynamodb.exports",
     "statewright.api.s3.buckets",
     "statewright.api.s3.objects",
     "statewright.api.s3.listings",

@@ -65,6 +65,14 @@ def read_with(service: str, reader: Callable[[str], Reader]) -> None:
     _READERS[service] = reader
 
 
+_KEPT: dict[str, frozenset[str]] = {}
+
+
+def keep_as_is(service: str, names: frozenset[str]) -> None:
+    """Take values of some shapes as they come, in requests and answers: their service checks them itself."""
+    _KEPT[service] = names
+
+
 class Validator:
     """Checks the requests of one operation."""
 
@@ -114,7 +122,8 @@ def validator(service: str, operation: str, *, lift_sizes: bool = False) -> Read
     model = load_model(service)
     assert model is not None, service
     shape = model["operations"][operation].get("input")
-    compiler = _Compiler(model, LIFTED_BY_OPEN if lift_sizes else frozenset())
+    kept = _KEPT.get(service, frozenset())
+    compiler = _Compiler(model, LIFTED_BY_OPEN if lift_sizes else frozenset(), kept)
     return Validator(compiler.check(shape["shape"]) if shape else _no_input, _REFUSALS.get(service))
 
 
@@ -124,16 +133,17 @@ def writer(service: str, operation: str) -> Write:
     model = load_model(service)
     assert model is not None, service
     shape = model["operations"][operation].get("output")
-    return (_Writers(model).write(shape["shape"]) if shape else None) or _without_none
+    writers = _Writers(model, _KEPT.get(service, frozenset()))
+    return (writers.write(shape["shape"]) if shape else None) or _without_none
 
 
 class _Compiler:
     """Compiles the shapes of one model."""
 
-    def __init__(self, model: Model, lifted: frozenset[str]) -> None:
+    def __init__(self, model: Model, lifted: frozenset[str], kept: frozenset[str] = frozenset()) -> None:
         self._shapes = model["shapes"]
         self._lifted = lifted
-        self._done: dict[str, Check] = {}
+        self._done: dict[str, Check] = dict.fromkeys(kept, _as_is)
 
     def check(self, name: str) -> Check:
         """The check of a shape by name. A shape that holds itself is compiled once."""
@@ -275,9 +285,9 @@ class _Compiler:
 class _Writers:
     """Compiles writers: `None` for a shape that goes out as it is."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, kept: frozenset[str] = frozenset()) -> None:
         self._shapes = model["shapes"]
-        self._open: set[str] = set()
+        self._open: set[str] = set(kept)
 
     def write(self, name: str) -> Write | None:
         """The writer of a shape, `None` where nothing below it is an instant."""
@@ -420,6 +430,10 @@ def _pattern(text: str) -> re.Pattern[str] | None:
         return re.compile(text.replace(r"\p{ASCII}", r"[\x00-\x7f]"), re.ASCII)
     except re.error:
         return None
+
+
+def _as_is(value: Any, _path: str, _problems: Problems) -> Any:
+    return value
 
 
 def _no_input(_value: Any, _path: str, _problems: Problems) -> Any:

@@ -34,7 +34,7 @@ log = logging.getLogger("statewright.integrations")
 
 _OURS: Final = frozenset({"states", "aws-sdk:sfn"})
 _NOT_HERE_YET: Final = frozenset({"statewright", "bedrockagentcore"})
-_DURABLE: Final = frozenset({"lambda", "sqs", "s3"})
+_DURABLE: Final = frozenset({"lambda", "sqs", "s3", "dynamodb"})
 """Services that are our own: without them nothing volatile takes their place."""
 _FAULT: Final = "Statewright.InternalError"
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from statewright.api.models import load_model
-from statewright.api.shapes import length, operation_names, problem_text, validator, writer
+from statewright.api.shapes import keep_as_is, length, operation_names, problem_text, validator, writer
 from statewright.errors import ApiError
 
 
@@ -161,14 +161,21 @@ def test_the_sentence_for_several():
 
 
 def test_models_of_other_services_compile_too():
-    found = validator("dynamodb", "PutItem")(
-        {"TableName": "t", "Item": {"a": {"M": {"b": {"B": "aGk="}, "c": {"L": []}}}}}
-    )
-    assert found["Item"]["a"]["M"]["b"]["B"] == b"hi"
+    both = {"And": [{"Not": {"Tags": {"Key": "a", "Nobody": 1}}}]}
+    known = validator("ce", "GetTags")({"TimePeriod": {"Start": "2026-01-01", "End": "2027-01-01"}, "Filter": both})
+    assert known["Filter"] == {"And": [{"Not": {"Tags": {"Key": "a"}}}]}
+    assert validator("kms", "Encrypt")({"KeyId": "k", "Plaintext": "aGk="})["Plaintext"] == b"hi"
     with pytest.raises(ApiError) as caught:
-        validator("dynamodb", "PutItem")({"TableName": "t", "Item": []})
+        validator("kms", "Encrypt")({"KeyId": "k", "EncryptionContext": [], "Plaintext": "aGk="})
     assert caught.value.message == "Expected map or null"
     with pytest.raises(ApiError) as caught:
-        validator("dynamodb", "PutItem")({"TableName": "t", "Item": {"a": {"B": "?"}}})
+        validator("kms", "Encrypt")({"KeyId": "k", "Plaintext": "?"})
     assert caught.value.message == "A blob is not base64 text"
-    assert writer("dynamodb", "GetItem")({"Item": {"a": {"B": b"hi"}}}) == {"Item": {"a": {"B": "aGk="}}}
+    assert writer("kms", "Encrypt")({"CiphertextBlob": b"hi"}) == {"CiphertextBlob": "aGk="}
+
+
+def test_a_service_may_keep_shapes_as_they_come():
+    keep_as_is("dynamodbstreams", frozenset({"AttributeValue"}))
+    record = {"dynamodb": {"Keys": {"a": {"B": b"kept"}}, "ApproximateCreationDateTime": 1500}}
+    written = writer("dynamodbstreams", "GetRecords")({"Records": [record]})["Records"][0]["dynamodb"]
+    assert written == {"Keys": {"a": {"B": b"kept"}}, "ApproximateCreationDateTime": 1.5}

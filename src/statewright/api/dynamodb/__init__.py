@@ -1,0 +1,1 @@
+"""The DynamoDB API: one function an operation."""

@@ -1,0 +1,73 @@
+"""Operations on tables as named things: create, describe, list, update, delete; limits and endpoints."""
+
+from __future__ import annotations
+
+from statewright.api.dynamodb.descriptions import table_description
+from statewright.api.operations import App, Call, operation
+from statewright.payload import Json
+from statewright.tables.altering import alter
+from statewright.tables.tables import Tables
+
+MOST_LISTED = 100
+
+
+@operation("dynamodb", "CreateTable")
+async def create_table(app: App, _call: Call, request: Json) -> Json:
+    """Create a table; it may be used at once, though the answer says as the service does that it is being made."""
+    tables: Tables = app.tables
+    table = await tables.create(request)
+    return {"TableDescription": table_description(table, {}, status="CREATING")}
+
+
+@operation("dynamodb", "DescribeTable")
+async def describe_table(app: App, _call: Call, request: Json) -> Json:
+    """A table with its indexes and figures."""
+    tables: Tables = app.tables
+    table = tables.describe(request["TableName"])
+    return {"Table": table_description(table, await tables.counts(table))}
+
+
+@operation("dynamodb", "ListTables")
+async def list_tables(app: App, _call: Call, request: Json) -> Json:
+    """Names of tables."""
+    tables: Tables = app.tables
+    names, last = tables.catalogue.page(request.get("ExclusiveStartTableName"), request.get("Limit", MOST_LISTED))
+    answer: dict[str, Json] = {"TableNames": names}
+    return {**answer, "LastEvaluatedTableName": last} if last is not None else answer
+
+
+@operation("dynamodb", "UpdateTable")
+async def update_table(app: App, _call: Call, request: Json) -> Json:
+    """Change a table's settings, or one of its global indexes."""
+    tables: Tables = app.tables
+    table = tables.describe(request["TableName"])
+    await alter(tables, table, request)
+    return {"TableDescription": table_description(table, await tables.counts(table), status="UPDATING")}
+
+
+@operation("dynamodb", "DeleteTable")
+async def delete_table(app: App, _call: Call, request: Json) -> Json:
+    """Delete a table with its items."""
+    tables: Tables = app.tables
+    table = tables.describe(request["TableName"])
+    counts = await tables.counts(table)
+    await tables.delete(table)
+    return {"TableDescription": table_description(table, counts, status="DELETING")}
+
+
+@operation("dynamodb", "DescribeLimits")
+async def describe_limits(_app: App, _call: Call, _request: Json) -> Json:
+    """What the service gives an account at first; nothing here is held to it."""
+    return {
+        "AccountMaxReadCapacityUnits": 80_000,
+        "AccountMaxWriteCapacityUnits": 80_000,
+        "TableMaxReadCapacityUnits": 40_000,
+        "TableMaxWriteCapacityUnits": 40_000,
+    }
+
+
+@operation("dynamodb", "DescribeEndpoints")
+async def describe_endpoints(app: App, call: Call, _request: Json) -> Json:
+    """Where the service is: here."""
+    address = call.headers.get("host") or f"dynamodb.{app.config.region}.amazonaws.com"
+    return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}

@@ -1,0 +1,88 @@
+"""Tables and their indexes as DescribeTable and its kin show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from statewright.payload import Json
+from statewright.stores.table_protocol import Counted
+from statewright.tables.definitions import ACTIVE, PAY_PER_REQUEST, Index, Throughput
+from statewright.tables.table import Table
+
+_NOTHING = Counted(0, 0)
+
+
+def table_description(table: Table, counts: Mapping[int, Counted], status: str = ACTIVE) -> dict[str, Json]:
+    """A table; `counts` are items and bytes by space."""
+    definition = table.definition
+    counted = counts.get(definition.space, _NOTHING)
+    found: dict[str, Json] = {
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": kind} for name, kind in definition.types.items()
+        ],
+        "TableName": definition.name,
+        "KeySchema": key_schema(definition.hash, definition.range),
+        "TableStatus": status,
+        "CreationDateTime": definition.created_ms,
+        "ProvisionedThroughput": _throughput(definition.throughput),
+        "TableSizeBytes": counted.bytes,
+        "ItemCount": counted.items,
+        "TableArn": table.arn,
+        "TableId": definition.id,
+        "DeletionProtectionEnabled": definition.is_protected,
+    }
+    if definition.billing == PAY_PER_REQUEST or definition.on_demand_ms is not None:
+        found["BillingModeSummary"] = {"BillingMode": definition.billing}
+        if definition.on_demand_ms is not None:
+            found["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = definition.on_demand_ms
+    local = [_index(table, index, counts, status) for index in definition.indexes if not index.is_global]
+    shared = [_index(table, index, counts, status) for index in definition.indexes if index.is_global]
+    if local:
+        found["LocalSecondaryIndexes"] = local
+    if shared:
+        found["GlobalSecondaryIndexes"] = shared
+    if definition.storage_class is not None:
+        found["TableClassSummary"] = {"TableClass": definition.storage_class}
+    if definition.encryption is not None and definition.encryption.get("Enabled"):
+        found["SSEDescription"] = {"Status": "ENABLED", "SSEType": definition.encryption.get("SSEType", "KMS")}
+    return found
+
+
+def key_schema(hash_name: str, range_name: str | None) -> list[Json]:
+    """A key as it is described."""
+    found = [{"AttributeName": hash_name, "KeyType": "HASH"}]
+    return [*found, {"AttributeName": range_name, "KeyType": "RANGE"}] if range_name is not None else found
+
+
+def _index(table: Table, index: Index, counts: Mapping[int, Counted], status: str) -> dict[str, Json]:
+    counted = counts.get(index.space, _NOTHING)
+    projection: dict[str, Json] = {"ProjectionType": index.projection}
+    if index.included:
+        projection["NonKeyAttributes"] = list(index.included)
+    found: dict[str, Json] = {
+        "IndexName": index.name,
+        "KeySchema": key_schema(index.hash, index.range),
+        "Projection": projection,
+        "IndexSizeBytes": counted.bytes,
+        "ItemCount": counted.items,
+        "IndexArn": f"{table.arn}/index/{index.name}",
+    }
+    if index.is_global:
+        found["IndexStatus"] = status if status in ("CREATING", "DELETING") else index.status
+        found["ProvisionedThroughput"] = _throughput(index.throughput)
+        if index.is_backfilling:
+            found["Backfilling"] = True
+    return found
+
+
+def _throughput(throughput: Throughput) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "NumberOfDecreasesToday": throughput.decreases_today,
+        "ReadCapacityUnits": throughput.read,
+        "WriteCapacityUnits": throughput.write,
+    }
+    if throughput.increased_ms is not None:
+        found["LastIncreaseDateTime"] = throughput.increased_ms
+    if throughput.decreased_ms is not None:
+        found["LastDecreaseDateTime"] = throughput.decreased_ms
+    return found

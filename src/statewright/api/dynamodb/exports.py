@@ -1,0 +1,66 @@
+"""ExportTableToPointInTime, DescribeExport, ListExports."""
+
+from __future__ import annotations
+
+from statewright.api.operations import App, Call, operation
+from statewright.payload import Json
+from statewright.tables.exports import Export, exports_page
+from statewright.tables.tables import Tables
+
+MOST_LISTED = 25
+
+
+@operation("dynamodb", "ExportTableToPointInTime")
+async def export_table(app: App, _call: Call, request: Json) -> Json:
+    """Begin to write a table's items into a bucket."""
+    tables: Tables = app.tables
+    return {"ExportDescription": _shown(await tables.exports.begin(request))}
+
+
+@operation("dynamodb", "DescribeExport")
+async def describe_export(app: App, _call: Call, request: Json) -> Json:
+    """How far an export is."""
+    tables: Tables = app.tables
+    return {"ExportDescription": _shown(await tables.exports.find(request["ExportArn"]))}
+
+
+@operation("dynamodb", "ListExports")
+async def list_exports(app: App, _call: Call, request: Json) -> Json:
+    """Exports of a table, or of all, newest first."""
+    tables: Tables = app.tables
+    found = await tables.exports.all(request.get("TableArn"))
+    page, token = exports_page(found, request.get("NextToken"), request.get("MaxResults", MOST_LISTED))
+    shown = [{"ExportArn": export.arn, "ExportStatus": export.status, "ExportType": "FULL_EXPORT"} for export in page]
+    answer: dict[str, Json] = {"ExportSummaries": shown}
+    return {**answer, "NextToken": token} if token is not None else answer
+
+
+def _shown(export: Export) -> dict[str, Json]:
+    shown: dict[str, Json] = {
+        "ExportArn": export.arn,
+        "ExportStatus": export.status,
+        "StartTime": export.started_ms,
+        "TableArn": export.table_arn,
+        "TableId": export.table_id,
+        "ExportTime": export.export_ms,
+        "ClientToken": export.token,
+        "S3Bucket": export.bucket,
+        "S3SseAlgorithm": export.encryption,
+        "ExportFormat": "DYNAMODB_JSON",
+        "ExportType": "FULL_EXPORT",
+    }
+    if export.prefix is not None:
+        shown["S3Prefix"] = export.prefix
+    if export.owner is not None:
+        shown["S3BucketOwner"] = export.owner
+    if export.ended_ms is not None:
+        shown["EndTime"] = export.ended_ms
+    if export.status == "COMPLETED":
+        shown |= {
+            "ExportManifest": export.manifest_key,
+            "BilledSizeBytes": export.bytes,
+            "ItemCount": export.items,
+        }
+    if export.failure is not None:
+        shown |= {"FailureCode": export.failure[0], "FailureMessage": export.failure[1]}
+    return shown

@@ -1,0 +1,92 @@
+"""Operations on single items: put, get, update, delete."""
+
+from __future__ import annotations
+
+from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.tables.reads import get_of, read_units
+from statewright.tables.table import Table, parse
+from statewright.tables.tables import Tables
+from statewright.tables.values import invalid
+from statewright.tables.writes import (
+    ConditionFailed,
+    Write,
+    Written,
+    delete_of,
+    put_of,
+    update_of,
+    updated_parts,
+)
+
+
+@operation("dynamodb", "PutItem")
+async def put_item(app: App, call: Call, request: Json) -> Json:
+    """Write an item over what is there."""
+    tables: Tables = app.tables
+    _refuse_values(request)
+    table = tables.find(request["TableName"])
+    written = await _write(tables, call, request, put_of(table, request))
+    return _answer(call, request, table, written)
+
+
+@operation("dynamodb", "DeleteItem")
+async def delete_item(app: App, call: Call, request: Json) -> Json:
+    """Delete an item; one that is not there is deleted already."""
+    tables: Tables = app.tables
+    _refuse_values(request)
+    table = tables.find(request["TableName"])
+    written = await _write(tables, call, request, delete_of(table, request))
+    return _answer(call, request, table, written)
+
+
+@operation("dynamodb", "UpdateItem")
+async def update_item(app: App, call: Call, request: Json) -> Json:
+    """Change attributes of an item, or make it."""
+    tables: Tables = app.tables
+    table = tables.find(request["TableName"])
+    write = update_of(table, request)
+    written = await _write(tables, call, request, write)
+    wanted = request.get("ReturnValues", "NONE")
+    if not wanted.startswith("UPDATED_"):
+        return _answer(call, request, table, written)
+    parts = updated_parts(write, written.before if wanted == "UPDATED_OLD" else written.after)
+    answer: dict[str, Json] = {"Attributes": shown_item(call, parts)} if parts else {}
+    return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, written.units))
+
+
+@operation("dynamodb", "GetItem")
+async def get_item(app: App, call: Call, request: Json) -> Json:
+    """An item by its key."""
+    tables: Tables = app.tables
+    table = tables.find(request["TableName"])
+    place, project = get_of(table, request)
+    (found,) = await tables.get((place,))
+    answer: dict[str, Json] = {}
+    if found is not None:
+        answer["Item"] = shown_item(call, found if project is None else project(parse(found)))
+    units = read_units(found.size if found is not None else 0, is_consistent=bool(request.get("ConsistentRead")))
+    return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, {None: units}))
+
+
+async def _write(tables: Tables, call: Call, request: Json, write: Write) -> Written:
+    try:
+        return await tables.write(write)
+    except ConditionFailed as failed:
+        if failed.found is None or request.get("ReturnValuesOnConditionCheckFailure") != "ALL_OLD":
+            raise
+        raise ApiError(failed.code, failed.message, details={"Item": shown_item(call, failed.found)}) from None
+
+
+def _answer(call: Call, request: Json, table: Table, written: Written) -> Json:
+    wanted = request.get("ReturnValues", "NONE")
+    shown = written.before if wanted == "ALL_OLD" else written.after if wanted == "ALL_NEW" else None
+    answer: dict[str, Json] = {"Attributes": shown_item(call, shown)} if shown is not None else {}
+    return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, written.units))
+
+
+def _refuse_values(request: Json) -> None:
+    """A put or delete has nothing new to show."""
+    if request.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
+        raise invalid("Return values set to invalid value")

@@ -1,0 +1,82 @@
+"""Items, capacity and metrics as answers show them.
+
+A stored item goes into an answer as its text, unread. Calls from inside the process have no wire that would write the
+text, so they are given values, and bytes instead of base64.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any, Final
+
+from statewright.api import shapes
+from statewright.api.operations import Call
+from statewright.payload import Json, embedded
+from statewright.stores.table_protocol import StoredItem
+from statewright.tables.table import Table, parse
+from statewright.tables.values import Item
+
+# Checked by `tables.values`, in the service's own words and order.
+shapes.keep_as_is("dynamodb", frozenset({"AttributeValue"}))
+
+_HAS_BINARY: Final = ('"B":', '"BS":')
+
+
+def shown_item(call: Call, item: StoredItem | Item) -> Json:
+    """An item in an answer."""
+    if isinstance(item, StoredItem):
+        if call.headers:
+            return embedded(item.body)
+        if not any(mark in item.body for mark in _HAS_BINARY):
+            return parse(item)
+        item = parse(item)
+    return item if call.headers else {name: _with_bytes(value) for name, value in item.items()}
+
+
+def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    ((kind, content),) = value.items()
+    if kind == "B":
+        return {"B": b64decode(content)}
+    if kind == "BS":
+        return {"BS": [b64decode(text) for text in content]}
+    if kind == "L":
+        return {"L": [_with_bytes(element) for element in content]}
+    if kind == "M":
+        return {"M": {name: _with_bytes(member) for name, member in content.items()}}
+    return value
+
+
+def capacity(
+    wanted: str | None, table: Table, units: Mapping[str | None, float], *, kind: str | None = None
+) -> dict[str, Json] | None:
+    """`ConsumedCapacity`, if the request asks for it: units of the table and of its indexes by name.
+
+    `kind` (`Read` or `Write`) shows the units once more, as transactions do.
+    """
+    if wanted in (None, "NONE"):
+        return None
+    total = float(sum(units.values()))
+    found: dict[str, Json] = {"TableName": table.definition.name, "CapacityUnits": total}
+    if kind is not None:
+        found[f"{kind}CapacityUnits"] = total
+    if wanted != "INDEXES":
+        return found
+
+    def one(amount: float) -> dict[str, Json]:
+        extra = {f"{kind}CapacityUnits": float(amount)} if kind is not None else {}
+        return {"CapacityUnits": float(amount), **extra}
+
+    found["Table"] = one(units.get(None, 0))
+    for index in table.definition.indexes:
+        if index.name in units:
+            member = "GlobalSecondaryIndexes" if index.is_global else "LocalSecondaryIndexes"
+            found.setdefault(member, {})[index.name] = one(units[index.name])
+    return found
+
+
+def with_capacity(answer: dict[str, Json], consumed: Json) -> dict[str, Json]:
+    """An answer with `ConsumedCapacity`, where there is something to say."""
+    if consumed:
+        answer["ConsumedCapacity"] = consumed
+    return answer

@@ -1,0 +1,72 @@
+"""TransactWriteItems and TransactGetItems.
+
+Source: API reference, both pages; texts observed.
+"""
+
+from __future__ import annotations
+
+from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.tables.reads import get_of, read_units
+from statewright.tables.table import parse
+from statewright.tables.tables import Tables
+from statewright.tables.transactions import Cancelled, Reason
+from statewright.tables.values import invalid
+
+
+@operation("dynamodb", "TransactWriteItems")
+async def transact_write_items(app: App, call: Call, request: Json) -> Json:
+    """Several writes, all or none."""
+    tables: Tables = app.tables
+    try:
+        done = await tables.transact(request)
+    except Cancelled as cancelled:
+        reasons = [_shown_reason(call, reason) for reason in cancelled.reasons]
+        raise ApiError(cancelled.code, cancelled.message, details={"CancellationReasons": reasons}) from None
+    units: dict[str, dict[str | None, float]] = {}
+    for write, written in done:
+        of_table = units.setdefault(write.table.definition.name, {})
+        for name, amount in written.units.items():
+            # A transaction prepares each write, then carries it out.
+            of_table[name] = of_table.get(name, 0.0) + 2 * amount
+    wanted = request.get("ReturnConsumedCapacity")
+    consumed = [capacity(wanted, tables.find(name), amounts, kind="Write") for name, amounts in units.items()]
+    return with_capacity({}, [one for one in consumed if one is not None])
+
+
+def _shown_reason(call: Call, reason: Reason) -> Json:
+    found: dict[str, Json] = {"Code": reason.code}
+    if reason.message is not None:
+        found["Message"] = reason.message
+    if reason.item is not None:
+        found["Item"] = shown_item(call, reason.item)
+    return found
+
+
+@operation("dynamodb", "TransactGetItems")
+async def transact_get_items(app: App, call: Call, request: Json) -> Json:
+    """Items by their keys, as they stand at one moment."""
+    tables: Tables = app.tables
+    asked = []
+    for action in request["TransactItems"]:
+        members = action["Get"]
+        table = tables.find(members["TableName"])
+        asked.append((table, *get_of(table, members)))
+    places = [place for _, place, _ in asked]
+    if len(set(places)) < len(places):
+        raise invalid("Transaction request cannot include multiple operations on one item")
+    responses: list[Json] = []
+    units: dict[str, float] = {}
+    for (table, _, project), found in zip(asked, await tables.get(places), strict=True):
+        name = table.definition.name
+        size = found.size if found is not None else 0
+        units[name] = units.get(name, 0.0) + 2 * read_units(size, is_consistent=True)
+        if found is None:
+            responses.append({})
+        else:
+            responses.append({"Item": shown_item(call, found if project is None else project(parse(found)))})
+    wanted = request.get("ReturnConsumedCapacity")
+    consumed = [capacity(wanted, tables.find(name), {None: amount}, kind="Read") for name, amount in units.items()]
+    return with_capacity({"Responses": responses}, [one for one in consumed if one is not None])

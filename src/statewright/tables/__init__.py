@@ -1,0 +1,1 @@
+"""Tables: DynamoDB's items, indexes, expressions and transactions over any store."""

@@ -1,0 +1,234 @@
+"""Which tables there are: created, changed, deleted, and the clearing away of what deleted tables and indexes leave.
+
+Each change is one write of the catalogue, and holds in memory once it is durable. Changes are made one at a time. A new
+index is filled in the background, a few hundred items in each change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right, insort
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from uuid import uuid4
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError, Conflict
+from statewright.payload import Json
+from statewright.stores.protocol import Record, Store
+from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
+from statewright.tables.creating import definition_of_new, in_use
+from statewright.tables.definitions import ACTIVE, TABLE, Definition, definition_of
+from statewright.tables.keys import BEHIND_PARTS
+from statewright.tables.table import Table, parse
+
+REMAINS: Final = "table-remains"
+"""The catalogue's kind of a space that is to be cleared; its key is the number."""
+SPACES: Final = "table-spaces"
+CLEAR_STEP: Final = 1_000
+FILL_STEP: Final = 200
+_PAGE: Final = 1_000
+
+Spawn = Callable[[Coroutine[Any, Any, object]], None]
+
+
+class Catalogue:
+    """The tables of one store."""
+
+    def __init__(self, store: Store, clock: Clock, config: Config, spawn: Spawn) -> None:
+        self._store = store
+        self._clock = clock
+        self._arns = f"arn:aws:dynamodb:{config.region}:{config.account}:table/"
+        self._spawn = spawn
+        self._tables: dict[str, Table] = {}
+        self._names: list[str] = []
+        self._change = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Read every table, and go on with what a former process left."""
+        for record in await self._all(TABLE):
+            table = self._add(definition_of(record))
+            for index in table.definition.indexes:
+                if index.is_backfilling:
+                    self._spawn(self._fill_index(table, index.name))
+            if table.definition.time_to_live is not None and not table.definition.time_to_live.is_filled:
+                self._spawn(self.fill_expiries(table))
+        for record in await self._all(REMAINS):
+            self._spawn(self._clear(int(record.key)))
+
+    async def _all(self, kind: str) -> list[Record]:
+        found: list[Record] = []
+        after: tuple[int, str] | None = None
+        while True:
+            page = await self._store.catalog.list_entries(kind, "", after=after, limit=_PAGE, newest_first=False)
+            found += page
+            if len(page) < _PAGE:
+                return found
+            after = page[-1].sort, page[-1].key
+
+    def all(self) -> list[Table]:
+        """Every table, by name."""
+        return [self._tables[name] for name in self._names]
+
+    def find(self, reference: str) -> Table | None:
+        """The table of a name or ARN."""
+        if reference.startswith("arn:"):
+            if not reference.startswith(self._arns):
+                return None
+            reference = reference[len(self._arns) :].partition("/")[0]
+        return self._tables.get(reference)
+
+    def arn_of(self, name: str) -> str:
+        """The ARN of a table, whether it is there or not."""
+        return self._arns + name
+
+    def page(self, after: str | None, limit: int) -> tuple[list[str], str | None]:
+        """Names of tables behind a name, and the one to go on behind, if there are more."""
+        start = bisect_right(self._names, after) if after is not None else 0
+        chosen = self._names[start : start + limit]
+        return chosen, chosen[-1] if chosen and start + limit < len(self._names) else None
+
+    async def next_space(self) -> int:
+        """A number that nothing else has."""
+        return await self._store.catalog.next_number(SPACES)
+
+    # ------------------------------------------------------------------ changes
+
+    async def create(self, request: Mapping[str, Json]) -> Table:
+        """See `Tables.create`."""
+        async with self._change:
+            if request["TableName"] in self._tables:
+                raise in_use(request["TableName"])
+            definition = await definition_of_new(request, str(uuid4()), self._clock.now_ms(), self.next_space)
+            await self._write([definition.record()])
+            return self._add(replace(definition, stored=1))
+
+    async def replace(
+        self, table: Table, change: Callable[[Definition], Definition], drop: Sequence[int] = ()
+    ) -> Definition:
+        """Change a table; `drop` are spaces that it leaves. Raises: whatever `change` raises; ApiError."""
+        async with self._change:
+            table.check()
+            before = table.definition
+            definition = change(before)
+            await self._write([definition.record(), *map(_remains, drop)])
+            table.definition = replace(definition, stored=before.stored + 1)
+            for space in drop:
+                self._spawn(self._settle_and_clear(space))
+            return table.definition
+
+    async def delete(self, table: Table) -> None:
+        """See `Tables.delete`."""
+        async with self._change:
+            table.check()
+            name = table.definition.name
+            if table.definition.is_protected:
+                raise ApiError(
+                    "ValidationException",
+                    "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
+                    "protection first.",
+                )
+            spaces = table.definition.spaces
+            await self._write([_remains(space) for space in spaces], [(TABLE, name)])
+            table.is_deleted = True
+            del self._tables[name]
+            self._names.remove(name)
+            for space in spaces:
+                self._spawn(self._settle_and_clear(space))
+
+    async def _write(self, records: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> None:
+        if not await self._store.catalog.write(records, delete):
+            raise Conflict("a table was changed by somebody else")
+
+    def _add(self, definition: Definition) -> Table:
+        table = Table(definition, self._arns + definition.name)
+        self._tables[definition.name] = table
+        insort(self._names, definition.name)
+        return table
+
+    # ------------------------------------------------------------------ in the background
+
+    async def _settle(self) -> None:
+        """Return once every change that was decided before is durable."""
+        await self._store.tables.change(Change([], lambda _: Decision()))
+
+    async def _settle_and_clear(self, space: int) -> None:
+        await self._settle()
+        await self._clear(space)
+
+    async def _clear(self, space: int) -> None:
+        while await self._store.tables.clear(space, CLEAR_STEP) == CLEAR_STEP:
+            pass
+        await self._store.catalog.write([], [(REMAINS, str(space))])
+
+    def begin_filling(self, table: Table, name: str) -> None:
+        """Fill a new index in the background."""
+        self._spawn(self._fill_index(table, name))
+
+    async def _fill_index(self, table: Table, name: str) -> None:
+        await self._fill(table)
+
+        def activate(definition: Definition) -> Definition:
+            indexes = tuple(
+                replace(index, status=ACTIVE, is_backfilling=False) if index.name == name else index
+                for index in definition.indexes
+            )
+            return replace(definition, indexes=indexes)
+
+        if not table.is_deleted:
+            await self.replace(table, activate)
+
+    async def fill_expiries(self, table: Table) -> None:
+        """Note when the items of a table expire, those that were there before it was asked for."""
+        await self._fill(table)
+
+        def note(definition: Definition) -> Definition:
+            ttl = definition.time_to_live
+            return definition if ttl is None else replace(definition, time_to_live=replace(ttl, is_filled=True))
+
+        if not table.is_deleted:
+            await self.replace(table, note)
+
+    async def _fill(self, table: Table) -> None:
+        """Make what every item makes in indexes, where it is missing."""
+        await self._settle()
+        store, space = self._store.tables, table.definition.space
+        after = (b"", b"")
+        while not table.is_deleted:
+            found = await store.scan(space, after=after, below=BEHIND_PARTS, limit=FILL_STEP)
+            items = [(table.place(item), item, stored) for stored in found for item in (parse(stored),)]
+            if items:
+                places = [place for place, _, _ in items]
+                entries = [entry.key for one in items for entry in table.entries(*one)]
+                await store.change(Change([*places, *entries], _filling(table, entries)))
+                after = places[-1].part, places[-1].sort
+            if len(found) < FILL_STEP:
+                return
+
+
+def _filling(table: Table, entries: Sequence[ItemKey]) -> Callable[[Sequence[StoredItem | None]], Decision]:
+    """Decides which entries some items miss. Those of items that changed since were made by their change."""
+
+    def decide(seen: Sequence[StoredItem | None]) -> Decision:
+        decision = Decision()
+        many = len(seen) - len(entries)
+        missing = {key for key, there in zip(entries, seen[many:], strict=True) if there is None}
+        for stored in () if table.is_deleted else seen[:many]:
+            if stored is None:
+                continue
+            item = parse(stored)
+            for entry in table.entries(table.place(item), item, stored):
+                if entry.key in missing:
+                    decision.puts[entry.key] = entry.item
+                    if entry.index is not None:
+                        items, size = decision.counts.get(entry.key.space, (0, 0))
+                        decision.counts[entry.key.space] = Counted(items + 1, size + entry.item.size)
+        return decision
+
+    return decide
+
+
+def _remains(space: int) -> Record:
+    return Record(REMAINS, str(space), "", 0, 1, b"")

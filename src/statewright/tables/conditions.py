@@ -1,0 +1,312 @@
+"""Conditions and filters compiled for one request: functions of an item that answer yes or no.
+
+Source: developer guide, "Condition and filter expressions, operators, and functions"; texts observed.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from statewright.errors import ApiError
+from statewright.tables.bindings import Bindings
+from statewright.tables.expression_tree import (
+    All,
+    Among,
+    Between,
+    Call,
+    Compare,
+    Condition,
+    Either,
+    Literal,
+    Not,
+    Operand,
+    Path,
+    Step,
+)
+from statewright.tables.expressions import fault
+from statewright.tables.values import TYPES, Item, Value, equal, kind_of, ordered, shown
+
+Test = Callable[[Item], bool]
+Read = Callable[[Item], Value | None]
+
+_ORDERED: Final = frozenset({"S", "N", "B"})
+_SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
+
+
+def look_up(item: Item, steps: Sequence[Step]) -> Value | None:
+    """What stands at a path of an item."""
+    value = item.get(str(steps[0]))
+    for step in steps[1:]:
+        if value is None:
+            return None
+        if isinstance(step, int):
+            elements = value.get("L")
+            value = elements[step] if elements is not None and step < len(elements) else None
+        else:
+            members = value.get("M")
+            value = members.get(step) if members is not None else None
+    return value
+
+
+def shown_path(steps: Sequence[Step]) -> str:
+    """A path as messages show it: `[a, [0], b]`."""
+    return "[" + ", ".join(f"[{step}]" if isinstance(step, int) else step for step in steps) + "]"
+
+
+class Compiler:
+    """Compiles the conditions of one parameter of a request."""
+
+    def __init__(self, parameter: str, bindings: Bindings) -> None:
+        self._parameter = parameter
+        self._bindings = bindings
+
+    def test(self, condition: Condition) -> Test:
+        """The test of a condition. Raises: ApiError."""
+        if isinstance(condition, All):
+            parts = [self.test(part) for part in condition.parts]
+            return lambda item: all(part(item) for part in parts)
+        if isinstance(condition, Either):
+            parts = [self.test(part) for part in condition.parts]
+            return lambda item: any(part(item) for part in parts)
+        if isinstance(condition, Not):
+            inner = self.test(condition.part)
+            return lambda item: not inner(item)
+        if isinstance(condition, Compare):
+            return self._compare(condition)
+        if isinstance(condition, Between):
+            return self._between(condition)
+        if isinstance(condition, Among):
+            operand = self._read(condition.operand)
+            choices = [self._read(choice) for choice in condition.choices]
+            return lambda item: _is_among(operand(item), choices, item)
+        return self._call(condition)
+
+    # ------------------------------------------------------------------ operands
+
+    def _read(self, operand: Operand) -> Read:
+        if isinstance(operand, Path):
+            steps = self._bindings.path(self._parameter, operand)
+            if len(steps) == 1:
+                name = str(steps[0])
+                return lambda item: item.get(name)
+            return lambda item: look_up(item, steps)
+        if isinstance(operand, Literal):
+            value = self._bindings.value(self._parameter, operand)
+            return lambda _item: value
+        # The parser lets no other function get here.
+        assert isinstance(operand, Call)
+        return self._size(operand)
+
+    def _size(self, call: Call) -> Read:
+        (argument,) = call.arguments
+        if isinstance(argument, Literal):
+            kind = kind_of(self._bindings.value(self._parameter, argument))
+            if kind not in _SIZED:
+                raise self._wrong_operand("size", kind)
+        inner = self._read(self._plain(argument, "size"))
+
+        def size(item: Item) -> Value | None:
+            value = inner(item)
+            length = _length(value) if value is not None else None
+            return {"N": str(length)} if length is not None else None
+
+        return size
+
+    def _plain(self, operand: Operand, function: str) -> Operand:
+        """An argument that is no function itself."""
+        if isinstance(operand, Call) and not (operand.function == "size" and function == "contains"):
+            raise fault(
+                self._parameter,
+                f"The function is not allowed to be used this way in an expression; function: {operand.function}",
+            )
+        return operand
+
+    def _literal_kind(self, operand: Operand) -> str | None:
+        """The type of a value that is known before any item."""
+        if isinstance(operand, Literal):
+            return kind_of(self._bindings.value(self._parameter, operand))
+        return None
+
+    def _wrong_operand(self, operator: str, kind: str) -> ApiError:
+        return fault(
+            self._parameter,
+            f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}",
+        )
+
+    def _refuse_same(self, operator: str, first: Operand, *others: Operand) -> None:
+        if not isinstance(first, Path):
+            return
+        steps = self._bindings.path(self._parameter, first)
+        for other in others:
+            if isinstance(other, Path) and self._bindings.path(self._parameter, other) == steps:
+                raise fault(
+                    self._parameter,
+                    "The first operand must be distinct from the remaining operands for this operator or function; "
+                    f"operator: {operator}, first operand: {shown_path(steps)}",
+                )
+
+    # ------------------------------------------------------------------ comparisons
+
+    def _compare(self, node: Compare) -> Test:
+        left, right = self._read(node.left), self._read(node.right)
+        self._refuse_same(node.sign, node.left, node.right)
+        if node.sign == "=":
+            return lambda item: _same(left(item), right(item))
+        if node.sign == "<>":
+            return lambda item: not _same(left(item), right(item))
+        for operand in (node.left, node.right):
+            kind = self._literal_kind(operand)
+            if kind is not None and kind not in _ORDERED:
+                raise self._wrong_operand(node.sign, kind)
+        decides = _ORDERS[node.sign]
+
+        def compare(item: Item) -> bool:
+            pair = _comparable(left(item), right(item))
+            return pair is not None and decides(*pair)
+
+        return compare
+
+    def _between(self, node: Between) -> Test:
+        operand, low, high = self._read(node.operand), self._read(node.low), self._read(node.high)
+        if isinstance(node.low, Literal) and isinstance(node.high, Literal):
+            self.check_bounds(
+                self._bindings.value(self._parameter, node.low), self._bindings.value(self._parameter, node.high)
+            )
+        for part in (node.operand, node.low, node.high):
+            kind = self._literal_kind(part)
+            if kind is not None and kind not in _ORDERED:
+                raise self._wrong_operand("BETWEEN", kind)
+
+        def between(item: Item) -> bool:
+            value = operand(item)
+            from_low, to_high = _comparable(low(item), value), _comparable(value, high(item))
+            return (
+                from_low is not None
+                and to_high is not None
+                and bool(from_low[0] <= from_low[1])
+                and bool(to_high[0] <= to_high[1])
+            )
+
+        return between
+
+    def check_bounds(self, low: Value, high: Value) -> None:
+        """Raises: ApiError for bounds that nothing can be between."""
+        what = None
+        if kind_of(low) != kind_of(high):
+            what = "same data type for lower and upper bounds"
+        elif kind_of(low) in _ORDERED and ordered(low) > ordered(high):
+            what = "upper bound to be greater than or equal to lower bound"
+        if what is not None:
+            raise fault(
+                self._parameter,
+                f"The BETWEEN operator requires {what}; "
+                f"lower bound operand: AttributeValue: {shown(low)}, "
+                f"upper bound operand: AttributeValue: {shown(high)}",
+            )
+
+    # ------------------------------------------------------------------ functions
+
+    def _call(self, call: Call) -> Test:
+        if call.function in ("attribute_exists", "attribute_not_exists"):
+            return self._exists(call)
+        first, second = (self._plain(argument, call.function) for argument in call.arguments)
+        if call.function == "attribute_type":
+            return self._type(first, second)
+        kind = self._literal_kind(second)
+        if call.function == "begins_with":
+            for literal in (self._literal_kind(first), kind):
+                if literal is not None and literal not in ("S", "B"):
+                    raise self._wrong_operand("begins_with", literal)
+            return self._pair(first, second, _begins)
+        self._refuse_same("contains", first, second)
+        if (whole := self._literal_kind(first)) is not None and whole not in ("S", "B", "SS", "NS", "BS", "L"):
+            raise self._wrong_operand("contains", whole)
+        return self._pair(first, second, _contains)
+
+    def _pair(self, first: Operand, second: Operand, decides: Callable[[Value, Value], bool]) -> Test:
+        left, right = self._read(first), self._read(second)
+
+        def test(item: Item) -> bool:
+            whole, part = left(item), right(item)
+            return whole is not None and part is not None and decides(whole, part)
+
+        return test
+
+    def _path_of(self, call: str, operand: Operand) -> Read:
+        if not isinstance(operand, Path):
+            raise fault(self._parameter, f"Operator or function requires a document path; operator or function: {call}")
+        return self._read(operand)
+
+    def _exists(self, call: Call) -> Test:
+        read = self._path_of(call.function, call.arguments[0])
+        if call.function == "attribute_exists":
+            return lambda item: read(item) is not None
+        return lambda item: read(item) is None
+
+    def _type(self, first: Operand, second: Operand) -> Test:
+        read = self._path_of("attribute_type", first)
+        if not isinstance(second, Literal):
+            raise self._wrong_operand("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}")
+        value = self._bindings.value(self._parameter, second)
+        if "S" not in value:
+            raise self._wrong_operand("attribute_type", kind_of(value))
+        wanted = value["S"]
+        if wanted not in TYPES:
+            raise fault(
+                self._parameter,
+                f"Invalid attribute type name found; type: {wanted}, valid types: {{{','.join(TYPES)}}}",
+            )
+
+        def is_of_type(item: Item) -> bool:
+            found = read(item)
+            return found is not None and wanted in found
+
+        return is_of_type
+
+
+_ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "<": lambda left, right: bool(left < right),
+    "<=": lambda left, right: bool(left <= right),
+    ">": lambda left, right: bool(left > right),
+    ">=": lambda left, right: bool(left >= right),
+}
+
+
+def _same(left: Value | None, right: Value | None) -> bool:
+    return left is not None and right is not None and equal(left, right)
+
+
+def _comparable(left: Value | None, right: Value | None) -> tuple[Any, Any] | None:
+    """Both by what they compare by, `None` where they have no order between them."""
+    if left is None or right is None or kind_of(left) != kind_of(right):
+        return None
+    return (ordered(left), ordered(right)) if kind_of(left) in _ORDERED else None
+
+
+def _is_among(value: Value | None, choices: Sequence[Read], item: Item) -> bool:
+    return value is not None and any(_same(value, choice(item)) for choice in choices)
+
+
+def _length(value: Value) -> int | None:
+    kind = kind_of(value)
+    if kind == "B":
+        return len(b64decode(value["B"]))
+    return len(value[kind]) if kind in _SIZED else None
+
+
+def _begins(whole: Value, part: Value) -> bool:
+    kind = kind_of(whole)
+    if kind != kind_of(part) or kind not in ("S", "B"):
+        return False
+    return bool(ordered(whole).startswith(ordered(part)))
+
+
+def _contains(whole: Value, part: Value) -> bool:
+    kind, of_part = kind_of(whole), kind_of(part)
+    if kind in ("S", "B"):
+        return kind == of_part and bool(ordered(part) in ordered(whole))
+    if kind in ("SS", "NS", "BS"):
+        return kind[0] == of_part and part[of_part] in whole[kind]
+    return kind == "L" and any(equal(element, part) for element in whole["L"])

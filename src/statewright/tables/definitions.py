@@ -1,0 +1,126 @@
+"""What a table is: its key, indexes and settings, as they are kept in the catalogue. No items, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from statewright.stores.protocol import Record
+
+TABLE: Final = "table"
+"""The catalogue's kind of a table; its key is the name."""
+ACTIVE: Final = "ACTIVE"
+CREATING: Final = "CREATING"
+PROVISIONED: Final = "PROVISIONED"
+PAY_PER_REQUEST: Final = "PAY_PER_REQUEST"
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Capacity units that were asked for; nothing is held to them."""
+
+    read: int = 0
+    write: int = 0
+    increased_ms: int | None = None
+    decreased_ms: int | None = None
+    decreases_today: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A secondary index. Its items are those of the table that have its key, by that key, then the table's."""
+
+    name: str
+    space: int
+    hash: str
+    range: str | None
+    is_global: bool
+    projection: str
+    """`ALL`, `KEYS_ONLY` or `INCLUDE`."""
+    included: tuple[str, ...] = ()
+    throughput: Throughput = Throughput()
+    status: str = ACTIVE
+    is_backfilling: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Its key attributes."""
+        return (self.hash,) if self.range is None else (self.hash, self.range)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToLive:
+    """Which attribute says, in epoch seconds, when an item expires, and the space where items stand by it."""
+
+    attribute: str
+    space: int
+    is_filled: bool = False
+    """Whether the items that were there before are among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A table, without its items. `stored` is the version of its record; 0 before the first."""
+
+    name: str
+    id: str
+    space: int
+    created_ms: int
+    hash: str
+    range: str | None
+    types: Mapping[str, str]
+    """`S`, `N` or `B` of every key attribute, those of indexes too."""
+    indexes: tuple[Index, ...] = ()
+    billing: str = PROVISIONED
+    on_demand_ms: int | None = None
+    """Since when it is paid by request."""
+    throughput: Throughput = Throughput()
+    time_to_live: TimeToLive | None = None
+    recovery_ms: int | None = None
+    """Since when it can be exported from any point in time."""
+    is_protected: bool = False
+    storage_class: str | None = None
+    encryption: Mapping[str, Any] | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    stored: int = 0
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Its key attributes."""
+        return (self.hash,) if self.range is None else (self.hash, self.range)
+
+    @property
+    def spaces(self) -> list[int]:
+        """Every space that its items stand in."""
+        ttl = [self.time_to_live.space] if self.time_to_live is not None else []
+        return [self.space, *(index.space for index in self.indexes), *ttl]
+
+    def index(self, name: str) -> Index | None:
+        """The index of that name."""
+        return next((index for index in self.indexes if index.name == name), None)
+
+    def record(self) -> Record:
+        """Its next entry of the catalogue."""
+        body = asdict(self)
+        del body["stored"]
+        return Record(TABLE, self.name, "", 0, self.stored + 1, orjson.dumps(body))
+
+
+def definition_of(record: Record) -> Definition:
+    """A table as the catalogue has it."""
+    body = orjson.loads(record.body)
+    indexes = tuple(
+        Index(**{**one, "included": tuple(one["included"]), "throughput": Throughput(**one["throughput"])})
+        for one in body["indexes"]
+    )
+    ttl = body["time_to_live"]
+    changed = {
+        "indexes": indexes,
+        "throughput": Throughput(**body["throughput"]),
+        "time_to_live": TimeToLive(**ttl) if ttl is not None else None,
+        "stored": record.version,
+    }
+    return Definition(**{**body, **changed})

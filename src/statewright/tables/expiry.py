@@ -1,0 +1,139 @@
+"""Time to live: which attribute says when an item expires, and deleting those whose time has come, some at a time.
+
+Items stand by their expiry in a space of their own, kept in the same change as the item, so that looking for the
+expired reads nothing else. Each is looked at once more where it is deleted: its expiry may have been put off.
+
+Source: developer guide, "Using time to live"; API reference, UpdateTimeToLive; texts observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final
+
+from statewright.clock import Clock, Timer
+from statewright.stores.table_protocol import Change, Decision, Span, StoredItem, TableStore
+from statewright.tables.catalogue import Catalogue
+from statewright.tables.conditions import Test
+from statewright.tables.definitions import Definition, TimeToLive
+from statewright.tables.keys import encoded
+from statewright.tables.table import EXPIRIES, Table, parse
+from statewright.tables.values import Item, invalid
+from statewright.tables.writes import ConditionFailed, Write, carry_out, delete_key
+
+LOOK_EVERY_MS: Final = 10_000
+"""Ours; the service takes up to some days."""
+STEP: Final = 200
+OLDEST_SECONDS: Final = 5 * 365 * 86_400
+"""What expired longer ago is kept. Source: developer guide, "Using time to live"."""
+
+Spawn = Callable[[Coroutine[Any, Any, object]], None]
+
+
+class Expiry:
+    """Deletes what has expired. Looks while some table has a time to live, and only then."""
+
+    def __init__(self, store: TableStore, clock: Clock, catalogue: Catalogue, spawn: Spawn) -> None:
+        self._store = store
+        self._clock = clock
+        self._catalogue = catalogue
+        self._spawn = spawn
+        self._timer: Timer | None = None
+        self._is_running = False
+
+    def start(self) -> None:
+        """Begin to look, if any table asks for it."""
+        self._is_running = True
+        self._plan()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._is_running = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def switch(self, table: Table, attribute: str, *, enabled: bool) -> None:
+        """See UpdateTimeToLive. Raises: ApiError."""
+        before = table.definition.time_to_live
+        if not attribute:
+            raise invalid("TimeToLive attribute name must not be empty")
+        if enabled and before is not None:
+            if before.attribute == attribute:
+                raise invalid("TimeToLive is already enabled")
+            raise invalid(
+                f"TimeToLive is active on a different AttributeName: current AttributeName is {before.attribute}"
+            )
+        if not enabled and before is None:
+            raise invalid("TimeToLive is already disabled")
+        if not enabled and before is not None and before.attribute != attribute:
+            raise invalid(
+                f"TimeToLive is active on a different AttributeName: current AttributeName is {before.attribute}"
+            )
+        if not enabled and before is not None:
+            await self._catalogue.replace(table, _without_expiry, [before.space])
+            return
+        kept = TimeToLive(attribute, await self._catalogue.next_space())
+        await self._catalogue.replace(table, lambda definition: replace(definition, time_to_live=kept))
+        self._spawn(self._catalogue.fill_expiries(table))
+        self._plan()
+
+    def _plan(self) -> None:
+        if self._timer is None and self._is_running and self._with_expiry():
+            self._timer = self._clock.call_at(self._clock.now_ms() + LOOK_EVERY_MS, self._look)
+
+    def _with_expiry(self) -> list[Table]:
+        return [table for table in self._catalogue.all() if table.definition.time_to_live is not None]
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._is_running:
+            self._spawn(self._round())
+
+    async def _round(self) -> None:
+        try:
+            for table in self._with_expiry():
+                await self.delete_expired(table)
+        finally:
+            self._plan()
+
+    async def delete_expired(self, table: Table) -> None:
+        """Delete the items of a table whose time has come."""
+        ttl = table.definition.time_to_live
+        while ttl is not None and not table.is_deleted:
+            now = self._clock.now_ms() // 1000
+            low, high = encoded({"N": str(now - OLDEST_SECONDS)}), encoded({"N": str(now)})
+            found = await self._store.span(Span(ttl.space, EXPIRIES, low, high), limit=STEP)
+            writes = [delete_key(table, parse(one), _is_over(ttl, now)) for one in found]
+            if writes:
+                await self._store.change(Change([write.place for write in writes], _deleting(writes)))
+            if len(found) < STEP:
+                return
+
+
+def _deleting(writes: Sequence[Write]) -> Callable[[Sequence[StoredItem | None]], Decision]:
+    def decide(found: Sequence[StoredItem | None]) -> Decision:
+        decision = Decision()
+        for write, before in zip(writes, found, strict=True):
+            try:
+                carry_out(write, before, decision)
+            except ConditionFailed:
+                # It lives longer now, or has gone already.
+                continue
+        return decision
+
+    return decide
+
+
+def _is_over(ttl: TimeToLive, now: int) -> Test:
+    def test(item: Item) -> bool:
+        expiry = item.get(ttl.attribute, {}).get("N")
+        return expiry is not None and Decimal(expiry) < now
+
+    return test
+
+
+def _without_expiry(definition: Definition) -> Definition:
+    return replace(definition, time_to_live=None)

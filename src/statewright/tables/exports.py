@@ -1,0 +1,296 @@
+"""Exports of tables into buckets: DynamoDB JSON in gzipped files, with the manifests that readers look for.
+
+An export is a record of the catalogue; it is written in the background, a file for each so many megabytes, and one that
+a process leaves unfinished is begun anew by the next. What is exported is the table as it is meanwhile: no former state
+is kept, so a time in the past is refused once it is older than the export itself.
+
+Source: developer guide, "DynamoDB table export output format"; API reference, ExportTableToPointInTime.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import hashlib
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import uuid4
+
+import orjson
+
+from statewright.clock import Clock
+from statewright.errors import ApiError, StoreError
+from statewright.payload import Json
+from statewright.stores.protocol import Record, Store
+from statewright.tables.catalogue import Catalogue
+from statewright.tables.keys import BEHIND_PARTS
+from statewright.tables.table import Table, parse
+from statewright.tables.values import invalid
+
+EXPORT: Final = "table-export"
+"""The catalogue's kind of an export; its key is the ARN, its parent the table's ARN."""
+IN_PROGRESS: Final = "IN_PROGRESS"
+FILE_BYTES: Final = 16 * 1024 * 1024
+"""About how much of the table goes into one file."""
+STEP: Final = 500
+_PAGE: Final = 1_000
+
+PutObject = Callable[[str, str, bytes], Awaitable[str]]
+"""Writes an object, by bucket and key; its ETag. Raises: ApiError."""
+Spawn = Callable[[Coroutine[Any, Any, object]], None]
+
+log = logging.getLogger("statewright.tables")
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """An export, under way or done."""
+
+    arn: str
+    table_arn: str
+    table_id: str
+    started_ms: int
+    export_ms: int
+    token: str
+    bucket: str
+    prefix: str | None
+    owner: str | None
+    encryption: str
+    status: str = IN_PROGRESS
+    ended_ms: int | None = None
+    items: int = 0
+    bytes: int = 0
+    failure: tuple[str, str] | None = None
+    stored: int = 0
+
+    @property
+    def folder(self) -> str:
+        """Where its files are, with a slash behind."""
+        prefix = f"{self.prefix.rstrip('/')}/" if self.prefix else ""
+        return f"{prefix}AWSDynamoDB/{self.arn.rpartition('/')[2]}/"
+
+    @property
+    def manifest_key(self) -> str:
+        """The key of the summary."""
+        return f"{self.folder}manifest-summary.json"
+
+    def record(self) -> Record:
+        """Its next entry of the catalogue."""
+        body = asdict(self)
+        del body["stored"]
+        return Record(EXPORT, self.arn, "", self.started_ms, self.stored + 1, orjson.dumps(body))
+
+
+def _export_of(record: Record) -> Export:
+    body = orjson.loads(record.body)
+    failure = body["failure"]
+    return Export(**{**body, "failure": tuple(failure) if failure else None, "stored": record.version})
+
+
+class Exports:
+    """The exports of one store."""
+
+    def __init__(self, store: Store, clock: Clock, catalogue: Catalogue, spawn: Spawn, put: PutObject | None) -> None:
+        """Without `put` there are no buckets, and exports are refused."""
+        self._store = store
+        self._clock = clock
+        self._catalogue = catalogue
+        self._spawn = spawn
+        self.put = put
+
+    async def start(self) -> None:
+        """Begin anew what a former process left unfinished."""
+        for export in await self.all(None):
+            if export.status == IN_PROGRESS:
+                self._spawn(self._run(export))
+
+    async def all(self, table_arn: str | None) -> list[Export]:
+        """Exports of a table, or of all tables, newest first."""
+        found: list[Export] = []
+        after: tuple[int, str] | None = None
+        while True:
+            page = await self._store.catalog.list_entries(EXPORT, "", after=after, limit=_PAGE, newest_first=True)
+            found += [_export_of(record) for record in page]
+            if len(page) < _PAGE:
+                return [export for export in found if table_arn in (None, export.table_arn)]
+            after = page[-1].sort, page[-1].key
+
+    async def find(self, arn: str) -> Export:
+        """An export. Raises: ApiError (`ExportNotFoundException`)."""
+        record = await self._store.catalog.get(EXPORT, arn)
+        if record is None:
+            raise ApiError("ExportNotFoundException", f"Export not found: {arn}")
+        return _export_of(record)
+
+    async def begin(self, request: Mapping[str, Json]) -> Export:
+        """Begin an export. Raises: ApiError."""
+        table = self._catalogue.find(request["TableArn"])
+        if table is None:
+            raise ApiError("TableNotFoundException", f"Table not found: {request['TableArn']}")
+        _refuse_others(request)
+        if table.definition.recovery_ms is None:
+            raise ApiError(
+                "PointInTimeRecoveryUnavailableException",
+                f"Point in time recovery is not enabled for table '{table.definition.name}'",
+            )
+        now_ms = self._clock.now_ms()
+        wanted_ms = request.get("ExportTime", now_ms)
+        if wanted_ms > now_ms or wanted_ms < table.definition.recovery_ms // 1000 * 1000:
+            raise ApiError(
+                "InvalidExportTimeException",
+                "The specified ExportTime is outside of the point in time recovery window",
+            )
+        token = request.get("ClientToken") or str(uuid4())
+        same = next((one for one in await self.all(table.arn) if one.token == token), None)
+        if same is not None:
+            return self._repeated(same, request)
+        name = f"{now_ms:014}-{secrets.token_hex(4)}"
+        export = Export(
+            f"{table.arn}/export/{name}",
+            table.arn,
+            table.definition.id,
+            now_ms,
+            wanted_ms,
+            token,
+            request["S3Bucket"],
+            request.get("S3Prefix"),
+            request.get("S3BucketOwner"),
+            request.get("S3SseAlgorithm", "AES256"),
+        )
+        await self._store.catalog.write([export.record()])
+        export = replace(export, stored=1)
+        self._spawn(self._run(export))
+        return export
+
+    def _repeated(self, same: Export, request: Mapping[str, Json]) -> Export:
+        if (same.bucket, same.prefix) != (request["S3Bucket"], request.get("S3Prefix")):
+            raise ApiError(
+                "ExportConflictException",
+                "The export parameters conflict with those of a former export with the same client token",
+            )
+        return same
+
+    # ------------------------------------------------------------------ in the background
+
+    async def _run(self, export: Export) -> None:
+        """Write an export's files, and note how it ended."""
+        try:
+            export = await self._write(export)
+        except ApiError as problem:
+            code = "S3NoSuchBucket" if problem.code == "NoSuchBucket" else problem.code
+            export = replace(export, status="FAILED", failure=(code, problem.message))
+        except StoreError as problem:
+            log.warning("export %s is put off: %s", export.arn, problem)
+            return
+        await self._store.catalog.write([replace(export, ended_ms=self._clock.now_ms()).record()])
+
+    async def _write(self, export: Export) -> Export:
+        table = self._catalogue.find(export.table_arn)
+        if table is None or table.definition.id != export.table_id:
+            raise ApiError("TableNotFound", "The table was deleted before it was exported")
+        put = self._writer(export.bucket)
+        await put(f"{export.folder}_started", b"")
+        files: list[dict[str, Json]] = []
+        lines: list[bytes] = []
+        items = size = in_file = 0
+        after = (b"", b"")
+        while True:
+            found = await self._store.tables.scan(table.definition.space, after=after, below=BEHIND_PARTS, limit=STEP)
+            for stored in found:
+                lines.append(b'{"Item":' + stored.body.encode() + b"}\n")
+                in_file += stored.size
+            items += len(found)
+            if found:
+                place = table.place(parse(found[-1]))
+                after = place.part, place.sort
+            is_end = len(found) < STEP
+            if in_file >= FILE_BYTES or is_end:
+                if lines or not files:
+                    files.append(await _put_file(put, export, lines))
+                size += in_file
+                lines, in_file = [], 0
+            if is_end:
+                break
+        await self._put_manifests(put, export, table, files, items, size)
+        return replace(export, status="COMPLETED", items=items, bytes=size)
+
+    def _writer(self, bucket: str) -> Callable[[str, bytes], Awaitable[str]]:
+        put = self.put
+        if put is None:
+            raise ApiError("NoSuchBucket", "This server runs without buckets")
+        return lambda key, content: put(bucket, key, content)
+
+    async def _put_manifests(
+        self,
+        put: Callable[[str, bytes], Awaitable[str]],
+        export: Export,
+        table: Table,
+        files: Sequence[Json],
+        items: int,
+        size: int,
+    ) -> None:
+        summary = {
+            "version": "2020-06-30",
+            "exportArn": export.arn,
+            "startTime": _iso(export.started_ms),
+            "endTime": _iso(self._clock.now_ms()),
+            "tableArn": table.arn,
+            "tableId": export.table_id,
+            "exportTime": _iso(export.export_ms),
+            "s3Bucket": export.bucket,
+            "s3Prefix": export.prefix,
+            "s3SseAlgorithm": export.encryption,
+            "s3SseKmsKeyId": None,
+            "manifestFilesS3Key": f"{export.folder}manifest-files.json",
+            "billedSizeBytes": size,
+            "itemCount": items,
+            "outputFormat": "DYNAMODB_JSON",
+            "exportType": "FULL_EXPORT",
+        }
+        listed = b"".join(orjson.dumps(one) + b"\n" for one in files)
+        for name, content in (("manifest-files", listed), ("manifest-summary", orjson.dumps(summary))):
+            await put(f"{export.folder}{name}.json", content)
+            checksum = base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest())
+            await put(f"{export.folder}{name}.md5", checksum)
+
+
+async def _put_file(
+    put: Callable[[str, bytes], Awaitable[str]], export: Export, lines: Sequence[bytes]
+) -> dict[str, Json]:
+    # Off the loop: compressing megabytes takes a while.
+    content = await asyncio.get_running_loop().run_in_executor(None, _packed, lines)
+    key = f"{export.folder}data/{secrets.token_hex(13)}.json.gz"
+    etag = await put(key, content)
+    checksum = base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
+    return {"itemCount": len(lines), "md5Checksum": checksum, "etag": etag, "dataFileS3Key": key}
+
+
+def _packed(lines: Sequence[bytes]) -> bytes:
+    return gzip.compress(b"".join(lines), 6, mtime=0)
+
+
+def _iso(instant_ms: int) -> str:
+    return datetime.fromtimestamp(instant_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _refuse_others(request: Mapping[str, Json]) -> None:
+    if request.get("ExportType", "FULL_EXPORT") != "FULL_EXPORT" or request.get("IncrementalExportSpecification"):
+        raise invalid("One or more parameter values were invalid: Statewright has no incremental exports")
+    if request.get("ExportFormat", "DYNAMODB_JSON") != "DYNAMODB_JSON":
+        raise invalid("One or more parameter values were invalid: Statewright exports DYNAMODB_JSON only")
+    if request.get("FilterSpecification"):
+        raise invalid("One or more parameter values were invalid: Statewright has no filters of exports")
+
+
+def exports_page(found: Sequence[Export], token: str | None, most: int) -> tuple[Sequence[Export], str | None]:
+    """A page of exports, and what the next one goes on behind."""
+    start = 0
+    if token is not None:
+        start = next((number + 1 for number, export in enumerate(found) if export.arn == token), len(found))
+    page = found[start : start + most]
+    return page, page[-1].arn if page and start + most < len(found) else None

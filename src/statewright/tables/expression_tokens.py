@@ -1,0 +1,53 @@
+"""The words of an expression: names, placeholders, numbers and signs, each with its place in the text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+NAME: Final = "name"
+ALIAS: Final = "alias"
+"""`#name`, which stands for an attribute's name."""
+VALUE: Final = "value"
+"""`:name`, which stands for a value."""
+NUMBER: Final = "number"
+SIGN: Final = "sign"
+END: Final = "end"
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<alias>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
+    r"|(?P<number>[0-9]+)|(?P<sign><>|<=|>=|[=<>()\[\].,+\-])|(?P<bad>\S))"
+)
+
+
+class Token(NamedTuple):
+    """A word. `text` is as written."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class BadCharacter(Exception):
+    """A character that no word begins with."""
+
+    def __init__(self, token: Token) -> None:
+        super().__init__(token.text)
+        self.token = token
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of an expression, and the end behind them. Raises: BadCharacter."""
+    found: list[Token] = []
+    place = 0
+    while match := _TOKEN.match(text, place):
+        kind = match.lastgroup
+        assert kind is not None
+        token = Token(kind, match[kind], match.start(kind), match.end(kind))
+        if kind == "bad":
+            raise BadCharacter(token)
+        found.append(token)
+        place = match.end()
+    found.append(Token(END, "<EOF>", len(text), len(text)))
+    return found

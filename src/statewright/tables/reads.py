@@ -1,0 +1,378 @@
+"""Reading items: by key, by query, by scan; and what a page of them holds.
+
+A page ends with its limit, with a megabyte, or with the data. Items are read some at a time, as many as the megabyte
+is likely to hold.
+
+Source: API reference, GetItem, Query, Scan; texts observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.stores.table_protocol import ItemKey, Span, StoredItem, TableStore
+from statewright.tables import expressions
+from statewright.tables.bindings import Bindings
+from statewright.tables.conditions import Compiler, Test
+from statewright.tables.definitions import Index
+from statewright.tables.expression_tree import All, Among, Between, Call, Compare, Condition, Either, Not, Operand, Path
+from statewright.tables.key_conditions import PARAMETER as KEY_CONDITION
+from statewright.tables.key_conditions import Stretch, stretch
+from statewright.tables.keys import BEHIND_PARTS, segment
+from statewright.tables.projections import PARAMETER as PROJECTION
+from statewright.tables.projections import Project, cutter, projector
+from statewright.tables.table import MISMATCH, Table, parse
+from statewright.tables.values import Item, checked, invalid, kind_of
+from statewright.tables.writes import refuse_legacy
+
+PAGE_BYTES: Final = 1024 * 1024
+"""Source: developer guide, "Paginating table query results"."""
+READ_UNIT_BYTES: Final = 4096
+MOST_SEGMENTS: Final = 1_000_000
+_AT_FIRST: Final = 100
+_AT_ONCE: Final = 2_000
+FILTER: Final = "FilterExpression"
+_INVALID: Final = "One or more parameter values were invalid: "
+
+
+@dataclass(slots=True)
+class Page:
+    """A page of items. `units` are the read capacity units, and `of_index` those that an index has of them."""
+
+    items: list[StoredItem | Item] = field(default_factory=list)
+    count: int = 0
+    scanned: int = 0
+    last: Item | None = None
+    """The key that the next page goes on behind."""
+    units: float = 0.0
+    index: Index | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a query or scan reads, and what it shows."""
+
+    table: Table
+    index: Index | None
+    test: Test | None
+    project: Project | None
+    only_counts: bool
+    fetches: bool
+    """Whether items of an index are taken from the table, because they show what the index does not have."""
+    limit: int | None
+    is_consistent: bool
+
+    @property
+    def space(self) -> int:
+        """Where the items stand."""
+        return self.table.definition.space if self.index is None else self.index.space
+
+    def key_of(self, item: Item) -> Item:
+        """What the next page goes on behind."""
+        names = dict.fromkeys((*self.table.definition.keys, *(self.index.keys if self.index is not None else ())))
+        return {name: item[name] for name in names}
+
+
+# ------------------------------------------------------------------ items by key
+
+
+def get_of(table: Table, members: Mapping[str, Json]) -> tuple[ItemKey, Project | None]:
+    """Where an item stands, and what is shown of it. Raises: ApiError."""
+    refuse_legacy(members)
+    project = projection_of(members)
+    _, place = table.key(members["Key"])
+    return place, project
+
+
+def projection_of(members: Mapping[str, Json]) -> Project | None:
+    """What a request shows of items; `None` for all. Raises: ApiError."""
+    text = members.get(PROJECTION)
+    bindings = Bindings(members.get("ExpressionAttributeNames"), None, {PROJECTION: text})
+    project = projector(expressions.projection(PROJECTION, text), bindings) if text is not None else None
+    bindings.check_all_used()
+    return project
+
+
+def read_units(size: int, *, is_consistent: bool) -> float:
+    """Read capacity units of so many bytes."""
+    return max(1, -(-size // READ_UNIT_BYTES)) * (1.0 if is_consistent else 0.5)
+
+
+# ------------------------------------------------------------------ queries and scans
+
+
+async def query(store: TableStore, table: Table, members: Mapping[str, Json]) -> Page:
+    """A page of a query. Raises: ApiError."""
+    refuse_legacy(members)
+    texts = {name: members.get(name) for name in (KEY_CONDITION, FILTER, PROJECTION)}
+    bindings = Bindings(members.get("ExpressionAttributeNames"), members.get("ExpressionAttributeValues"), texts)
+    index = _index_of(table, members)
+    text = texts[KEY_CONDITION]
+    if text is None:
+        raise invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+    keys = table.definition if index is None else index
+    types = dict(table.definition.types)
+    wanted = stretch(expressions.condition(KEY_CONDITION, text), bindings, keys.hash, keys.range, types)
+    reading = _reading(table, index, members, texts, bindings, own_keys=keys.keys)
+    backward = members.get("ScanIndexForward") is False
+    low, high = _from_start(reading, members.get("ExclusiveStartKey"), wanted, backward=backward)
+
+    async def read(after: ItemKey | None, limit: int) -> list[StoredItem]:
+        begin, end = low, high
+        if after is not None:
+            begin, end = (begin, after.sort) if backward else (after.sort + b"\0", end)
+        return await store.span(Span(reading.space, wanted.part, begin, end), limit=limit, backward=backward)
+
+    return await _page(store, reading, read)
+
+
+def _from_start(reading: Reading, given: Json, wanted: Stretch, *, backward: bool) -> tuple[bytes, bytes]:
+    """The bounds of a query that goes on behind a key."""
+    if given is None:
+        return wanted.low, wanted.high
+    start = _start_place(reading, given)
+    inside = start.part == wanted.part and wanted.low <= start.sort < wanted.high
+    if not inside:
+        raise invalid("The provided starting key is outside query boundaries based on provided conditions")
+    return (wanted.low, start.sort) if backward else (start.sort + b"\0", wanted.high)
+
+
+async def scan(store: TableStore, table: Table, members: Mapping[str, Json]) -> Page:
+    """A page of a scan, or of a segment of one. Raises: ApiError."""
+    refuse_legacy(members)
+    texts = {name: members.get(name) for name in (FILTER, PROJECTION)}
+    bindings = Bindings(members.get("ExpressionAttributeNames"), members.get("ExpressionAttributeValues"), texts)
+    index = _index_of(table, members)
+    reading = _reading(table, index, members, texts, bindings, own_keys=())
+    first, below = _segment_of(members)
+    given = members.get("ExclusiveStartKey")
+    start = (first, b"")
+    if given is not None:
+        place = _start_place(reading, given)
+        if not first <= place.part < below:
+            raise invalid(
+                "The provided starting key is invalid: Invalid ExclusiveStartKey. "
+                "Please use ExclusiveStartKey with correct Segment."
+            )
+        start = (place.part, place.sort)
+
+    async def read(after: ItemKey | None, limit: int) -> list[StoredItem]:
+        place = (after.part, after.sort) if after is not None else start
+        return await store.scan(reading.space, after=place, below=below, limit=limit)
+
+    return await _page(store, reading, read)
+
+
+def _segment_of(members: Mapping[str, Json]) -> tuple[bytes, bytes]:
+    number, total = members.get("Segment"), members.get("TotalSegments")
+    if number is None and total is None:
+        return b"", BEHIND_PARTS
+    if total is None:
+        raise invalid(
+            "The TotalSegments parameter is required but was not present in the request when Segment parameter "
+            "is present"
+        )
+    if number is None:
+        raise invalid(
+            "The Segment parameter is required but was not present in the request when parameter TotalSegments "
+            "is present"
+        )
+    if number >= total:
+        raise invalid(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+            f"Segment: {number} is not less than TotalSegments: {total}"
+        )
+    return segment(number, total)
+
+
+def _index_of(table: Table, members: Mapping[str, Json]) -> Index | None:
+    name = members.get("IndexName")
+    if name is None:
+        return None
+    index = table.definition.index(name)
+    if index is None:
+        raise invalid(f"The table does not have the specified index: {name}")
+    if index.is_backfilling:
+        raise invalid(f"Cannot read from backfilling global secondary index: {name}")
+    if index.is_global and members.get("ConsistentRead"):
+        raise invalid("Consistent reads are not supported on global secondary indexes")
+    return index
+
+
+def _reading(
+    table: Table,
+    index: Index | None,
+    members: Mapping[str, Json],
+    texts: Mapping[str, str | None],
+    bindings: Bindings,
+    own_keys: Sequence[str],
+) -> Reading:
+    test = None
+    text = texts[FILTER]
+    if text is not None:
+        condition = expressions.condition(FILTER, text)
+        test = Compiler(FILTER, bindings).test(condition)
+        for path in _paths_in(condition):
+            name = str(bindings.path(FILTER, path)[0])
+            if name in own_keys:
+                raise invalid(
+                    f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {name}"
+                )
+    select, shown = members.get("Select"), texts[PROJECTION]
+    project, asked = None, None
+    if shown is not None:
+        paths = [bindings.path(PROJECTION, path) for path in expressions.projection(PROJECTION, shown)]
+        project, asked = cutter(paths), {str(steps[0]) for steps in paths}
+    bindings.check_all_used()
+    _check_select(select, shown, index)
+    if select is None and shown is None and index is None:
+        select = "ALL_ATTRIBUTES"
+    return Reading(
+        table,
+        index,
+        test,
+        project,
+        select == "COUNT",
+        _fetches(table, index, select, asked),
+        members.get("Limit"),
+        bool(members.get("ConsistentRead")),
+    )
+
+
+def _check_select(select: str | None, shown: str | None, index: Index | None) -> None:
+    if select is None:
+        return
+    if shown is not None and select != "SPECIFIC_ATTRIBUTES":
+        raise invalid(f"Cannot specify the ProjectionExpression when choosing to get {select}")
+    if select == "SPECIFIC_ATTRIBUTES" and shown is None:
+        raise invalid(
+            "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+        )
+    if select == "ALL_PROJECTED_ATTRIBUTES" and index is None:
+        raise invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+    if select == "ALL_ATTRIBUTES" and index is not None and index.is_global and index.projection != "ALL":
+        raise invalid(
+            f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
+            "because its projection type is not ALL"
+        )
+
+
+def _fetches(table: Table, index: Index | None, select: str | None, asked: set[str] | None) -> bool:
+    """Local indexes fetch from the table what they do not have; global ones cannot."""
+    if index is None or index.is_global or index.projection == "ALL":
+        return False
+    if select == "ALL_ATTRIBUTES":
+        return True
+    has = {*table.definition.keys, *index.keys, *index.included}
+    return asked is not None and not asked <= has
+
+
+def _start_place(reading: Reading, given: Json) -> ItemKey:
+    """Where the item of an `ExclusiveStartKey` stands, or stood."""
+    table, index = reading.table, reading.index
+    if index is None:
+        try:
+            return table.place(table.checked_key(given))
+        except ApiError:
+            raise invalid(f"The provided starting key is invalid: {MISMATCH}") from None
+    found: Item = {}
+    names = {*table.definition.keys, *index.keys}
+    if set(given) != names:
+        raise invalid("The provided starting key is invalid")
+    for name in names:
+        value, _ = checked(given[name])
+        if kind_of(value) != table.definition.types[name]:
+            raise invalid("The provided starting key is invalid: The provided key element does not match the schema")
+        found[name] = value
+    place = table.index_place(index, table.place(found), found)
+    if place is None:
+        raise invalid("The provided starting key is invalid")
+    return place
+
+
+# ------------------------------------------------------------------ pages
+
+
+async def _page(
+    store: TableStore, reading: Reading, read: Callable[[ItemKey | None, int], Awaitable[list[StoredItem]]]
+) -> Page:
+    page = Page(index=reading.index)
+    table, index = reading.table, reading.index
+    size = 0
+    last: ItemKey | None = None
+    at_once = _AT_FIRST
+    while True:
+        left = reading.limit - page.scanned if reading.limit is not None else None
+        wanted = at_once if left is None else min(at_once, left)
+        found = await read(last, wanted)
+        for number, stored in enumerate(found):
+            size += stored.size
+            if size >= PAGE_BYTES:
+                del found[number + 1 :]
+                break
+        page.scanned += len(found)
+        await _show(store, reading, found, page)
+        is_full = size >= PAGE_BYTES or page.scanned == reading.limit
+        if found and (is_full or len(found) == wanted):
+            item = parse(found[-1])
+            if is_full:
+                page.last = reading.key_of(item)
+                break
+            place = table.place(item)
+            last = place if index is None else table.index_place(index, place, item)
+        if len(found) < wanted:
+            break
+        at_once = max(1, min(_AT_ONCE, (PAGE_BYTES - size) * page.scanned // max(size, 1) + 1))
+    page.units += read_units(size, is_consistent=reading.is_consistent)
+    return page
+
+
+async def _show(store: TableStore, reading: Reading, found: list[StoredItem], page: Page) -> None:
+    """Put what passes the filter into a page."""
+    items: list[StoredItem] = found
+    if reading.fetches:
+        places = [reading.table.place(parse(stored)) for stored in found]
+        # One that is gone by now was there when the index was read.
+        whole = await store.get(places) if places else []
+        items = [one or stored for one, stored in zip(whole, found, strict=True)]
+        page.units += sum(read_units(one.size, is_consistent=reading.is_consistent) for one in items)
+    if reading.test is None and reading.project is None:
+        page.count += len(items)
+        if not reading.only_counts:
+            page.items += items
+        return
+    for stored in items:
+        item = parse(stored)
+        if reading.test is not None and not reading.test(item):
+            continue
+        page.count += 1
+        if reading.project is not None:
+            page.items.append(reading.project(item))
+        elif not reading.only_counts:
+            page.items.append(stored)
+
+
+def _paths_in(node: Condition | Operand) -> Iterator[Path]:
+    if isinstance(node, Path):
+        yield node
+    elif isinstance(node, Not):
+        yield from _paths_in(node.part)
+    elif isinstance(node, All | Either):
+        for part in node.parts:
+            yield from _paths_in(part)
+    elif isinstance(node, Compare | Between | Among | Call):
+        inner: tuple[Operand, ...]
+        if isinstance(node, Compare):
+            inner = node.left, node.right
+        elif isinstance(node, Between):
+            inner = node.operand, node.low, node.high
+        elif isinstance(node, Among):
+            inner = node.operand, *node.choices
+        else:
+            inner = node.arguments
+        for operand in inner:
+            yield from _paths_in(operand)

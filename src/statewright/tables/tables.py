@@ -1,0 +1,161 @@
+"""All tables of a server: the face that the API uses.
+
+Names resolve here. Requests arrive checked against the service's model; what they mean is up to the modules beside
+this one. Every write is durable when its call returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError, StoreError
+from statewright.payload import Json
+from statewright.stores.protocol import Store
+from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
+from statewright.tables import reads, transactions
+from statewright.tables.catalogue import Catalogue
+from statewright.tables.definitions import Definition
+from statewright.tables.expiry import Expiry
+from statewright.tables.exports import Exports, PutObject
+from statewright.tables.reads import Page
+from statewright.tables.table import Table, not_found
+from statewright.tables.writes import Write, Written, carry_out
+
+FORGET_EVERY_MS: Final = 60_000
+
+log = logging.getLogger("statewright.tables")
+
+
+class Tables:
+    """Every table of a store. Belongs to one event loop."""
+
+    def __init__(self, store: Store, clock: Clock, config: Config, put_object: PutObject | None = None) -> None:
+        """Nothing is read before `start`. Exports go out through `put_object`."""
+        self.store = store
+        self.clock = clock
+        self.config = config
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._forgot_ms = 0
+        self.catalogue = Catalogue(store, clock, config, self.spawn)
+        self.expiry = Expiry(store.tables, clock, self.catalogue, self.spawn)
+        self.exports = Exports(store, clock, self.catalogue, self.spawn, put_object)
+
+    async def start(self) -> None:
+        """Read the catalogue of tables and take up what a former process left to do."""
+        await self.catalogue.load()
+        self.expiry.start()
+        await self.exports.start()
+
+    async def stop(self) -> None:
+        """End what runs in the background; a later process goes on with it."""
+        self.expiry.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def spawn(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something in the background."""
+        task = asyncio.create_task(self._watch(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self, work: Coroutine[Any, Any, object]) -> None:
+        try:
+            await work
+        except (ApiError, StoreError) as problem:
+            log.warning("work on tables in the background was given up: %s", problem)
+
+    # The catalogue
+
+    async def create(self, request: Mapping[str, Json]) -> Table:
+        """Create a table, as CreateTable asks for it.
+
+        Raises: ApiError (`ResourceInUseException`, `ValidationException`).
+        """
+        return await self.catalogue.create(request)
+
+    async def delete(self, table: Table) -> None:
+        """Delete a table with its items. Raises: ApiError."""
+        await self.catalogue.delete(table)
+
+    def find(self, reference: str) -> Table:
+        """The table of a name or ARN. Raises: ApiError (`ResourceNotFoundException`)."""
+        table = self.catalogue.find(reference)
+        if table is None:
+            raise not_found()
+        return table
+
+    def describe(self, reference: str) -> Table:
+        """As `find`, with the words of operations on tables themselves."""
+        table = self.catalogue.find(reference)
+        if table is None:
+            raise not_found(reference.rpartition("/")[2] if reference.startswith("arn:") else reference)
+        return table
+
+    async def counts(self, table: Table) -> dict[int, Counted]:
+        """Items and bytes of a table and of its indexes, by space."""
+        return await self.store.tables.counts(table.definition.spaces)
+
+    async def set_tags(self, table: Table, tags: Mapping[str, str]) -> None:
+        """Put other tags on a table."""
+        await self.catalogue.replace(table, lambda definition: replace(definition, tags=dict(tags)))
+
+    async def change(self, table: Table, **members: Any) -> Definition:
+        """Change members of a table's definition."""
+        return await self.catalogue.replace(table, lambda definition: replace(definition, **members))
+
+    # Items
+
+    async def write(self, write: Write) -> Written:
+        """Carry a write out. Raises: ApiError (`ConditionFailed` among them)."""
+
+        def decide(found: Sequence[StoredItem | None]) -> Decision:
+            decision = Decision()
+            decision.answer = carry_out(write, found[0], decision)
+            return decision
+
+        written: Written = await self.store.tables.change(Change((write.place,), decide))
+        return written
+
+    async def write_all(self, writes: Sequence[Write]) -> list[Written]:
+        """Carry out writes of different items that have no conditions."""
+
+        def decide(found: Sequence[StoredItem | None]) -> Decision:
+            decision = Decision()
+            decision.answer = [carry_out(write, one, decision) for write, one in zip(writes, found, strict=True)]
+            return decision
+
+        written: list[Written] = await self.store.tables.change(Change([write.place for write in writes], decide))
+        return written
+
+    async def get(self, places: Sequence[ItemKey]) -> list[StoredItem | None]:
+        """Items as they stand at one moment."""
+        return await self.store.tables.get(places)
+
+    async def query(self, table: Table, request: Mapping[str, Json]) -> Page:
+        """A page of a query. Raises: ApiError."""
+        return await reads.query(self.store.tables, table, request)
+
+    async def scan(self, table: Table, request: Mapping[str, Json]) -> Page:
+        """A page of a scan. Raises: ApiError."""
+        return await reads.scan(self.store.tables, table, request)
+
+    async def transact(self, request: Mapping[str, Json]) -> list[tuple[Write, Written]]:
+        """Carry out a transaction; nothing where its token has done so before.
+
+        Raises: ApiError (`Cancelled` among them).
+        """
+        writes, shows = transactions.writes_of(request["TransactItems"], self.find)
+        now_ms = self.clock.now_ms()
+        token = transactions.token_of(request, now_ms)
+        if token is not None and now_ms - self._forgot_ms >= FORGET_EVERY_MS:
+            self._forgot_ms = now_ms
+            self.spawn(transactions.forget_tokens(self.store.tables, now_ms))
+        written = await transactions.write_together(self.store.tables, writes, shows, token)
+        return list(zip(writes, written, strict=True)) if written is not None else []

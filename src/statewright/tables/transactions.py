@@ -1,0 +1,201 @@
+"""Transactions: several writes that happen together or not at all, and what is said of those that do not.
+
+A transaction is one change of the store, so nothing comes between its conditions and its writes. Its token is kept for
+ten minutes beside the items, by the same change.
+
+Source: API reference, TransactWriteItems; developer guide, "Managing complex workflows with DynamoDB transactions".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.stores.table_protocol import Change, Decision, ItemKey, Span, StoredItem, TableStore
+from statewright.tables.table import Table
+from statewright.tables.values import invalid
+from statewright.tables.writes import (
+    ConditionFailed,
+    Write,
+    Written,
+    carry_out,
+    check_of,
+    delete_of,
+    put_of,
+    update_of,
+)
+
+MOST_ACTIONS: Final = 100
+MOST_BYTES: Final = 4 * 1024 * 1024
+TOKEN_MS: Final = 10 * 60 * 1000
+TOKENS: Final = -1
+"""The space of tokens, by token."""
+TOKEN_TIMES: Final = -2
+"""The space of tokens, by the instant at which they are forgotten."""
+FORGET_STEP: Final = 500
+
+_MAKERS: Final[dict[str, Callable[[Table, Mapping[str, Json]], Write]]] = {
+    "Put": put_of,
+    "Update": update_of,
+    "Delete": delete_of,
+    "ConditionCheck": check_of,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A client's token for a transaction, and what stands for its content."""
+
+    text: str
+    digest: str
+    now_ms: int
+
+    @property
+    def place(self) -> ItemKey:
+        """Where it is kept."""
+        return ItemKey(TOKENS, self.text.encode(), b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a transaction was given up, by one of its actions; `item` is what stood there, if that was asked for."""
+
+    code: str = "None"
+    message: str | None = None
+    item: StoredItem | None = None
+
+
+class Cancelled(ApiError):
+    """A transaction that was given up."""
+
+    def __init__(self, reasons: Sequence[Reason]) -> None:
+        codes = ", ".join(reason.code for reason in reasons)
+        super().__init__(
+            "TransactionCanceledException",
+            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+        )
+        self.reasons = reasons
+
+
+def token_of(request: Mapping[str, Json], now_ms: int) -> Token | None:
+    """The token of a request, if it has one."""
+    text = request.get("ClientRequestToken")
+    if not text:
+        return None
+    content = orjson.dumps(request["TransactItems"], option=orjson.OPT_SORT_KEYS, default=bytes.hex)
+    return Token(text, hashlib.sha256(content).hexdigest(), now_ms)
+
+
+def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[list[Write], list[bool]]:
+    """The writes of a transaction, and which of them show the item that fails their condition. Raises: ApiError."""
+    writes: list[Write] = []
+    shows: list[bool] = []
+    reasons: list[Reason] = []
+    for action in actions:
+        given = [(name, members) for name, members in action.items() if members is not None and name in _MAKERS]
+        if len(given) != 1:
+            raise invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+        ((name, members),) = given
+        table = find(members["TableName"])
+        try:
+            writes.append(_MAKERS[name](table, members))
+            reasons.append(Reason())
+        except ApiError as problem:
+            if problem.code != "ValidationException" or "Expression" in problem.message:
+                raise
+            reasons.append(Reason("ValidationError", problem.message))
+        shows.append(members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD")
+    if len(writes) < len(reasons):
+        raise Cancelled(reasons)
+    if len({write.place for write in writes}) < len(writes):
+        raise invalid("Transaction request cannot include multiple operations on one item")
+    return writes, shows
+
+
+async def write_together(
+    store: TableStore, writes: Sequence[Write], shows: Sequence[bool], token: Token | None
+) -> list[Written] | None:
+    """Carry writes out, all or none; `None` where this token has done so before.
+
+    Raises: ApiError (`Cancelled`, `IdempotentParameterMismatchException`).
+    """
+    keys = [write.place for write in writes]
+    if token is not None:
+        keys.append(token.place)
+
+    def decide(found: Sequence[StoredItem | None]) -> Decision:
+        decision = Decision()
+        if token is not None:
+            known = found[-1]
+            if known is not None and known.size > token.now_ms:
+                if known.body != token.digest:
+                    raise _other_content()
+                return decision
+            _keep(token, known, decision)
+        written: list[Written] = []
+        reasons: list[Reason] = []
+        for write, before, show in zip(writes, found, shows, strict=False):
+            try:
+                written.append(carry_out(write, before, decision))
+                reasons.append(Reason())
+            except ConditionFailed as failed:
+                item = failed.found if show else None
+                reasons.append(Reason("ConditionalCheckFailed", failed.message, item))
+            except ApiError as problem:
+                if problem.code != "ValidationException":
+                    raise
+                reasons.append(Reason("ValidationError", problem.message))
+        if len(written) < len(writes):
+            raise Cancelled(reasons)
+        decision.answer = written
+        return decision
+
+    answer: list[Written] | None = await store.change(Change(keys, decide))
+    return answer
+
+
+def _keep(token: Token, known: StoredItem | None, decision: Decision) -> None:
+    """Remember a token. Its row counts as large as the instant at which it is forgotten."""
+    until_ms = token.now_ms + TOKEN_MS
+    decision.puts[token.place] = StoredItem(until_ms, token.digest)
+    decision.puts[_time_place(until_ms, token.text)] = StoredItem(until_ms, token.text)
+    if known is not None:
+        decision.drops.add(_time_place(known.size, token.text))
+
+
+def _time_place(until_ms: int, text: str) -> ItemKey:
+    return ItemKey(TOKEN_TIMES, b"", until_ms.to_bytes(8, "big") + text.encode())
+
+
+async def forget_tokens(store: TableStore, now_ms: int) -> None:
+    """Delete tokens that are too old to matter."""
+    span = Span(TOKEN_TIMES, b"", b"", now_ms.to_bytes(8, "big"))
+    while True:
+        found = await store.span(span, limit=FORGET_STEP)
+        if not found:
+            return
+        gone = [ItemKey(TOKENS, one.body.encode(), b"") for one in found]
+        times = {_time_place(one.size, one.body) for one in found}
+
+        def decide(
+            seen: Sequence[StoredItem | None],
+            gone: Sequence[ItemKey] = gone,
+            times: set[ItemKey] = times,
+        ) -> Decision:
+            old = {key for key, one in zip(gone, seen, strict=True) if one is not None and one.size < now_ms}
+            return Decision(drops=old | times)
+
+        await store.change(Change(gone, decide))
+
+
+def _other_content() -> ApiError:
+    return ApiError(
+        "IdempotentParameterMismatchException",
+        "The request uses the same client token as a previous, but non-identical request.",
+    )

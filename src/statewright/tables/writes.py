@@ -1,0 +1,242 @@
+"""Writes of single items: what a put, update, delete or condition check asks, and what it does where it is decided.
+
+A `Write` is made of the members of a request, the same ones for single writes and for those of transactions. What it
+does is decided by `carry_out` in a store's writer, where nobody else writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.stores.table_protocol import Counted, Decision, ItemKey, StoredItem
+from statewright.tables.bindings import Bindings
+from statewright.tables.conditions import Compiler, Test, look_up
+from statewright.tables.expression_tree import Step
+from statewright.tables.expressions import condition, update
+from statewright.tables.projections import cutter
+from statewright.tables.table import LARGEST_ITEM_BYTES, Entry, Table, dump, parse
+from statewright.tables.updates import PARAMETER, Update
+from statewright.tables.values import Item, checked_item, invalid, item_size, utf8_length
+
+KIB: Final = 1024
+LEGACY: Final = {
+    "Expected": "ConditionExpression",
+    "ConditionalOperator": "ConditionExpression or FilterExpression",
+    "AttributeUpdates": "UpdateExpression",
+    "AttributesToGet": "ProjectionExpression",
+    "KeyConditions": "KeyConditionExpression",
+    "QueryFilter": "FilterExpression",
+    "ScanFilter": "FilterExpression",
+}
+"""Parameters of before 2014, and what has taken their places."""
+
+
+class ConditionFailed(ApiError):
+    """A condition that does not hold; `found` is the item that stands there."""
+
+    def __init__(self, found: StoredItem | None) -> None:
+        super().__init__("ConditionalCheckFailedException", "The conditional request failed")
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write. `make` gives the item after it, `None` for none; without `make`, only the condition is checked."""
+
+    table: Table
+    key: Item
+    place: ItemKey
+    test: Test | None
+    make: Callable[[Item | None], tuple[Item | None, StoredItem | None]] | None
+    reads: bool
+    """Whether `make` looks at the item before."""
+    paths: tuple[tuple[Step, ...], ...] = ()
+    """What an update writes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write found and left. `units` are the write capacity units of the table and of its indexes, by name."""
+
+    before: StoredItem | None
+    after: StoredItem | None
+    units: Mapping[str | None, int] = field(default_factory=dict)
+
+
+def refuse_legacy(members: Mapping[str, Json]) -> None:
+    """Raises: ApiError for parameters of before 2014."""
+    for name, instead in LEGACY.items():
+        if members.get(name) is not None:
+            raise invalid(
+                f"One or more parameter values were invalid: {name} is a legacy parameter, which Statewright does not "
+                f"take; use {instead}"
+            )
+
+
+# ------------------------------------------------------------------ from requests
+
+
+def put_of(table: Table, members: Mapping[str, Json]) -> Write:
+    """A put. Raises: ApiError."""
+    refuse_legacy(members)
+    test = _only_condition(members)
+    item, size = checked_item(members["Item"])
+    return put_item(table, item, size, test)
+
+
+def put_item(table: Table, item: Item, size: int, test: Test | None = None) -> Write:
+    """A put of a checked item. Raises: ApiError."""
+    table.check_item_key(item)
+    table.check_index_keys(item)
+    if size > LARGEST_ITEM_BYTES:
+        raise invalid("Item size has exceeded the maximum allowed size")
+    made = item, StoredItem(size, dump(item))
+    return Write(table, item, table.place(item), test, lambda _before: made, False)
+
+
+def delete_of(table: Table, members: Mapping[str, Json]) -> Write:
+    """A delete. Raises: ApiError."""
+    refuse_legacy(members)
+    test = _only_condition(members)
+    return delete_key(table, members["Key"], test)
+
+
+def delete_key(table: Table, key: Json, test: Test | None = None) -> Write:
+    """A delete by key. Raises: ApiError."""
+    found, place = table.key(key)
+    return Write(table, found, place, test, lambda _before: (None, None), False)
+
+
+def check_of(table: Table, members: Mapping[str, Json]) -> Write:
+    """A condition check. Raises: ApiError."""
+    test = _only_condition(members)
+    found, place = table.key(members["Key"])
+    return Write(table, found, place, test, None, False)
+
+
+def update_of(table: Table, members: Mapping[str, Json]) -> Write:
+    """An update. Raises: ApiError."""
+    refuse_legacy(members)
+    texts = {PARAMETER: members.get(PARAMETER), "ConditionExpression": members.get("ConditionExpression")}
+    bindings = _bindings(members, texts)
+    text = texts[PARAMETER]
+    actions = update(PARAMETER, text) if text is not None else ()
+    compiled = Update(actions, bindings, table.definition.keys)
+    test = _test(texts["ConditionExpression"], bindings)
+    bindings.check_all_used()
+    key, place = table.key(members["Key"])
+
+    def make(before: Item | None) -> tuple[Item, StoredItem]:
+        item = compiled(before if before is not None else key)
+        size = item_size(item)
+        if size > LARGEST_ITEM_BYTES:
+            raise invalid("Item size to update has exceeded the maximum allowed size")
+        table.check_index_keys(item, of_update=True)
+        return item, StoredItem(size, dump(item))
+
+    return Write(table, key, place, test, make, True, tuple(compiled.paths))
+
+
+def _only_condition(members: Mapping[str, Json]) -> Test | None:
+    text = members.get("ConditionExpression")
+    bindings = _bindings(members, {"ConditionExpression": text})
+    test = _test(text, bindings)
+    bindings.check_all_used()
+    return test
+
+
+def _bindings(members: Mapping[str, Json], texts: Mapping[str, str | None]) -> Bindings:
+    return Bindings(members.get("ExpressionAttributeNames"), members.get("ExpressionAttributeValues"), texts)
+
+
+def _test(text: str | None, bindings: Bindings) -> Test | None:
+    if text is None:
+        return None
+    return Compiler("ConditionExpression", bindings).test(condition("ConditionExpression", text))
+
+
+# ------------------------------------------------------------------ where it is decided
+
+
+def carry_out(write: Write, before: StoredItem | None, decision: Decision) -> Written:
+    """Put what a write does into a decision.
+
+    Raises: ApiError (`ConditionFailed` among them); the decision is as it was then.
+    """
+    table = write.table
+    table.check()
+    needs_old = table.needs_old_items()
+    old = parse(before) if before is not None and (write.reads or write.test is not None or needs_old) else None
+    if write.test is not None and not write.test(old if old is not None else {}):
+        raise ConditionFailed(before)
+    if write.make is None:
+        return Written(before, before, {None: _units(before.size if before is not None else 0)})
+    new, after = write.make(old)
+    larger = max(one.size if one is not None else 0 for one in (before, after))
+    units: dict[str | None, int] = {None: _units(larger)}
+    if after is not None:
+        decision.puts[write.place] = after
+        decision.drops.discard(write.place)
+    elif before is not None:
+        decision.drops.add(write.place)
+        decision.puts.pop(write.place, None)
+    _count(decision, write.place.space, before, after)
+    if needs_old:
+        gone = table.entries(write.place, old, before) if old is not None and before is not None else ()
+        made = table.entries(write.place, new, after) if new is not None and after is not None else ()
+        _change_entries(gone, made, decision, units)
+    return Written(before, after, units)
+
+
+def _change_entries(
+    old: Iterable[Entry], new: Iterable[Entry], decision: Decision, units: dict[str | None, int]
+) -> None:
+    gone, made = {one.key: one for one in old}, {one.key: one for one in new}
+    for key, entry in gone.items():
+        if key not in made:
+            decision.drops.add(key)
+            decision.puts.pop(key, None)
+            if entry.index is not None:
+                units[entry.index.name] = units.get(entry.index.name, 0) + _units(entry.item.size)
+                _count(decision, key.space, entry.item, None)
+    for key, entry in made.items():
+        same = gone.get(key)
+        if same is not None and same.item == entry.item:
+            continue
+        decision.puts[key] = entry.item
+        decision.drops.discard(key)
+        if entry.index is not None:
+            units[entry.index.name] = units.get(entry.index.name, 0) + _units(entry.item.size)
+            _count(decision, key.space, same.item if same is not None else None, entry.item)
+
+
+def _count(decision: Decision, space: int, before: StoredItem | None, after: StoredItem | None) -> None:
+    items, size = decision.counts.get(space, (0, 0))
+    items += (after is not None) - (before is not None)
+    size += (after.size if after is not None else 0) - (before.size if before is not None else 0)
+    decision.counts[space] = Counted(items, size)
+
+
+def _units(size: int) -> int:
+    return max(1, -(-size // KIB))
+
+
+# ------------------------------------------------------------------ what is answered
+
+
+def updated_parts(write: Write, stored: StoredItem | None) -> Item:
+    """The parts of an item that an update writes to, as `UPDATED_OLD` and `UPDATED_NEW` show them."""
+    if stored is None:
+        return {}
+    item = parse(stored)
+    there = [steps for steps in write.paths if look_up(item, steps) is not None]
+    return cutter(there)(item) if there else {}
+
+
+def key_size(key: Item) -> int:
+    """Bytes of a key."""
+    return sum(utf8_length(name) for name in key) + item_size(key)
