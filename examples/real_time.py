@@ -31,6 +31,9 @@ LOOK_SECONDS = 0.5
 FILES, BROKEN_EVERY = 2_000, 250
 """How many files the pipeline treats; of so many, one cannot be read."""
 JOB_SECONDS = 14
+"""How long the job of the job poller takes."""
+AT_ONCE = 8
+"""How many batches of files are treated at once."""
 RECEIVES = 2
 """How often a message is tried before it is dead."""
 FILE_SECONDS = 5
@@ -201,7 +204,7 @@ def file_pipeline(running: Running) -> Started:
     for source, name in (("files", "treat-file"), ("dead-files", "mark-failed")):
         running.client("lambda").create_event_source_mapping(
             EventSourceArn=f"arn:aws:sqs:us-east-1:000000000000:{source}", FunctionName=name, BatchSize=10,
-            FunctionResponseTypes=["ReportBatchItemFailures"],
+            FunctionResponseTypes=["ReportBatchItemFailures"], ScalingConfig={"MaximumConcurrency": AT_ONCE},
         )  # fmt: skip
     execution = start(running, machine(running, "file-pipeline", 1), "run", {"prefix": "s3://measurements/2026/"})
     began, treated = time.monotonic(), []

@@ -14,7 +14,7 @@ from tests.e2e.systems import EXAMPLES
 def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     made = importlib.import_module("real_time")
-    for name, value in {"FILES": 30, "BROKEN_EVERY": 10, "JOB_SECONDS": 2, "FILE_SECONDS": 2}.items():
+    for name, value in {"FILES": 30, "BROKEN_EVERY": 10, "JOB_SECONDS": 2, "FILE_SECONDS": 4}.items():
         monkeypatch.setattr(made, name, value)
     return made
 

@@ -14,7 +14,7 @@ from tests.e2e.systems import System, ended, entered, history, system, until
 
 FILES = 200
 BROKEN = {7, 77, 177}
-VISIBILITY_SECONDS = "2"
+VISIBILITY_SECONDS = 4
 
 
 def redrive(dead_arn: str, count: int) -> dict[str, Any]:
@@ -50,13 +50,18 @@ def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
     made = system(server, "file-pipeline")
     files, status = made.bucket("files"), made.bucket("status")
     dead_url, dead_arn = made.queue("dead")
-    url, arn = made.queue("queue", VisibilityTimeout=VISIBILITY_SECONDS, RedrivePolicy=redrive(dead_arn, 2))
+    url, arn = made.queue("queue", VisibilityTimeout=str(VISIBILITY_SECONDS), RedrivePolicy=redrive(dead_arn, 2))
     for name in ("enqueue-files", "treat-file", "mark-failed", "count-final-files", "summarise"):
         made.function(
-            name, variables={"QUEUE_URL": url, "STATUS_BUCKET": status}, Timeout=2 if name == "treat-file" else 30
+            name,
+            variables={"QUEUE_URL": url, "STATUS_BUCKET": status},
+            Timeout=VISIBILITY_SECONDS if name == "treat-file" else 30,
         )
     put_files(made, files)
-    worker = mapped(made, arn, "treat-file", FunctionResponseTypes=["ReportBatchItemFailures"])
+    worker = mapped(
+        made, arn, "treat-file", FunctionResponseTypes=["ReportBatchItemFailures"],
+        ScalingConfig={"MaximumConcurrency": 3},
+    )  # fmt: skip
     sfn = made.client("stepfunctions")
     execution = made.start(made.machine(seconds=1), {"prefix": f"s3://{files}/in/"}, name="run")
 
@@ -97,8 +102,10 @@ def handler(event, context):
 def poisoned(made: System, *, reports: bool) -> tuple[str, str]:
     """Send messages, one in twenty of them poison, then treat them; returns the addresses of both queues."""
     dead_url, dead_arn = made.queue("dead")
-    url, arn = made.queue("queue", VisibilityTimeout="1", RedrivePolicy=redrive(dead_arn, 3))
-    made.function("worker", WORKER.replace("REPORTS", str(reports)), Timeout=1)
+    url, arn = made.queue("queue", VisibilityTimeout="2", RedrivePolicy=redrive(dead_arn, 3))
+    made.function("worker", WORKER.replace("REPORTS", str(reports)), Timeout=2)
+    # A worker is warm: no message comes back because the first start took its time.
+    made.client("lambda").invoke(FunctionName=made.named("worker"), Payload=b'{"Records": []}')
     sqs = made.client("sqs")
     for first in range(0, MESSAGES, 10):
         bodies = [f"{'poison' if number % 20 == 13 else 'good'} {number}" for number in range(first, first + 10)]
