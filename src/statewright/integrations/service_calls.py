@@ -60,8 +60,10 @@ def prepare(task: ScheduledCall) -> Prepared | TaskResult:
     if api.dialect == "optimised":
         _complete(task, request)
     elif api.service == "s3" and api.operation.name in _SUMMED:
-        # Without one of the caller's own, the SDK adds this checksum (observed).
+        # What the SDK adds where the caller says nothing: a checksum, and a type for bodies, all texts (observed).
         request.setdefault("ChecksumAlgorithm", "CRC32")
+        if api.operation.name == "PutObject":
+            request.setdefault("ContentType", "text/plain; charset=UTF-8")
     return Prepared(api, request)
 
 
