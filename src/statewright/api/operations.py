@@ -156,6 +156,11 @@ def waits_for_events(service: str, name: str) -> bool:
     return (service, name) in _WAITING
 
 
+def services() -> list[str]:
+    """Services that have operations here, Step Functions first."""
+    return sorted({of for of, _ in _OPERATIONS}, key=lambda name: (name != "states", name))
+
+
 def registered(service: str) -> list[str]:
     """Names of the operations that a service has here."""
     return sorted(name for of, name in _OPERATIONS if of == service)

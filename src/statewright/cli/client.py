@@ -24,7 +24,15 @@ READ_SECONDS: Final = 400
 CONNECT_SECONDS: Final = 5
 
 ENDPOINT_VARIABLES: Final = ("STATEWRIGHT_ENDPOINT", "AWS_ENDPOINT_URL_SFN", "AWS_ENDPOINT_URL")
-_MISSING: Final = ("DoesNotExist", "NotFound", "NonExistentQueue")
+_MISSING: Final = ("DoesNotExist", "NotFound", "NonExistentQueue", "NoSuch")
+_LISTS: Final = {
+    "StateMachineDoesNotExist": "machine list",
+    "ExecutionDoesNotExist": "execution list",
+    "AWS.SimpleQueueService.NonExistentQueue": "queue list",
+    "QueueDoesNotExist": "queue list",
+    "NoSuchBucket": "object ls",
+}
+"""Which command shows what there is in place of what is missing."""
 _MISUSED: Final = (
     "Invalid",
     "Validation",
@@ -257,7 +265,9 @@ class ApiProblem(Stop):
             code = USAGE
         else:
             code = FAILED
-        hint = None
+        hint = f"to see what there is: statewright {_LISTS[api_code]}" if api_code in _LISTS else None
+        if api_code == "ResourceNotFoundException" and message.startswith("Function not found"):
+            hint = "to see what there is: statewright function list"
         if "Signature" in api_code or "SecurityToken" in api_code or api_code == "AccessDeniedException":
             code = FAILED
             hint = "the server asks for credentials: run this beside its statewright.toml, or set AWS_ACCESS_KEY_ID"

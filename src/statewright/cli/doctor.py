@@ -29,6 +29,15 @@ MOST_CHECKED_BYTES: Final = 256 * 1024 * 1024
 """Larger stores are not read through for damage: it would take too long."""
 LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 
+_TITLES: Final = {
+    "states": "Step Functions",
+    "lambda": "Lambda",
+    "sqs": "SQS",
+    "s3": "S3",
+    "dynamodb": "DynamoDB",
+    "sns": "SNS",
+}
+
 Status = Literal["ok", "note", "problem"]
 _MARKS: Final[dict[str, tuple[str, Tone]]] = {"ok": ("✓", "ok"), "note": ("○", "wait"), "problem": ("✗", "fail")}
 
@@ -358,29 +367,41 @@ def check_environment() -> Check:
 
 
 def check_operations() -> Check:
-    """Which operations of the API are served, and which are not."""
-    from botocore.session import Session
-
-    from statewright.api import operations
+    """Which operations of each service are served, and which of Step Functions are not."""
+    from statewright.api import operations, shapes
 
     operations.load()
-    known = set(Session().get_service_model("stepfunctions").operation_names)
-    served = set(operations.registered("states"))
-    missing = sorted(known - served)
-    facts = {"operations": sorted(served & known), "missingOperations": missing}
-    words = f"{len(served & known)} of {len(known)} operations of Step Functions"
+    served = {name: operations.registered(name) for name in operations.services()}
+    counts = {
+        name: {"served": len(found), "known": len(shapes.operation_names(name))} for name, found in served.items()
+    }
+    missing = sorted(set(shapes.operation_names("states")) - set(served["states"]))
+    facts = {"operations": served["states"], "missingOperations": missing, "services": counts}
+    words = ", ".join(f"{_TITLES.get(name, name)} {one['served']} of {one['known']}" for name, one in counts.items())
     if missing:
         return Check("operations", "note", f"{words}; missing: {', '.join(missing)}", facts=facts)
     return Check("operations", "ok", words, facts=facts)
 
 
 def check_integrations(config: Config) -> Check:
-    """Which tasks are carried out here, which go to another endpoint, and which cannot be."""
+    """Which tasks are carried out here, which go to another endpoint, and who plays all other services."""
+    from importlib.util import find_spec
+
+    from statewright.api import operations
+
+    operations.load()
+    own = [name for name in operations.services() if name != "states"]
     endpoints = {name: endpoint.url for name, endpoint in sorted(config.endpoints.items())}
-    facts = {"local": ["activities", "http", "states", "aws-sdk:sfn"], "endpoints": endpoints}
-    here = "here: activities, http, states"
-    if not endpoints:
-        hint = f'tasks of other services fail until {SETTINGS_FILE} says where they are: [endpoints] sqs = "http://..."'
-        return Check("integrations", "note", f"{here}; elsewhere: none", hint, facts)
-    there = ", ".join(f"{name} at {url}" for name, url in endpoints.items())
-    return Check("integrations", "ok", f"{here}; elsewhere: {there}", facts=facts)
+    played = config.volatile and find_spec("moto") is not None
+    facts = {
+        "local": ["activities", "http", "states", "aws-sdk:sfn", *own], "endpoints": endpoints, "volatile": played,
+    }  # fmt: skip
+    here = f"here: activities, http, states, {', '.join(own)}"
+    if endpoints:
+        here += "; elsewhere: " + ", ".join(f"{name} at {url}" for name, url in endpoints.items())
+    if "default" in endpoints:
+        return Check("integrations", "ok", here, facts=facts)
+    if played:
+        return Check("integrations", "ok", f"{here}; others: moto, whose state is volatile", facts=facts)
+    hint = f"install moto (pip install 'statewright[aws]'), or name an endpoint in {SETTINGS_FILE}: see [endpoints]"
+    return Check("integrations", "note", f"{here}; others: none, their tasks fail", hint, facts)

@@ -84,16 +84,24 @@ def written(named: Mapping[str, str], shell: str) -> str:
     short_help="Run the AWS CLI against the server.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     add_help_option=False,
+    options_metavar="",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def aws(arguments: tuple[str, ...]) -> int:
-    """Run the AWS CLI with the variables of `statewright env`.
+@click.argument("arguments", metavar="AWS-COMMAND...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def aws(context: click.Context, arguments: tuple[str, ...]) -> int:
+    """Run the AWS CLI with the variables of `statewright env`. Whatever follows is the AWS CLI's.
 
     \b
     Examples:
       statewright aws stepfunctions list-state-machines
-      statewright aws stepfunctions start-sync-execution --state-machine-arn ARN
+      statewright aws s3 cp orders.csv s3://data/
+      statewright aws help
+
+    The server is where STATEWRIGHT_ENDPOINT says, else at http://127.0.0.1:4566. Exit code: the AWS CLI's.
     """
+    if not arguments or arguments[0] in ("-h", "--help"):
+        stdout().plain(context.get_help() + "\n")
+        return OK
     program = _aws_cli()
     environment = {**os.environ, **variables(default_endpoint())}
     # A profile of the real service would win over the credentials above.

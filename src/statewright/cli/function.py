@@ -138,7 +138,7 @@ def logs(name: str, data: str, lines: int, request: str | None) -> int:
     printer = stdout()
     for line in kept:
         at, _, rest = line.partition("\t")
-        text = rest.partition("\t")[2].replace("\r", "\n")
+        text = rest.partition("\t")[2].replace("\r", "\n").expandtabs(4)
         printer.line((local_time(int(at)) if at.isdigit() else "", "idle"), "  ", text)
     return OK
 

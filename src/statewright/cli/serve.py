@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from statewright.cli.output import FAILED, OK, USAGE, Stop, stdout
+from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, stdout
 
 if TYPE_CHECKING:
     from statewright.api.listening import Patience
@@ -73,7 +73,7 @@ def serve(
     log_format: str,
     log_level: str,
 ) -> int:
-    """Serve the API of Step Functions on this machine.
+    """Serve Step Functions, Lambda, SQS, S3 and DynamoDB on this machine, behind their own APIs.
 
     Everything acknowledged is on disk: a killed server goes on where it was.
 
@@ -128,6 +128,8 @@ def config_of(settings: str | None, limits: str | None) -> Config:
     from statewright.limits import PROFILES
 
     path = Path(settings or SETTINGS_FILE)
+    if settings is not None and not path.exists():
+        raise Stop(NOT_FOUND, f"There is no file '{path}'.")
     try:
         config = read_config(path) if settings is not None or path.is_file() else Config()
     except ConfigError as problem:

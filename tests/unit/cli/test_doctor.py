@@ -107,3 +107,16 @@ def test_what_is_configured():
     config = Config(credentials={"AKID": "s"}, endpoints={"sqs": Endpoint("http://q:1")})
     assert doctor.check_credentials(config).facts == {"accessKeys": ["AKID"], "hosts": "any"}
     assert "sqs at http://q:1" in doctor.check_integrations(config).message
+
+
+def test_what_is_served_and_who_plays_the_rest():
+    served = doctor.check_operations()
+    assert served.message.startswith("Step Functions 37 of 37, ")
+    assert served.facts["services"]["sqs"] == {"served": 23, "known": 23}
+    moto = doctor.check_integrations(Config())
+    assert "activities, http, states" in moto.message
+    assert "lambda" in moto.message
+    alone = doctor.check_integrations(Config(volatile=False))
+    assert alone.status == "note"
+    assert alone.message.endswith("others: none, their tasks fail")
+    assert doctor.check_integrations(Config(endpoints={"default": Endpoint("http://d:1")})).hint is None

@@ -76,3 +76,9 @@ def test_without_the_aws_cli(monkeypatch, capsys):
     assert run_command(["aws", "help"]) == 1
     assert "AWS CLI is not installed" in capsys.readouterr().err
     assert env_module.DEFAULT_ENDPOINT.endswith(":4566")
+
+
+def test_help_of_aws_is_ours(capsys):
+    assert run_command(["aws", "--help"]) == 0
+    assert "Examples:\n    statewright aws stepfunctions" in capsys.readouterr().out
+    assert run_command(["aws"]) == 0

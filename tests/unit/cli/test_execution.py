@@ -30,6 +30,8 @@ def test_where_the_server_is(monkeypatch):
     [
         ("StateMachineDoesNotExist", 3),
         ("ResourceNotFound", 3),
+        ("NoSuchBucket", 3),
+        ("NoSuchKey", 3),
         ("InvalidArn", 2),
         ("ValidationException", 2),
         ("ExecutionNotRedrivable", 1),

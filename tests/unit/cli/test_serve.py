@@ -67,7 +67,7 @@ def test_settings_with_a_mistake(served, tmp_path, capsys):
     (tmp_path / "statewright.toml").write_text("regoin = 1\n")
     assert run_command(["serve"]) == 1
     assert "regoin" in capsys.readouterr().err
-    assert run_command(["serve", "--config", "nowhere.toml"]) == 1
+    assert run_command(["serve", "--config", "nowhere.toml"]) == 3
     assert "nowhere.toml" in capsys.readouterr().err
     assert served == []
 
