@@ -65,14 +65,18 @@ def run(progress: Callable[[str], None]) -> list[Result]:
         progress(f"server on {running.endpoint}; putting {FILES:,} files into a bucket, making functions and queues")
         systems = [make(running) for make in (file_pipeline, semaphore, job_poller)]
         began = time.monotonic()
-        while not all(system.over() for system in systems):
+
+        def tell() -> float:
             elapsed = time.monotonic() - began
-            if elapsed > PATIENCE_SECONDS:
+            progress(f"{elapsed:4.0f} s  " + " · ".join(system.look() for system in systems))
+            return elapsed
+
+        while not all(system.over() for system in systems):
+            if tell() > PATIENCE_SECONDS:
                 progress(f"given up after {PATIENCE_SECONDS} s; the server says:\n{running.log.read_text()[-2000:]}")
                 break
-            looks = [system.look() for system in systems]
-            progress(f"{elapsed:4.0f} s  " + " · ".join(look for look in looks if look))
             time.sleep(LOOK_SECONDS)
+        tell()
         return [system.result() for system in systems]
 
 
