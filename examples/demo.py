@@ -197,4 +197,9 @@ def show_killed_server(out: Printer) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        # The servers have ended already.
+        print("\ninterrupted", file=sys.stderr)
+        sys.exit(130)
