@@ -20,7 +20,7 @@ from statewright.payload import Json
 from statewright.stores.protocol import Record, Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
 from statewright.tables.creating import definition_of_new, in_use
-from statewright.tables.definitions import ACTIVE, TABLE, Definition, definition_of
+from statewright.tables.definitions import ACTIVE, TABLE, Definition, Index, definition_of
 from statewright.tables.keys import BEHIND_PARTS
 from statewright.tables.table import Table, parse
 
@@ -178,7 +178,27 @@ class Catalogue:
             return replace(definition, indexes=indexes)
 
         if not table.is_deleted:
-            await self.replace(table, activate)
+            index = (await self.replace(table, activate)).index(name)
+            if index is not None:
+                await self._count(table, index)
+
+    async def _count(self, table: Table, index: Index) -> None:
+        """Count what is in a new index. Exact unless it changes meanwhile; the service's own figure is hours old."""
+        await self._settle()
+        items = size = 0
+        after = (b"", b"")
+        while True:
+            found = await self._store.tables.scan(index.space, after=after, below=BEHIND_PARTS, limit=_PAGE)
+            items += len(found)
+            size += sum(stored.size for stored in found)
+            if len(found) < _PAGE:
+                break
+            last = parse(found[-1])
+            place = table.index_place(index, table.place(last), last)
+            assert place is not None
+            after = place.part, place.sort
+        counts = {index.space: Counted(items, size)}
+        await self._store.tables.change(Change([], lambda _: Decision(counts=counts)))
 
     async def fill_expiries(self, table: Table) -> None:
         """Note when the items of a table expire, those that were there before it was asked for."""
@@ -222,9 +242,6 @@ def _filling(table: Table, entries: Sequence[ItemKey]) -> Callable[[Sequence[Sto
             for entry in table.entries(table.place(item), item, stored):
                 if entry.key in missing:
                     decision.puts[entry.key] = entry.item
-                    if entry.index is not None:
-                        items, size = decision.counts.get(entry.key.space, (0, 0))
-                        decision.counts[entry.key.space] = Counted(items + 1, size + entry.item.size)
         return decision
 
     return decide

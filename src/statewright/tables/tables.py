@@ -59,6 +59,11 @@ class Tables:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    async def at_rest(self) -> None:
+        """Return once nothing is done in the background."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
     def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Do something in the background."""
         task = asyncio.create_task(self._watch(work))

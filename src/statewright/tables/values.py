@@ -188,9 +188,7 @@ def _binary(content: Any) -> tuple[str, int]:
         try:
             raw = b64decode(content, validate=True)
         except (binascii.Error, ValueError):
-            raise ApiError(
-                "SerializationException", "Base64 encoded length is expected a multiple of 4 bytes"
-            ) from None
+            raise ApiError("SerializationException", "A blob is not base64 text") from None
     elif isinstance(content, (bytes, bytearray)):
         raw = bytes(content)
     else:

@@ -202,7 +202,7 @@ def _change_entries(
             decision.puts.pop(key, None)
             if entry.index is not None:
                 units[entry.index.name] = units.get(entry.index.name, 0) + _units(entry.item.size)
-                _count(decision, key.space, entry.item, None)
+                _count_entry(decision, entry, entry.item, None)
     for key, entry in made.items():
         same = gone.get(key)
         if same is not None and same.item == entry.item:
@@ -211,7 +211,13 @@ def _change_entries(
         decision.drops.discard(key)
         if entry.index is not None:
             units[entry.index.name] = units.get(entry.index.name, 0) + _units(entry.item.size)
-            _count(decision, key.space, same.item if same is not None else None, entry.item)
+            _count_entry(decision, entry, same.item if same is not None else None, entry.item)
+
+
+def _count_entry(decision: Decision, entry: Entry, before: StoredItem | None, after: StoredItem | None) -> None:
+    # A new index is counted once it is full: until then nobody knows whether the entry before is there.
+    if entry.index is not None and not entry.index.is_backfilling:
+        _count(decision, entry.key.space, before, after)
 
 
 def _count(decision: Decision, space: int, before: StoredItem | None, after: StoredItem | None) -> None:
