@@ -69,6 +69,8 @@ class Tables:
         task = asyncio.create_task(self._watch(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # Work of a task that is cancelled before its first step never begins.
+        task.add_done_callback(lambda _: work.close())
 
     async def _watch(self, work: Coroutine[Any, Any, object]) -> None:
         try:
