@@ -323,3 +323,8 @@ def test_the_commands_on_objects(server, open_bucket, tmp_path):
     assert "two.txt" in shown
     assert "one.txt" not in shown
     assert "a/one.txt" in run("ls", f"s3://{open_bucket}", "-r", "-o", "json")
+    run("cp", f"s3://{open_bucket}/a/one.txt", f"s3://{open_bucket}/b/")
+    run("cp", f"s3://{open_bucket}/a/one.txt", f"s3://{open_bucket}")
+    named = run("ls", f"s3://{open_bucket}", "-r")
+    assert "b/one.txt\n" in named
+    assert "  one.txt\n" in named

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, reason_of, stdout
+from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_words, reason_of, stdout
 
 if TYPE_CHECKING:
     import sqlite3
@@ -40,6 +40,8 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
     copy = Path(target)
     if copy.is_dir():
         copy = copy / f"statewright-{_now_words()}.db"
+    if not copy.parent.is_dir():
+        raise Stop(NOT_FOUND, f"There is no folder '{copy.parent}'.")
     if copy.exists() and not force:
         raise Stop(USAGE, f"{copy} exists already.", "name another file, or replace it: --force")
     if copy.exists() and copy.samefile(file):
@@ -58,7 +60,7 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
     if form == "json":
         stdout().json({"file": str(copy), **found})
     else:
-        stdout().line(f"{copy}: {found['sizeBytes']:,} bytes, {found['executions']:,} executions, checked")
+        stdout().line(f"{copy}: {found['sizeBytes']:,} bytes, {count_words(found['executions'], 'execution')}, checked")
     return OK
 
 

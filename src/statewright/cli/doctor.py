@@ -216,7 +216,7 @@ def check_data(folder: Path) -> Check:
         damaged = "damaged" in problem or "malformed" in problem
         hint = f"move {folder} away, and then: statewright restore BACKUP --data {folder}" if damaged else None
         return Check("data", "problem", f"{folder}: {problem}", hint, facts)
-    words.append(f"{facts['executions']:,} executions")
+    words.append(count_words(facts["executions"], "execution"))
     words.append(f"in use by {holder}" if holder is not None else "not in use")
     if facts["freeBytes"] < LEAST_FREE_BYTES:
         left = facts["freeBytes"] // (1024 * 1024)

@@ -99,7 +99,7 @@ def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str
         )
         body = answer["Payload"].read() if "Payload" in answer else b""
     if "LogResult" in answer:
-        for line in base64.b64decode(answer["LogResult"]).decode(errors="replace").splitlines():
+        for line in base64.b64decode(answer["LogResult"]).decode(errors="replace").expandtabs(4).splitlines():
             stderr().line((line, "idle"))
     if event:
         stderr().line(("✓ ", "ok"), "accepted")

@@ -53,15 +53,16 @@ def ls(where: str, recursive: bool, form: str, endpoint: str | None) -> int:
         else:
             bucket, prefix = _place(where, needs_key=False)
             rows = _listed(server, bucket, prefix, recursive=recursive)
-    titles = ("SIZE", "MODIFIED", "KEY") if where else ("BUCKET", "CREATED")
+    titles = ("SIZE", "MODIFIED (UTC)", "KEY") if where else ("BUCKET", "CREATED (UTC)")
     print_rows(stdout(), form, "objects" if where else "buckets", rows, titles, _cells)
     return OK
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    from statewright.cli.table import dated
+    from statewright.cli.table import local_time
 
-    return ["" if value is None else str(value) for value in dated(row).values()]
+    shown = {**row, **{name: local_time(value) for name, value in row.items() if name.endswith("Date")}}
+    return ["" if value is None else str(value) for value in shown.values()]
 
 
 def _listed(server: Server, bucket: str, prefix: str, *, recursive: bool) -> list[dict[str, Any]]:
@@ -103,7 +104,8 @@ def cat(where: str, endpoint: str | None) -> int:
 @click.argument("target", metavar="FILE|s3://BUCKET/KEY")
 @endpoint_option
 def cp(source: str, target: str, endpoint: str | None) -> int:
-    """Copy a file to an object, an object to a file, or an object to another.
+    """Copy a file to an object, an object to a file, or an object to another. A target that ends in a slash, or is
+    a bucket or a folder, keeps the name of the source.
 
     Files over 5 GiB go in parts: `statewright aws s3 cp`.
 
@@ -118,8 +120,8 @@ def cp(source: str, target: str, endpoint: str | None) -> int:
         if not source.startswith(SCHEME):
             _upload(server, Path(source), target)
         elif target.startswith(SCHEME):
-            bucket, key = _place(target)
             from_bucket, from_key = _place(source)
+            bucket, key = _place(_named(target, from_key))
             server.call("copy_object", Bucket=bucket, Key=key, CopySource={"Bucket": from_bucket, "Key": from_key})
         else:
             _download(server, source, Path(target))
@@ -127,7 +129,7 @@ def cp(source: str, target: str, endpoint: str | None) -> int:
 
 
 def _upload(server: Server, file: Path, target: str) -> None:
-    bucket, key = _place(f"{target}{file.name}" if target.endswith("/") else target)
+    bucket, key = _place(_named(target, file.name))
     if file.stat().st_size > LARGEST_BYTES:
         _misused(f"{file} is larger than 5 GiB; copy it in parts: statewright aws s3 cp {file} {target}")
     with file.open("rb") as body:
@@ -142,6 +144,14 @@ def _download(server: Server, source: str, file: Path) -> None:
     with file.open("wb") as out:
         while piece := body.read(PIECE_BYTES):
             out.write(piece)
+
+
+def _named(target: str, source: str) -> str:
+    """A target that ends in a slash, or is a bucket alone, gets the last part of the source's name."""
+    bucket, _, key = target.removeprefix(SCHEME).partition("/")
+    if key and not key.endswith("/"):
+        return target
+    return f"{SCHEME}{bucket}/{key}{source.rstrip('/').rpartition('/')[2]}"
 
 
 def _place(where: str, *, needs_key: bool = True) -> tuple[str, str]:

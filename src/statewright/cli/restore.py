@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from statewright.cli.backup import DATA_FOLDER, checked
-from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, reason_of, stdout
+from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_words, reason_of, stdout
 
 
 @click.command(short_help="Make a data folder from a backup.")
@@ -54,6 +54,6 @@ def restore(source: str, data: str, form: str) -> int:
     if form == "json":
         stdout().json({"folder": str(folder), "backup": str(backup), **found})
     else:
-        stdout().line(f"{folder}: {found['executions']:,} executions from {backup}, checked")
+        stdout().line(f"{folder}: {count_words(found['executions'], 'execution')} from {backup}, checked")
         stdout().line(("To serve it: ", "idle"), f"statewright serve --data {folder}")
     return OK
