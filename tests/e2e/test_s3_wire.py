@@ -233,6 +233,31 @@ def test_odd_requests(server, open_bucket, method, path, body, headers, code):
     assert f"<Code>{code}</Code>".encode() in text
 
 
+@pytest.mark.parametrize("size", [1, 20_000, MIB - 1, MIB, 3 * MIB + 17])
+@pytest.mark.parametrize("expects", [False, True])
+def test_a_body_in_odd_pieces_with_requests_behind_it(server, open_bucket, size, expects):
+    body = os.urandom(size)
+    head = f"PUT /{open_bucket}/odd HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n"
+    follow = f"PUT /{open_bucket}/behind HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+    last = f"GET /{open_bucket}/odd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        reader = connection.makefile("rb")
+        connection.sendall(f"{head}{'Expect: 100-continue' if expects else 'X: y'}\r\n\r\n".encode())
+        if expects:
+            assert reader.readline().startswith(b"HTTP/1.1 100 ")
+            assert reader.readline() == b"\r\n"
+        for first in range(0, size, 300_007):
+            connection.sendall(body[first : first + 300_007])
+        connection.sendall((follow + last).encode())
+        answers = reader.read()
+    assert answers.count(b"HTTP/1.1 200 ") == 3
+    assert hashlib.md5(body, usedforsecurity=False).hexdigest().encode() in answers.partition(b"\r\n\r\n")[0]
+    assert answers.endswith(b"\r\n\r\n" + body)
+    assert send(f"{server.url}/{open_bucket}/behind") == (200, b"abc")
+    for key in ("odd", "behind"):
+        send(f"{server.url}/{open_bucket}/{key}", "DELETE")
+
+
 def test_an_upload_that_breaks_off_leaves_nothing(server, open_bucket):
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         head = f"PUT /{open_bucket}/k HTTP/1.1\r\nHost: x\r\nContent-Length: {10 * MIB}\r\n\r\n"

@@ -39,6 +39,8 @@ log = logging.getLogger("statewright.api")
 WATCH: Final = "statewright.watch"
 """Where our HTTP server puts, into the scope of a request, what calls back when the caller goes."""
 Watch = Callable[[Callable[[], None] | None], None]
+GATHER: Final = "statewright.gather"
+"""Where our HTTP server puts, into the scope of a request, what takes a long body in larger pieces."""
 PAGES: Final = frozenset({"/health", "/metrics"})
 WARN_SECONDS: Final = 1.0
 """A store that does not answer is told of once in this time."""
@@ -93,7 +95,8 @@ class Api:
                 handling.where = route(scope["method"], path, query, headers)
                 raw_path = scope.get("raw_path", path.encode()).decode("latin-1")
                 limit = self.body_bytes or BODY_BYTES.get(handling.where.service, guard.BODY_BYTES)
-                incoming = Incoming(scope["method"], raw_path, query, headers, receive, limit)
+                incoming = Incoming(scope["method"], raw_path, query, headers, receive, limit,
+                                    gather=scope.get(GATHER))  # fmt: skip
                 handling.incoming = incoming
                 answer = await self._call(handling, incoming)
                 self._note(handling, "OK")

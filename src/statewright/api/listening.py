@@ -17,21 +17,23 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from statewright.api.app import WATCH, Api
+from statewright.api.app import GATHER, WATCH, Api
 from statewright.api.protocols.wire import Disconnected
 
 HEAD_BYTES: Final = 64 * 1024
 PROGRESS_BYTES: Final = 1024 * 1024
 """What must come of a body within the time for bodies."""
+GATHERED_BYTES: Final = 512 * 1024
+"""Of a long body, before its taker is woken: what waits on each connection stays below this and one read."""
 SWEEP_TICKS: Final = 10
 """Connections are looked at once a second; uvicorn's loop turns ten times in one."""
 TICK_SECONDS: Final = 0.1
@@ -122,6 +124,8 @@ class GuardedProtocol(HttpToolsProtocol):
     answer_bytes = 0
     on_gone: Callable[[], None] | None = None
     """Called when the caller goes; of the request that is being answered."""
+    gathering: Gathering | None = None
+    """The body that is being taken in large pieces, if any: of the request that is being answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection opens: its first head is awaited."""
@@ -153,7 +157,13 @@ class GuardedProtocol(HttpToolsProtocol):
             if cycle.disconnected:
                 raise Disconnected
 
+        async def gather() -> list[bytes]:
+            if self.gathering is None or self.gathering.cycle is not cycle:
+                self.gathering = Gathering(cycle)
+            return await self.gathering.take(receive)
+
         scope[WATCH] = self._watch
+        scope[GATHER] = gather
         with contextlib.suppress(Disconnected):
             await self.config.loaded_app(scope, receive, tell)
 
@@ -190,7 +200,11 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.body_bytes >= PROGRESS_BYTES:
             self.body_bytes = 0
             self.body_since = time.monotonic()
-        super().on_body(body)
+        gathering = self.gathering
+        if gathering is not None and gathering.cycle is self.cycle and not self.cycle.response_complete:
+            gathering.add(body)
+        else:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The body is complete."""
@@ -233,6 +247,49 @@ class GuardedProtocol(HttpToolsProtocol):
         self.head_since = self.body_since = self.answer_since = None
         self.server_state.idle.pop(self, None)
         self.transport.abort()
+
+
+class Gathering:
+    """A body on its way from its connection to its taker. Its pieces are handed on as they came, without a copy."""
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        """`cycle` is uvicorn's side of the request."""
+        self.cycle = cycle
+        self._pieces: list[bytes] = []
+        self._held = 0
+
+    def add(self, piece: bytes) -> None:
+        """A piece has come."""
+        self._pieces.append(piece)
+        self._held += len(piece)
+        if self._held >= GATHERED_BYTES:
+            self.cycle.flow.pause_reading()
+            self.cycle.message_event.set()
+
+    async def take(self, receive: Callable[[], Awaitable[Any]]) -> list[bytes]:
+        """The next pieces, none at the body's end. Raises: Disconnected."""
+        cycle = self.cycle
+        if cycle.waiting_for_100_continue and cycle.more_body and not cycle.body:
+            # uvicorn asks for the body.
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            if message["body"]:
+                return [message["body"]]
+        if cycle.body:
+            # What came before there was a taker.
+            first = bytes(cycle.body)
+            cycle.body = bytearray()
+            self._pieces.insert(0, first)
+            self._held += len(first)
+        while self._held < GATHERED_BYTES and cycle.more_body and not cycle.disconnected:
+            cycle.flow.resume_reading()
+            cycle.message_event.clear()
+            await cycle.message_event.wait()
+        if cycle.disconnected and cycle.more_body:
+            raise Disconnected
+        pieces, self._pieces, self._held = self._pieces, [], 0
+        return pieces
 
 
 class Listener(uvicorn.Server):

@@ -23,7 +23,7 @@ from statewright.stores.object_rows import IN_FILE, IN_ROW
 IN_ROW_BYTES: Final = 16 * 1024
 """Up to here a row is cheaper than a file: no file, no folder and no second sync."""
 STEP_BYTES: Final = 1024 * 1024
-"""Handed to a thread at once; two steps are in memory at most."""
+"""Handed to a thread at once; two steps are in memory at most, and what the connection has gathered."""
 
 Body = AsyncIterator[bytes] | bytes
 
@@ -78,7 +78,7 @@ async def take_in(vault: Vault, body: Body, promise: Promise, *, also: Sequence[
         check_value(name, value)
     if promise.md5 is not None:
         _check_md5(promise.md5)
-    intake = _Intake(vault, {algorithm, *promise.checksums, *also}, promise.sha256 is not None)
+    intake = _Intake(vault, {algorithm, *promise.checksums, *also}, promise)
     try:
         if isinstance(body, bytes):
             await intake.add(body)
@@ -95,12 +95,13 @@ async def take_in(vault: Vault, body: Body, promise: Promise, *, also: Sequence[
 
 
 class _Intake:
-    def __init__(self, vault: Vault, algorithms: set[str], with_sha256: bool) -> None:
+    def __init__(self, vault: Vault, algorithms: set[str], promise: Promise) -> None:
         self.size = 0
         self._vault = vault
         self._hashers: dict[str, Hasher] = {name: hasher(name) for name in algorithms}
         self._md5 = hashlib.md5(usedforsecurity=False)
-        self._sha256 = hashlib.sha256() if with_sha256 else None
+        self._sha256 = hashlib.sha256() if promise.sha256 is not None else None
+        self._length = promise.length
         self._chunks: list[bytes] = []
         self._held = 0
         self._number: int | None = None
@@ -112,7 +113,8 @@ class _Intake:
         self.size += len(chunk)
         self._held += len(chunk)
         self._chunks.append(chunk)
-        if self._held >= STEP_BYTES:
+        # The last step goes with the end of the body: one hop to a thread for what is not longer than a step.
+        if self._held >= STEP_BYTES and self.size != self._length:
             await self._write_step()
 
     async def _write_step(self) -> None:
