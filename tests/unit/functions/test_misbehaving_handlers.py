@@ -237,32 +237,38 @@ def test_stopping_ends_every_process():
     assert all(gone(pid) for pid in found)
 
 
-def test_concurrency_is_counted_and_bounded():
-    source = "import time\ndef handler(e, c):\n    time.sleep(0.4)\n    return 1"
+def test_concurrency_is_counted_and_bounded(tmp_path):
+    gate = tmp_path / "gate"
+    source = f"import os, time\ndef handler(e, c):\n    while not os.path.exists({str(gate)!r}): time.sleep(0.01)\n    return 1"
 
     async def test(functions):
+        counted = functions.invoker.concurrency
         await create(functions, "f", source)
-        await create(functions, "g", source)
+        await create(functions, "g", "def handler(e, c): return 1")
         await functions.definitions.reserve("f", 2)
         running = [asyncio.ensure_future(functions.invoke("f", b"{}")) for _ in range(2)]
+        while counted.running.get("f", 0) < 2:
+            await asyncio.sleep(0)
         await functions.invoke("g", b"{}")
-        error = await refusal(functions.invoke("f", b"{}")) if not running[0].done() else None
+        error = await refusal(functions.invoke("f", b"{}"))
+        gate.touch()
         answers = await asyncio.gather(*running)
+        gate.unlink()
         functions.invoker.concurrency.account = 1
         await functions.definitions.reserve("f", None)
         one = asyncio.ensure_future(functions.invoke("f", b"{}"))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        while counted.unreserved_running < 1:
+            await asyncio.sleep(0)
         other = await refusal(functions.invoke("g", b"{}"))
+        gate.touch()
         await one
         return answers, error, other, functions.invoker.concurrency.unreserved_running
 
     answers, error, other, left = on_functions(test)
     assert [document(answer) for answer in answers] == [1, 1]
-    if error is not None:
-        assert (error.code, error.status, error.details["Reason"]) == (
-            "TooManyRequestsException", 429, "ReservedFunctionConcurrentInvocationLimitExceeded",
-        )  # fmt: skip
+    assert (error.code, error.status, error.details["Reason"]) == (
+        "TooManyRequestsException", 429, "ReservedFunctionConcurrentInvocationLimitExceeded",
+    )  # fmt: skip
     assert other.details == {
         "Reason": "ConcurrentInvocationLimitExceeded", "Type": "User", "retryAfterSeconds": "1",
     }  # fmt: skip
