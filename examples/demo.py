@@ -1,7 +1,7 @@
 """Runs the example systems and prints what happened: `make demo`.
 
 Each folder beside this file holds a definition and its scripted cases. They run in virtual time, so two and a half days
-of workflow take a moment. Three of them are then deployed on a real server, with functions, buckets and queues
+of workflow take a moment. Four of them are then deployed on a real server, with functions, buckets, queues and a table
 (`real_time.py`), and at the end a server is killed in the middle of its work and started again (`killed_server.py`).
 """
 
@@ -177,9 +177,6 @@ def show_real_time(out: Printer) -> int:
         out.line("  ", (f"{result.seconds:.1f} s".rjust(10), "run"), f"  {first}")
         for line in rest:
             out.line(" " * 14, line)
-    out.line(
-        ("  The export poller needs a table to export: tables are not here yet, so it has run above alone.", "idle")
-    )
     return sum(not result.good for result in results)
 
 

@@ -1,4 +1,4 @@
-"""Three example systems on a real server: functions, buckets, queues, mappings and machines, all made with boto3.
+"""Four example systems on a real server: functions, buckets, queues, tables and machines, all made with boto3.
 
 Used by `demo.py`. The functions are the files beside each definition, as they would be given to the cloud; waits of a
 minute or half of one are a second here.
@@ -28,6 +28,8 @@ RUNTIME = "python{}.{}".format(*sys.version_info)
 PATIENCE_SECONDS = 120
 LOOK_SECONDS = 0.5
 
+ITEMS = 1_000
+"""How many items the exported table has."""
 FILES, BROKEN_EVERY = 2_000, 250
 """How many files the pipeline treats; of so many, one cannot be read."""
 JOB_SECONDS = 14
@@ -63,12 +65,12 @@ def run(progress: Callable[[str], None]) -> list[Result]:
     """Deploy the systems, run them at the same time, and tell how far they are until all are over."""
     with tempfile.TemporaryDirectory() as place, server(f"{place}/data") as running:
         progress(f"server on {running.endpoint}; putting {FILES:,} files into a bucket, making functions and queues")
-        systems = [make(running) for make in (file_pipeline, semaphore, job_poller)]
+        systems = [make(running) for make in (file_pipeline, semaphore, job_poller, export_poller)]
         began = time.monotonic()
 
         def tell() -> float:
             elapsed = time.monotonic() - began
-            progress(f"{elapsed:4.0f} s  " + " · ".join(system.look() for system in systems))
+            progress(f"{elapsed:4.0f} s  " + " · ".join(filter(None, (system.look() for system in systems))))
             return elapsed
 
         while not all(system.over() for system in systems):
@@ -184,6 +186,45 @@ def semaphore(running: Running) -> Started:
         return Result("Semaphore: three at the door, one inside", alone and len(stays) == 3, seconds, [line])
 
     return Started(lambda: f"door {len(ended())} of 3", result, lambda: len(ended()) == 3)
+
+
+def export_poller(running: Running) -> Started:
+    """A table is exported into a bucket; the machine asks the API how far that is, each answer its next question."""
+    tables = running.client("dynamodb")
+    running.client("s3").create_bucket(Bucket="exports")
+    made = tables.create_table(
+        TableName="orders", BillingMode="PAY_PER_REQUEST", KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+    )["TableDescription"]  # fmt: skip
+    tables.get_waiter("table_exists").wait(TableName="orders", WaiterConfig={"Delay": 1})
+    tables.update_continuous_backups(
+        TableName="orders", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+    )
+    for first in range(0, ITEMS, 25):
+        batch = [{"PutRequest": {"Item": {"id": {"S": f"order-{first + number}"}}}} for number in range(25)]
+        tables.batch_write_item(RequestItems={"orders": batch})
+    export = tables.export_table_to_point_in_time(TableArn=made["TableArn"], S3Bucket="exports")["ExportDescription"]
+    given = {"ExportDescription": {"ExportArn": export["ExportArn"]}}
+    execution = start(running, machine(running, "export-poller", 1), "export", given)
+
+    def over() -> bool:
+        return bool(shown(running, execution)["status"] != "RUNNING")
+
+    def result() -> Result:
+        found = shown(running, execution)
+        answer = json.loads(found.get("output", "{}")).get("ExportDescription", {})
+        files = count(running, "exports", "AWSDynamoDB/")
+        good = (found["status"], answer.get("ExportStatus"), answer.get("ItemCount")) == (
+            "SUCCEEDED",
+            "COMPLETED",
+            ITEMS,
+        )
+        line = f"{answer.get('ExportStatus')}: {answer.get('ItemCount')} items in {files} objects of the bucket"
+        return Result(
+            "Export poller: a table exported into a bucket, watched through the API", good, seconds_of(found), [line]
+        )
+
+    return Started(lambda: "", result, over)
 
 
 def file_pipeline(running: Running) -> Started:

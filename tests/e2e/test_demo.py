@@ -14,7 +14,7 @@ from tests.e2e.systems import EXAMPLES
 def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     made = importlib.import_module("real_time")
-    for name, value in {"FILES": 30, "BROKEN_EVERY": 10, "JOB_SECONDS": 2, "FILE_SECONDS": 4}.items():
+    for name, value in {"ITEMS": 50, "FILES": 30, "BROKEN_EVERY": 10, "JOB_SECONDS": 2, "FILE_SECONDS": 4}.items():
         monkeypatch.setattr(made, name, value)
     return made
 
@@ -23,10 +23,11 @@ def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_every_system_ends_as_it_should(real_time):
     told: list[str] = []
     results = real_time.run(told.append)
-    assert [result.good for result in results] == [True] * 3, results
+    assert [result.good for result in results] == [True] * 4, results
     pipeline = results[0].lines
     assert pipeline[0] == "27 done, 3 tried 2 times and dead, 0 open; 0 messages left in the queues"
     assert "27 files in " in pipeline[1]
+    assert results[3].lines[0].startswith("COMPLETED: 50 items in ")
     assert any("files 27 of 30 done · 3 dead · 0 queued" in text for text in told[1:])
 
 

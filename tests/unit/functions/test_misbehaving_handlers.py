@@ -239,7 +239,8 @@ def test_stopping_ends_every_process():
 
 def test_concurrency_is_counted_and_bounded(tmp_path):
     gate = tmp_path / "gate"
-    source = f"import os, time\ndef handler(e, c):\n    while not os.path.exists({str(gate)!r}): time.sleep(0.01)\n    return 1"
+    wait = f"while not os.path.exists({str(gate)!r}): time.sleep(0.01)"
+    source = f"import os, time\ndef handler(e, c):\n    {wait}\n    return 1"
 
     async def test(functions):
         counted = functions.invoker.concurrency
