@@ -66,6 +66,20 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
+class JobSettings:
+    """How ECS tasks and Batch jobs run.
+
+    `engine` is a container engine's command; empty, and the commands of containers run on this machine, in the folder
+    that `images` has for their image, or in one of their own. `slots` is how many Batch jobs run at once; 0 means one
+    for each processor, at least two.
+    """
+
+    engine: str = ""
+    slots: int = 0
+    images: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What every part of the server agrees on.
 
@@ -82,6 +96,7 @@ class Config:
     connections: Mapping[str, Connection] = field(default_factory=dict)
     limits: Limits = AWS
     volatile: bool = True
+    jobs: JobSettings = field(default_factory=JobSettings)
 
 
 class ConfigError(Exception):
@@ -278,6 +293,16 @@ def _volatile(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, volatile=value)
 
 
+def _jobs(reader: _Reader, config: Config, value: object) -> Config:
+    table = reader.table(("jobs",), value, ("engine", "slots", "images"))
+    engine = reader.text(("jobs", "engine"), table.get("engine", ""), 'a command such as "docker"')
+    slots = table.get("slots", 0)
+    if isinstance(slots, bool) or not isinstance(slots, int) or slots < 0:
+        reader.refuse(("jobs", "slots"), "must be a whole number, 0 for one by processor")
+    images = reader.texts(("jobs", "images"), table.get("images", {}))
+    return replace(config, jobs=JobSettings(engine, slots, images))
+
+
 _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "account": _account,
     "region": _region,
@@ -286,4 +311,5 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "connections": _connections,
     "limits": _limits,
     "volatile": _volatile,
+    "jobs": _jobs,
 }

@@ -32,6 +32,7 @@ from statewright.engine.views import StatusChange
 from statewright.functions.event_sources import EventSources
 from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
+from statewright.jobs.jobs import Jobs
 from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
 from statewright.stores import fail_points
@@ -51,7 +52,7 @@ OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 MOST_BEHIND_MS: Final = 60_000
 """Clocks of several machines differ by less."""
 DATA_FOLDER: Final = ".statewright"
-OWN_SERVICES: Final = ("dynamodb", "lambda", "s3", "sqs")
+OWN_SERVICES: Final = ("dynamodb", "ecs", "lambda", "s3", "sqs")
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 STORES: Final = ("sqlite", "memory")
 
@@ -130,6 +131,7 @@ class _Parts:
     objects: Objects
     tables: Tables
     event_sources: EventSources
+    jobs: Jobs
     app: operations.App
 
     async def start(self) -> None:
@@ -140,12 +142,14 @@ class _Parts:
         await self.tables.start()
         await self.functions.start()
         await self.event_sources.start()
+        await self.jobs.start()
         await self.engine.start()
         self.engine.inbox.watch()
 
     async def stop(self) -> None:
         """Let go, callers first."""
         await self.engine.stop()
+        await self.jobs.stop()
         await self.event_sources.stop()
         await self.functions.stop()
         await self.queues.stop()
@@ -171,6 +175,8 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
     objects = Objects(store, clock, config, _objects_folder(options))
     tables = Tables(store, clock, config, _object_writer(objects))
     event_sources = EventSources(store, functions, queues)
+    jobs = Jobs(store, clock, config, data / "jobs" if data is not None else None, lambda: _own_address(host, port))
+    jobs.subscribe(integrations.job_ended)
     operations.load()
     extras = {
         "integrations": integrations,
@@ -180,12 +186,13 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
         "objects": objects,
         "tables": tables,
         "event_sources": event_sources,
+        "jobs": jobs,
     }
     app = operations.App(engine, machines, clock, config, extras)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own)
     _connect(functions, queues, objects)
-    return _Parts(engine, integrations, functions, queues, objects, tables, event_sources, app)
+    return _Parts(engine, integrations, functions, queues, objects, tables, event_sources, jobs, app)
 
 
 def _listen(options: ServerOptions) -> socket:

@@ -18,7 +18,7 @@ LAYERS = [
     ["stores", "graph", "simulator"],
     ["engine"],
     ["queues", "objects", "tables"],
-    ["functions"],
+    ["functions", "jobs"],
     ["integrations"],
     ["api"],
     ["server"],

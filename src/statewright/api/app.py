@@ -24,7 +24,7 @@ from statewright.api.errors import internal_error
 from statewright.api.metrics import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.metrics import CallCounters, Sample, render
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
-from statewright.api.protocols.json10 import JsonWire
+from statewright.api.protocols.json10 import NEWER_TYPE, JsonWire
 from statewright.api.protocols.rest import JsonBodies, RestWire
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive, Wire
 from statewright.api.routing import FOREIGN, JSON, QUERY, REST, SERVICES, Route, route
@@ -281,6 +281,8 @@ def wire_of(service: str, protocol: str) -> Wire:
         return RestWire(service, XmlBodies(service), path_of)
     if protocol == REST:
         return RestWire(service, JsonBodies(service))
+    if service == "ecs":
+        return JsonWire(service, content_type=NEWER_TYPE)
     return JsonWire(service)
 
 

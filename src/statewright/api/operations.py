@@ -125,6 +125,9 @@ MODULES: Final = (
     "statewright.api.s3.objects",
     "statewright.api.s3.listings",
     "statewright.api.s3.multipart",
+    "statewright.api.ecs.definitions",
+    "statewright.api.ecs.clusters",
+    "statewright.api.ecs.tasks",
 )
 """Where operations are; `load` imports them."""
 

@@ -21,10 +21,22 @@ REST: Final = "rest"
 FOREIGN: Final = "foreign"
 """The protocol of services that are not ours: whatever it is, it is passed on."""
 
-TARGETS: Final = {"AWSStepFunctions": "states", "AmazonSQS": "sqs", "DynamoDB_20120810": "dynamodb"}
+TARGETS: Final = {
+    "AWSStepFunctions": "states",
+    "AmazonSQS": "sqs",
+    "DynamoDB_20120810": "dynamodb",
+    "AmazonEC2ContainerServiceV20141113": "ecs",
+}
 """Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
 
-PROTOCOLS: Final = {"states": (JSON,), "sqs": (JSON, QUERY), "lambda": (REST,), "s3": (REST,), "dynamodb": (JSON,)}
+PROTOCOLS: Final = {
+    "states": (JSON,),
+    "sqs": (JSON, QUERY),
+    "lambda": (REST,),
+    "s3": (REST,),
+    "dynamodb": (JSON,),
+    "ecs": (JSON,),
+}
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
 
 SERVICES: Final = frozenset(PROTOCOLS)

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded
-from statewright.integrations.aws_sdk import Clients, send
 from statewright.integrations.members import from_api, to_api
 from statewright.integrations.patterns import job_failed, not_here_yet
 from statewright.integrations.service_calls import Refusal
-from statewright.integrations.service_names import optimised_api
+from statewright.integrations.service_names import Api, optimised_api
 from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.integrations.aws_sdk import Clients
 
 Named = Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
 """Makes a request from what the task submitted and the parameters it gave."""
@@ -38,6 +40,8 @@ class Job:
     stopped: Named | None = None
     check: Callable[[Mapping[str, Json]], bool] | None = None
     """Whether a job that has ended well really has."""
+    name: str | None = None
+    """Where the answer to the request has what our own services call the job when it ends."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -66,6 +70,7 @@ _JOBS: Final[Mapping[tuple[str, str], Job]] = {
         "stopTask",
         lambda done, given: {"Cluster": given.get("Cluster"), "Task": done["Tasks"][0]["TaskArn"]},
         _containers_succeeded,
+        "Tasks.0.TaskArn",
     ),
     ("batch", "submitJob"): Job(
         "describeJobs",
@@ -76,6 +81,7 @@ _JOBS: Final[Mapping[tuple[str, str], Job]] = {
         _words("FAILED"),
         "terminateJob",
         lambda done, _: {"JobId": done["JobId"], "Reason": "The state that waited for the job was left."},
+        name="JobId",
     ),
     ("glue", "startJobRun"): Job(
         "getJobRun",
@@ -158,31 +164,83 @@ def refusal_of(task: ScheduledCall) -> Failed | None:
     return None if _job_of(task) is not None else not_here_yet(task)
 
 
-def look(clients: Clients, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
-    """Ask how a job stands; `None` while it runs. Blocks."""
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request about a job, in the names of the API's model."""
+
+    api: Api
+    request: dict[str, Any]
+
+
+def question(task: ScheduledCall, submitted: Json) -> Request | Failed:
+    """What asks how a job stands."""
     job = _job_of(task)
     assert job is not None
     try:
-        answer = _ask(clients, task, job.ask, job.named(submitted, task.parameters))
-        described = _at(answer, job.result)
-        status = _at(described, job.status)
-    except Refusal as refusal:
-        return None if refusal.may_pass else Failed(refusal.error, refusal.cause)
+        return _request(task, job.ask, job.named(submitted, task.parameters))
     except (KeyError, IndexError, TypeError) as problem:
-        return Failed("States.TaskFailed", f"{task.resource.short_name} answered without {problem}")
+        return _without(task, problem)
+
+
+def judged(task: ScheduledCall, asked: Request, answer: Mapping[str, Any]) -> Succeeded | Failed | None:
+    """What an answer to the question says of the task; `None` while its job runs."""
+    job = _job_of(task)
+    assert job is not None
+    try:
+        described = _at(from_api(asked.api.operation.output_shape, answer, asked.api.dialect), job.result)
+        status = _at(described, job.status)
+    except (KeyError, IndexError, TypeError) as problem:
+        return _without(task, problem)
     if status in job.good and (job.check is None or job.check(described)):
         return Succeeded(described)
     return job_failed(described) if status in job.good | job.bad else None
 
 
-def stop(clients: Clients, task: ScheduledCall, submitted: Json) -> None:
-    """Stop a job, best effort. Blocks."""
+def ending(task: ScheduledCall, submitted: Json) -> Request | None:
+    """What stops a job; `None` where nothing does."""
     job = _job_of(task)
     if job is None or job.stop is None or job.stopped is None:
+        return None
+    try:
+        return _request(task, job.stop, job.stopped(submitted, task.parameters))
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def name_of(task: ScheduledCall, submitted: Json) -> str | None:
+    """What our own services call a job when it ends."""
+    job = _job_of(task)
+    try:
+        found = _at(submitted, job.name) if job is not None and job.name is not None else None
+    except (KeyError, IndexError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def look(clients: Clients, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+    """Ask how a job stands; `None` while it runs. Blocks."""
+    from statewright.integrations.aws_sdk import send
+
+    asked = question(task, submitted)
+    if isinstance(asked, Failed):
+        return asked
+    try:
+        answer = send(clients, asked.api, asked.request)
+    except Refusal as refusal:
+        return None if refusal.may_pass else Failed(refusal.error, refusal.cause)
+    return judged(task, asked, answer)
+
+
+def stop(clients: Clients, task: ScheduledCall, submitted: Json) -> None:
+    """Stop a job, best effort. Blocks."""
+    from statewright.integrations.aws_sdk import send
+
+    asked = ending(task, submitted)
+    if asked is None:
         return
     try:
-        _ask(clients, task, job.stop, job.stopped(submitted, task.parameters))
-    except (Refusal, KeyError, IndexError, TypeError):
+        send(clients, asked.api, asked.request)
+    except Refusal:
         # It has ended by itself, or cannot be reached.
         return
 
@@ -191,10 +249,13 @@ def _job_of(task: ScheduledCall) -> Job | None:
     return _JOBS.get((task.resource.resource_type, task.resource.action.partition(".")[0]))
 
 
-def _ask(clients: Clients, task: ScheduledCall, action: str, request: Mapping[str, Json]) -> dict[str, Json]:
+def _request(task: ScheduledCall, action: str, parameters: Mapping[str, Json]) -> Request:
     api = optimised_api(task.resource.resource_type, action)
-    converted = to_api(api.operation.input_shape, request, api.dialect)
-    return from_api(api.operation.output_shape, send(clients, api, converted), api.dialect)
+    return Request(api, to_api(api.operation.input_shape, parameters, api.dialect))
+
+
+def _without(task: ScheduledCall, problem: Exception) -> Failed:
+    return Failed("States.TaskFailed", f"{task.resource.short_name} answered without {problem}")
 
 
 def _at(value: Any, path: str) -> Any:

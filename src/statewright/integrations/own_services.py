@@ -1,4 +1,4 @@
-"""Services of this very process, called by tasks without a wire: functions, queues, objects.
+"""Services of this very process, called by tasks without a wire: functions, queues, objects, tables, jobs.
 
 Calls run through the same operations as those of the API, so what they refuse and how they say it is the same. Owns
 what an SDK would add to the answer; the rest of both dialects is in `service_calls.py`.
@@ -8,16 +8,19 @@ Source: names of headers are observed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from email.utils import formatdate
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from statewright.clock import Clock
-from statewright.engine.dispatch import ScheduledCall, TaskResult
+from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.errors import ApiError, StoreError
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.patterns import named_uuid, too_large
+from statewright.integrations.patterns import Answers, Follower, named_uuid, too_large
 from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.integrations.jobs import Request
 
 LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
 """What a streamed answer may hold at most: far over what any state can take."""
@@ -33,7 +36,14 @@ class InvokeOwn(Protocol):
 class OwnServices:
     """Carries out tasks of services by the names in `invokers`, which are those of resource ARNs."""
 
-    def __init__(self, clock: Clock, blocking: BlockingCalls, invokers: Mapping[str, InvokeOwn]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        blocking: BlockingCalls,
+        invokers: Mapping[str, InvokeOwn],
+        answers: Callable[[], Answers],
+    ) -> None:
+        self._follower = Follower(clock, answers)
         self._clock = clock
         self._blocking = blocking
         self._invokers = invokers
@@ -44,7 +54,70 @@ class OwnServices:
         return _service(task) in self._invokers
 
     async def call(self, task: ScheduledCall) -> TaskResult:
-        """Make the call of a task."""
+        """Make the call of a task; a `.sync` task's job is followed from then on."""
+        if task.resource.pattern != "sync":
+            return await self._answered(task)
+        # Tables and models of jobs are there when the first question is asked.
+        refused = await self._blocking.run(_refusal_of, task)
+        if refused is not None:
+            return refused
+        if task.submitted is not None:
+            self._follow(task, task.submitted.value)
+            return Submitted(task.submitted)
+        result = await self._answered(task)
+        if isinstance(result, Submitted):
+            self._follow(task, result.output)
+        return result
+
+    def hint(self, name: str) -> None:
+        """A job has ended, by its ARN or id: whoever waits for it looks at it."""
+        self._follower.hint(name)
+
+    async def cancel(self, task: ScheduledCall) -> None:
+        """Stop the job that a `.sync` task waits for."""
+        await self._follower.cancel(task)
+
+    async def close(self) -> None:
+        """Stop following jobs."""
+        await self._follower.close()
+
+    def _follow(self, task: ScheduledCall, submitted: Json) -> None:
+        from statewright.integrations import jobs
+        from statewright.integrations.service_calls import Refusal
+
+        async def look() -> Succeeded | Failed | None:
+            asked = jobs.question(task, submitted)
+            if isinstance(asked, Failed):
+                return asked
+            try:
+                return jobs.judged(task, asked, await self._ask(task, asked, "look"))
+            except Refusal as refusal:
+                return Failed(refusal.error, refusal.cause)
+
+        async def stop() -> None:
+            asked = jobs.ending(task, submitted)
+            if asked is not None:
+                try:
+                    await self._ask(task, asked, "stop")
+                except Refusal:
+                    # It has ended by itself.
+                    return
+
+        self._follower.follow(task, look, stop, name=jobs.name_of(task, submitted))
+
+    async def _ask(self, task: ScheduledCall, asked: Request, what: str) -> dict[str, Any]:
+        """The answer about a job. Raises: Refusal, StoreError."""
+        from statewright.integrations.service_calls import Refusal
+
+        api = asked.api
+        request_id = named_uuid(task.execution_arn, task.idempotency_key, what)
+        try:
+            return dict(await self._invokers[_service(task)](api.operation.name, asked.request, request_id=request_id))
+        except ApiError as error:
+            cause = api.cause(error.code, error.message, error.status or 400, request_id)
+            raise Refusal(api.error_name(error.code), cause) from None
+
+    async def _answered(self, task: ScheduledCall) -> TaskResult:
         from statewright.integrations.service_calls import Prepared, Refusal, finished, prepare, refused
 
         # A service's model takes long to load, and is there from then on.
@@ -109,6 +182,12 @@ _LAMBDA_HEADERS: Final = {
     "FunctionError": "X-Amz-Function-Error",
     "LogResult": "X-Amz-Log-Result",
 }
+
+
+def _refusal_of(task: ScheduledCall) -> Failed | None:
+    from statewright.integrations import jobs
+
+    return jobs.refusal_of(task)
 
 
 def _service(task: ScheduledCall) -> str:

@@ -34,7 +34,7 @@ log = logging.getLogger("statewright.integrations")
 
 _OURS: Final = frozenset({"states", "aws-sdk:sfn"})
 _NOT_HERE_YET: Final = frozenset({"statewright", "bedrockagentcore"})
-_DURABLE: Final = frozenset({"lambda", "sqs", "s3", "dynamodb"})
+_DURABLE: Final = frozenset({"lambda", "sqs", "s3", "dynamodb", "ecs"})
 """Services that are our own: without them nothing volatile takes their place."""
 _FAULT: Final = "Statewright.InternalError"
 
@@ -53,7 +53,7 @@ class Registry:
         self._states = StatesExecution(clock, self._invoker, self._answerer)
         self._http: HttpTasks | None = None
         self._services: AwsServices | None = None
-        self._own = OwnServices(clock, self._blocking, {})
+        self._own = OwnServices(clock, self._blocking, {}, self._answerer)
         self._buckets: Buckets | None = None
         self.data = BucketData(self._found_buckets, self._blocking)
         """What distributed Maps read and write."""
@@ -67,7 +67,7 @@ class Registry:
         self._invoke = invoke
         # An endpoint that somebody configured for a service is meant.
         own = {name: run for name, run in (own or {}).items() if name not in self._config.endpoints}
-        self._own = OwnServices(self._clock, self._blocking, own)
+        self._own = OwnServices(self._clock, self._blocking, own, self._answerer)
         self._buckets = OwnBuckets(own["s3"]) if "s3" in own else None
 
     async def call(self, task: ScheduledCall) -> TaskResult:
@@ -83,6 +83,8 @@ class Registry:
         try:
             if task.resource.resource_type in _OURS:
                 await self._states.cancel(task)
+            elif self._own.serves(task):
+                await self._own.cancel(task)
             elif self._services is not None:
                 await self._services.cancel(task)
         except Exception:
@@ -106,9 +108,14 @@ class Registry:
         if change.stopped_ms is not None:
             self._states.execution_ended(change.execution_arn)
 
+    def job_ended(self, name: str) -> None:
+        """A job of our own has ended, by its ARN or id: whoever waits for it looks at it."""
+        self._own.hint(name)
+
     async def close(self) -> None:
         """Let go of everything; jobs go on, and are followed again after the next start."""
         await self._states.close()
+        await self._own.close()
         if self._services is not None:
             await self._services.close()
         self.volatile.close()

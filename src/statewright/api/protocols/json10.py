@@ -1,4 +1,4 @@
-"""AWS JSON 1.0: the operation in `X-Amz-Target`, one JSON object each way, errors as `{"__type", "message"}`."""
+"""AWS JSON 1.0 and 1.1: the operation in `X-Amz-Target`, an object each way, errors as `{"__type", "message"}`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json, JsonTextError, parse_json
 
 CONTENT_TYPE: Final = b"application/x-amz-json-1.0"
+NEWER_TYPE: Final = b"application/x-amz-json-1.1"
 _JSON_TYPES: Final = frozenset({"application/x-amz-json-1.0", "application/x-amz-json-1.1", "application/json", ""})
 
 
@@ -31,7 +32,9 @@ class JsonWire:
         type_of: Callable[[ApiError], str] | None = None,
         headers_of: Callable[[ApiError], Headers] | None = None,
         parse: Callable[[bytes], Json] = parse_json,
+        content_type: bytes = CONTENT_TYPE,
     ) -> None:
+        self._content_type = content_type
         self._service = service
         self._type_of = type_of
         self._headers_of = headers_of
@@ -49,13 +52,13 @@ class JsonWire:
 
     def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
         """One JSON object."""
-        return Answer(200, write_answer(shapes.writer(self._service, operation)(result)), CONTENT_TYPE)
+        return Answer(200, write_answer(shapes.writer(self._service, operation)(result)), self._content_type)
 
     def refusal(self, error: ApiError, _request_id: str, _path: str) -> Answer:
         """The error's code and message, and whatever else it says."""
         kind = self._type_of(error) if self._type_of is not None else error.code
         headers = self._headers_of(error) if self._headers_of is not None else ()
-        return Answer(status_of(error, self._service), write_error(error, kind), CONTENT_TYPE, headers)
+        return Answer(status_of(error, self._service), write_error(error, kind), self._content_type, headers)
 
 
 def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] = parse_json) -> dict[str, Any]:

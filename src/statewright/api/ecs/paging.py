@@ -1,0 +1,37 @@
+"""Pages of ARNs, and how ECS speaks of what the service model forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from statewright.api import shapes
+from statewright.errors import ApiError
+from statewright.jobs.ecs_definitions import invalid
+from statewright.payload import Json
+
+MOST_LISTED: Final = 100
+"""Source: ECS API reference, maxResults of the lists."""
+
+
+def page(name: str, found: Sequence[str], request: Mapping[str, Json]) -> Json:
+    """A page of names as answers show it; a page's token is the last name on it. Raises: ApiError."""
+    limit = request.get("maxResults")
+    limit = MOST_LISTED if limit is None else limit
+    if not 1 <= limit <= MOST_LISTED:
+        raise invalid(f"maxResults must be between 1 and {MOST_LISTED}.")
+    token, start = request.get("nextToken"), 0
+    if token:
+        try:
+            start = found.index(token) + 1
+        except ValueError:
+            raise invalid("Invalid token") from None
+    shown = list(found[start : start + limit])
+    return {name: shown, "nextToken": shown[-1] if start + limit < len(found) else None}
+
+
+def _refusal(problems: shapes.Problems) -> ApiError:
+    return invalid(shapes.problem_text(problems))
+
+
+shapes.refuse_with("ecs", _refusal)

@@ -1,0 +1,108 @@
+"""From a container definition to a process: what to run, where, and in which environment.
+
+By default the command of the definition runs on this machine; with an engine (docker, podman) it runs in the container
+of its image. Owns nothing that lasts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from statewright.config import Config
+from statewright.jobs.processes import Order
+
+STOP_SECONDS: Final = 30
+"""Source: ECS API reference, ContainerDefinition, stopTimeout; Batch ends its jobs as ECS does."""
+_FROM_THE_HOST: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "NODE_PATH", "TZ")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container to run: a definition with its overrides."""
+
+    name: str
+    image: str
+    entry_point: Sequence[str] = ()
+    command: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    working_directory: str = ""
+    user: str = ""
+    stop_seconds: float = STOP_SECONDS
+    timeout_seconds: float | None = None
+
+
+class Machine:
+    """What runs containers: this machine, or an engine on it. `endpoint` says where the server answers."""
+
+    def __init__(self, config: Config, endpoint: Callable[[], str]) -> None:
+        self._config = config
+        self._endpoint = endpoint
+
+    def order(self, container: Container, unique_name: str) -> Callable[[Path], Order]:
+        """What makes the order of a container, given the folder that is its own."""
+        if self._config.jobs.engine:
+            return lambda work: self._in_engine(container, unique_name, work)
+        return lambda work: self._here(container, work)
+
+    def _here(self, container: Container, work: Path) -> Order:
+        argv = [*container.entry_point, *container.command]
+        if not argv:
+            raise OSError(
+                f"the container {container.name} has neither command nor entryPoint, and what its image "
+                f"{container.image} would run is not known here: name a command, or an engine in statewright.toml"
+            )
+        folder = self._config.jobs.images.get(container.image) or container.working_directory
+        variables = {name: os.environ[name] for name in _FROM_THE_HOST if name in os.environ}
+        # An interpreter with the packages of this server, where the machine has none of that name.
+        variables["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.executable).parent}"
+        variables["HOME"] = str(work)
+        variables |= {**self._variables(), **container.environment}
+        return Order(
+            argv,
+            variables,
+            str(Path(folder).resolve()) if folder and Path(folder).is_dir() else str(work),
+            container.stop_seconds,
+            container.timeout_seconds,
+        )
+
+    def _in_engine(self, container: Container, unique_name: str, work: Path) -> Order:
+        engine = self._config.jobs.engine
+        variables = {**self._variables(), **container.environment}
+        # Values come by the environment of the engine's command: its arguments are seen by every user.
+        options = [part for name in variables for part in ("--env", name)]
+        if container.working_directory:
+            options += ["--workdir", container.working_directory]
+        if container.user:
+            options += ["--user", container.user]
+        if container.entry_point:
+            options += ["--entrypoint", container.entry_point[0]]
+        return Order(
+            [engine, "run", "--rm", "--name", unique_name, "--network", "host", *options, container.image,
+             *container.entry_point[1:], *container.command],
+            {**os.environ, **variables},
+            str(work),
+            container.stop_seconds,
+            container.timeout_seconds,
+            [engine, "kill", unique_name],
+        )  # fmt: skip
+
+    def _variables(self) -> dict[str, str]:
+        key, secret = next(iter(self._config.credentials.items()), ("test", "test"))
+        return {
+            "AWS_ENDPOINT_URL": self._endpoint(),
+            "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
+            "AWS_REGION": self._config.region,
+            "AWS_DEFAULT_REGION": self._config.region,
+            "AWS_ACCESS_KEY_ID": key,
+            "AWS_SECRET_ACCESS_KEY": secret,
+        }
+
+
+def named_values(pairs: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
+    """Environment variables out of the service's list of names and values."""
+    return {pair["name"]: pair.get("value", "") for pair in pairs or () if pair.get("name")}

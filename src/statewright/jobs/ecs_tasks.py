@@ -1,0 +1,450 @@
+"""Tasks of ECS: run, watched, stopped, remembered for a while.
+
+Owns the life of a task, which is a row before any of its processes starts, and what a restarted server does with it.
+Processes are `processes.py`'s, definitions and clusters `ecs_definitions.py`'s.
+
+Source: ECS developer guide, "Task lifecycle"; stopped reasons as SDK users report them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from statewright.clock import Clock, Timer
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.jobs.containers import Machine
+from statewright.jobs.ecs_definitions import (
+    Cluster,
+    Clusters,
+    Definition,
+    Definitions,
+    client_error,
+    invalid,
+    is_essential,
+)
+from statewright.jobs.processes import End, Processes
+from statewright.jobs.rows import Rows
+from statewright.payload import Json
+
+TASK: Final = "ecsTask"
+MOST_AT_ONCE: Final = 10
+"""Source: ECS API reference, RunTask, count."""
+REMEMBERED_MS: Final = 24 * 3600 * 1000
+"""The service shows stopped tasks for an hour at least."""
+SWEEP_MS: Final = 600 * 1000
+ESSENTIAL_EXITED: Final = "Essential container in task exited"
+STOPPED_BY_USER: Final = "Task stopped by user"
+
+log = logging.getLogger("statewright.jobs")
+
+
+@dataclass(slots=True)
+class TaskContainer:
+    """One container of a task. `began` is set once its process may have been started."""
+
+    name: str
+    image: str
+    id: str
+    essential: bool
+    waits_for: list[dict[str, str]]
+    began: bool = False
+    status: str = "PENDING"
+    exit_code: int | None = None
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class Task:
+    """A task. `shown` are members of the request that its description repeats."""
+
+    id: str
+    arn: str
+    cluster: str
+    definition: str
+    family: str
+    created_ms: int
+    containers: list[TaskContainer]
+    overrides: dict[str, Any]
+    started_by: str | None
+    launch_type: str
+    token: str
+    digest: str
+    shown: dict[str, Any]
+    status: str = "PROVISIONING"
+    desired: str = "RUNNING"
+    started_ms: int | None = None
+    stopping_ms: int | None = None
+    stopped_ms: int | None = None
+    stop_code: str | None = None
+    stopped_reason: str | None = None
+    version: int = 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self.stopped_ms is not None
+
+
+class Tasks:
+    """The tasks of one server. `on_end` is told the ARN of each that has stopped."""
+
+    def __init__(
+        self, rows: Rows, processes: Processes, machine: Machine, clock: Clock, config: Config,
+        on_end: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.clusters = Clusters(rows, config)
+        self.definitions = Definitions(rows, clock, config)
+        self._rows = rows
+        self._processes = processes
+        self._machine = machine
+        self._clock = clock
+        self._prefix = f"arn:aws:ecs:{config.region}:{config.account}:"
+        self._has_engine = bool(config.jobs.engine)
+        self._on_end = on_end
+        self._tasks: dict[str, Task] = {}
+        self._by_token: dict[tuple[str, str], list[str]] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._at_work: set[asyncio.Task[None]] = set()
+        self._told_of_images = False
+        self._sweeper: Timer | None = None
+
+    async def start(self) -> None:
+        """Read the catalogue, and take up every task that has not stopped."""
+        await self.definitions.start()
+        await self.clusters.start()
+        for row in await self._rows.load(TASK):
+            task = Task(**{**row, "containers": [TaskContainer(**one) for one in row["containers"]]})
+            self._keep(task)
+        for task in self._tasks.values():
+            if not task.is_over:
+                self._soon(self._take_up(task))
+        self._sweep()
+
+    async def stop(self) -> None:
+        """Let go; tasks run on."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for work in self._at_work:
+            work.cancel()
+        await asyncio.gather(*self._at_work, return_exceptions=True)
+
+    # -------------------------------------------------------------- what callers ask
+
+    async def run(self, request: Mapping[str, Json], token: str) -> list[Task]:
+        """Run tasks. The request has the members of RunTask; a token that was used gives the tasks of then.
+
+        Raises: ApiError.
+        """
+        cluster = self.clusters.require(request.get("cluster"))
+        definition = self._runnable(request)
+        count = 1 if request.get("count") is None else request["count"]
+        if not 1 <= count <= MOST_AT_ONCE:
+            raise invalid(f"count must be between 1 and {MOST_AT_ONCE}.")
+        digest = hashlib.sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        found = [self._tasks[one] for one in self._by_token.get((cluster.name, token), ()) if one in self._tasks]
+        if found:
+            if found[0].digest != digest:
+                raise ApiError(
+                    "ConflictException",
+                    "The RunTask request could not be processed due to conflicts. The provided clientToken is already "
+                    "in use with a different RunTask request.",
+                    details={"resourceIds": [task.arn for task in found]},
+                )
+            return found
+        tasks = [self._made(cluster, definition, request, token, digest, number) for number in range(count)]
+        for task in tasks:
+            self._keep(task)
+        try:
+            await self._rows.put(*((TASK, task.id, task) for task in tasks))
+        except BaseException:
+            for task in tasks:
+                self._drop(task)
+            raise
+        self._tell_of_images(definition)
+        for task in tasks:
+            self._soon(self._advance(task))
+        return tasks
+
+    async def stop_task(self, cluster_name: str | None, name: str, reason: str | None) -> Task:
+        """Stop a task: SIGTERM to its containers, and SIGKILL after their grace. Raises: ApiError."""
+        cluster = self.clusters.require(cluster_name)
+        task = self.find(cluster, name)
+        if task is None:
+            raise invalid("The referenced task was not found.")
+        async with self._lock(task):
+            if task.stopping_ms is None and not task.is_over:
+                self._stopping(task, "UserInitiated", reason or STOPPED_BY_USER)
+                await self._write(task)
+                self._soon(self._stop_containers(task))
+        return task
+
+    def find(self, cluster: Cluster, name: str) -> Task | None:
+        """A task of a cluster by id or ARN."""
+        task = self._tasks.get(name.rpartition("/")[2])
+        if task is None or task.cluster != cluster.name or (name.startswith("arn:") and name != task.arn):
+            return None
+        return task
+
+    def of_cluster(self, cluster: Cluster) -> list[Task]:
+        """The tasks of a cluster, oldest first."""
+        found = [task for task in self._tasks.values() if task.cluster == cluster.name]
+        return sorted(found, key=lambda task: (task.created_ms, task.id))
+
+    def place(self, task: Task, container: TaskContainer) -> str:
+        """The folder of a container below that of all jobs."""
+        return f"ecs/{task.id}/{container.name}"
+
+    async def delete_cluster(self, name: str) -> Cluster:
+        """Delete a cluster without tasks. Raises: ApiError."""
+        cluster = self.clusters.require(name)
+        if any(not task.is_over for task in self.of_cluster(cluster)):
+            raise ApiError("ClusterContainsTasksException", "The Cluster cannot be deleted while Tasks are active.")
+        await self.clusters.delete(cluster)
+        return cluster
+
+    # -------------------------------------------------------------- making a task
+
+    def _runnable(self, request: Mapping[str, Json]) -> Definition:
+        definition = self.definitions.find(request["taskDefinition"])
+        if definition is None:
+            raise client_error("TaskDefinition not found.")
+        if not definition.is_active:
+            raise client_error("TaskDefinition is inactive")
+        names = {one["name"] for one in definition.given["containerDefinitions"]}
+        for over in (request.get("overrides") or {}).get("containerOverrides") or ():
+            if over.get("name") not in names:
+                raise invalid(f"Override for container named {over.get('name')} is not a container in the "
+                              "TaskDefinition.")  # fmt: skip
+            if over.get("environmentFiles"):
+                raise client_error("This version of Statewright runs no container with environmentFiles.")
+        if definition.given.get("networkMode") == "awsvpc" and not request.get("networkConfiguration"):
+            raise invalid("Network Configuration must be provided when networkMode 'awsvpc' is specified.")
+        return definition
+
+    def _made(
+        self, cluster: Cluster, definition: Definition, request: Mapping[str, Json], token: str, digest: str,
+        number: int,
+    ) -> Task:  # fmt: skip
+        id_ = hashlib.blake2b(f"{cluster.name}\0{token}\0{number}".encode(), digest_size=16).hexdigest()
+        containers = [
+            TaskContainer(
+                one["name"],
+                one["image"],
+                hashlib.blake2b(f"{id_}\0{one['name']}".encode(), digest_size=16).hexdigest(),
+                is_essential(one),
+                one.get("dependsOn") or [],
+            )
+            for one in definition.given["containerDefinitions"]
+        ]
+        tags = list(request.get("tags") or ())
+        if request.get("propagateTags") == "TASK_DEFINITION":
+            taken = {one.get("key") for one in tags}
+            tags += [one for one in definition.given.get("tags") or () if one.get("key") not in taken]
+        overrides = request.get("overrides") or {}
+        shown = {
+            "cpu": overrides.get("cpu") or definition.given.get("cpu"),
+            "memory": overrides.get("memory") or definition.given.get("memory"),
+            "group": request.get("group") or f"family:{definition.family}",
+            "enableExecuteCommand": bool(request.get("enableExecuteCommand")),
+            "platformVersion": request.get("platformVersion"),
+            "tags": tags,
+        }
+        return Task(
+            id_, f"{self._prefix}task/{cluster.name}/{id_}", cluster.name, definition.arn, definition.family,
+            self._clock.now_ms(), containers, overrides, request.get("startedBy"),
+            request.get("launchType") or ("FARGATE" if request.get("capacityProviderStrategy") else "EC2"),
+            token, digest, {name: value for name, value in shown.items() if value is not None},
+        )  # fmt: skip
+
+    def _tell_of_images(self, definition: Definition) -> None:
+        if self._has_engine or self._told_of_images:
+            return
+        self._told_of_images = True
+        image = definition.given["containerDefinitions"][0]["image"]
+        log.warning("containers run as processes of this machine: images, such as %s, are not looked at", image)
+
+    # -------------------------------------------------------------- the life of a task
+
+    async def _take_up(self, task: Task) -> None:
+        """Find what runs of a task after a restart, and go on where it was."""
+        for container in task.containers:
+            if container.began and container.status != "STOPPED":
+                is_known = container.status == "RUNNING"
+                runs = await self._begin(task, container, may_start=not is_known)
+                if runs and not is_known:
+                    await self._runs(task, container)
+        if task.stopping_ms is not None:
+            await self._stop_containers(task)
+        else:
+            await self._advance(task)
+
+    async def _advance(self, task: Task) -> None:
+        """Start the containers whose turn it is."""
+        async with self._lock(task):
+            if task.stopping_ms is not None:
+                return
+            due = [one for one in task.containers if not one.began and self._may_start(task, one)]
+            if not due:
+                return
+            for container in due:
+                container.began = True
+            task.status = "PENDING" if task.status == "PROVISIONING" else task.status
+            await self._write(task)
+        for container in due:
+            if await self._begin(task, container, may_start=True):
+                await self._runs(task, container)
+
+    def _may_start(self, task: Task, container: TaskContainer) -> bool:
+        others = {one.name: one for one in task.containers}
+        for needed in container.waits_for:
+            other, condition = others[needed["containerName"]], needed["condition"]
+            if condition == "START" and other.status == "PENDING":
+                return False
+            if condition != "START" and other.status != "STOPPED":
+                return False
+            if condition == "SUCCESS" and other.exit_code != 0:
+                return False
+        return True
+
+    async def _begin(self, task: Task, container: TaskContainer, *, may_start: bool) -> bool:
+        definition = self.definitions.find(task.definition)
+        order = None
+        if may_start and definition is not None:
+            found = next(one for one in definition.containers(task.overrides) if one.name == container.name)
+            order = self._machine.order(found, f"statewright-{task.id}-{container.name}")
+
+        def on_end(end: End) -> None:
+            self._soon(self._container_ended(task, container, end))
+
+        return await self._processes.start(self.place(task, container), order, on_end)
+
+    async def _runs(self, task: Task, container: TaskContainer) -> None:
+        async with self._lock(task):
+            if container.status != "PENDING" or task.is_over:
+                return
+            container.status = "RUNNING"
+            if task.started_ms is None:
+                task.started_ms = self._clock.now_ms()
+            if task.stopping_ms is None:
+                task.status = "RUNNING"
+            await self._write(task)
+            stops = task.stopping_ms is not None
+        if stops:
+            await self._processes.stop(self.place(task, container))
+        else:
+            await self._advance(task)
+
+    async def _container_ended(self, task: Task, container: TaskContainer, end: End) -> None:
+        async with self._lock(task):
+            if container.status == "STOPPED":
+                return
+            container.status = "STOPPED"
+            container.exit_code = end.code
+            if end.why in ("unstartable", "vanished"):
+                container.reason = f"CannotStartContainerError: {end.text}" if end.why == "unstartable" else end.text
+            if task.started_ms is None and end.started_ms:
+                task.started_ms = end.started_ms
+            if task.stopping_ms is None:
+                if end.why == "unstartable":
+                    self._stopping(task, "TaskFailedToStart", container.reason or "")
+                elif container.essential:
+                    self._stopping(task, "EssentialContainerExited", end.text or ESSENTIAL_EXITED)
+                elif self._is_stuck(task):
+                    self._stopping(
+                        task, "TaskFailedToStart", f"A container that depends on {container.name} cannot start"
+                    )
+            stops = task.stopping_ms is not None
+            if not stops:
+                await self._write(task)
+        await (self._stop_containers(task) if stops else self._advance(task))
+
+    def _is_stuck(self, task: Task) -> bool:
+        """Whether some container can never start, because one that had to succeed has not."""
+        others = {one.name: one for one in task.containers}
+        return any(
+            needed["condition"] == "SUCCESS"
+            and others[needed["containerName"]].status == "STOPPED"
+            and others[needed["containerName"]].exit_code != 0
+            for one in task.containers
+            if not one.began
+            for needed in one.waits_for
+        )
+
+    def _stopping(self, task: Task, code: str, reason: str) -> None:
+        task.stopping_ms = self._clock.now_ms()
+        task.desired, task.status = "STOPPED", "STOPPING"
+        task.stop_code, task.stopped_reason = code, reason[:1024]
+
+    async def _stop_containers(self, task: Task) -> None:
+        """Stop what still runs of a task; when nothing does, the task is over."""
+        running = []
+        async with self._lock(task):
+            for container in task.containers:
+                if not container.began:
+                    container.status = "STOPPED"
+                elif container.status != "STOPPED":
+                    running.append(container)
+            if task.is_over:
+                return
+            if not running:
+                task.status = "STOPPED"
+                task.stopped_ms = self._clock.now_ms()
+            await self._write(task)
+        for container in running:
+            await self._processes.stop(self.place(task, container))
+        if task.is_over:
+            self._locks.pop(task.id, None)
+            self._on_end(task.arn)
+
+    # -------------------------------------------------------------- rows and memory
+
+    async def _write(self, task: Task) -> None:
+        task.version += 1
+        await self._rows.put_surely((TASK, task.id, task))
+
+    def _lock(self, task: Task) -> asyncio.Lock:
+        return self._locks.setdefault(task.id, asyncio.Lock())
+
+    def _keep(self, task: Task) -> None:
+        self._tasks[task.id] = task
+        self._by_token.setdefault((task.cluster, task.token), []).append(task.id)
+
+    def _drop(self, task: Task) -> None:
+        self._tasks.pop(task.id, None)
+        self._by_token.pop((task.cluster, task.token), None)
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        running = asyncio.get_running_loop().create_task(work)
+        self._at_work.add(running)
+        running.add_done_callback(self._done)
+
+    def _done(self, work: asyncio.Task[None]) -> None:
+        self._at_work.discard(work)
+        if not work.cancelled() and work.exception() is not None:
+            log.error("a task of ECS is left as it is until the next start", exc_info=work.exception())
+
+    def _sweep(self) -> None:
+        """Forget tasks that stopped long ago, now and then."""
+        now_ms = self._clock.now_ms()
+        old = [
+            one
+            for one in self._tasks.values()
+            if one.stopped_ms is not None and one.stopped_ms < now_ms - REMEMBERED_MS
+        ]
+        if old:
+            self._soon(self._forget(old))
+        self._sweeper = self._clock.call_at(now_ms + SWEEP_MS, self._sweep)
+
+    async def _forget(self, old: list[Task]) -> None:
+        await self._rows.delete(TASK, [task.id for task in old])
+        for task in old:
+            self._drop(task)
+            await self._processes.remove(f"ecs/{task.id}")
