@@ -34,6 +34,17 @@ def test_links_lead_somewhere(document: Path):
         assert not anchor or anchor in anchors(found), f"{document.name}: {target}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_exist(document: Path):
+    named = re.findall(r"\b(?:tests|bench|docs|examples)/[\w./\-]+", document.read_text())
+    missing = {
+        name
+        for name in named
+        if not (found := ROOT / name.rstrip(".")).exists() and not any(found.parent.glob(f"{found.name}*"))
+    }
+    assert missing == set()
+
+
 def test_every_document_is_named_in_the_readme():
     readme = (ROOT / "README.md").read_text()
     missing = [path.name for path in (ROOT / "docs").glob("*.md") if f"(docs/{path.name}" not in readme]

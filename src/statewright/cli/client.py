@@ -7,6 +7,7 @@ how answers are shown is the commands' business.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
@@ -268,6 +269,8 @@ class ApiProblem(Stop):
         hint = f"to see what there is: statewright {_LISTS[api_code]}" if api_code in _LISTS else None
         if api_code == "ResourceNotFoundException" and message.startswith("Function not found"):
             hint = "to see what there is: statewright function list"
+        if api_code == "StateMachineDoesNotExist" and (named := re.search(r":stateMachine:([^:']+):", message)):
+            hint = f"to see its versions and aliases: statewright machine versions {named[1]}"
         if "Signature" in api_code or "SecurityToken" in api_code or api_code == "AccessDeniedException":
             code = FAILED
             hint = "the server asks for credentials: run this beside its statewright.toml, or set AWS_ACCESS_KEY_ID"

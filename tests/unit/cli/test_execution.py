@@ -43,6 +43,19 @@ def test_exit_codes_of_the_api(api_code, code):
     assert ApiProblem(api_code, "why").code == code
 
 
+@pytest.mark.parametrize(
+    ("api_code", "message", "hint"),
+    [
+        ("StateMachineDoesNotExist", "'arn:aws:states:r:1:stateMachine:order:7'", "machine versions order"),
+        ("StateMachineDoesNotExist", "'arn:aws:states:r:1:stateMachine:order'", "machine list"),
+        ("ResourceNotFoundException", "Function not found: arn", "function list"),
+        ("NoSuchBucket", "no", "object ls"),
+    ],
+)
+def test_where_to_look_for_what_is_missing(api_code, message, hint):
+    assert str(ApiProblem(api_code, message).hint).endswith(f"statewright {hint}")
+
+
 @pytest.mark.parametrize("command", [("list",), ("show", "x"), ("history", "x"), ("tail", "x"), ("stop", "x"),
                                      ("start", "m"), ("redrive", "x")])  # fmt: skip
 def test_no_server(statewright: Run, command):
