@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 from statewright.clock import Clock
@@ -32,7 +31,7 @@ from statewright.functions.records import (
     Version,
     key_of,
 )
-from statewright.functions.settings import checked_layers, merged, same_but_for_stamps
+from statewright.functions.settings import checked_layers, merged
 from statewright.limits import FUNCTION_CONCURRENCY, FUNCTION_UNRESERVED
 from statewright.query.scope import Entropy
 from statewright.stores.protocol import Store
@@ -52,12 +51,11 @@ class OnChange(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Where code comes from: a zip, an object, or a folder of this machine (from our own commands only)."""
+    """Where code comes from: a zip, or an object."""
 
     zip: bytes | None = None
     bucket: str | None = None
     key: str | None = None
-    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,24 +181,6 @@ class Definitions:
         self.on_change(function.name, latest=True)
         return function
 
-    async def put_folder(self, name: str, folder: Path, settings: Mapping[str, Any]) -> bool:
-        """Make or update a function whose code lies in a folder of this machine; tells whether anything changed.
-
-        Every call retires the running workers, because the files may have changed.
-        """
-        function = await self.function(name)
-        if function is None:
-            await self.create(name, settings, Code(folder=folder))
-            return True
-        async with self.changing:
-            function = await self._changeable(name, None)
-            after = replace(merged(function.latest, settings), folder=str(folder), code="", code_sha256="", code_size=0)
-            changed = not same_but_for_stamps(function.latest, after)
-            if changed:
-                await self.records.write(replace(function, latest=self._stamped(after)))
-        self.on_change(name, latest=True)
-        return changed
-
     async def delete(self, name_or_arn: str, qualifier: str | None = None) -> None:
         """Delete a function with all it has, or one version that no alias names.
 
@@ -301,12 +281,10 @@ class Definitions:
         return replace(settings, layers=await self.layer_packages(checked_layers(given["Layers"])))
 
     async def _packed(self, settings: Configuration, code: Code) -> Configuration:
-        if code.folder is not None:
-            return replace(settings, folder=str(code.folder), code="", code_sha256="", code_size=0)
         data = await self.zip_bytes(code)
         with self.clock.busy():
             name, sha256, size = await asyncio.to_thread(self.packages.put, data)
-        return replace(settings, code=name, code_sha256=sha256, code_size=size, folder=None)
+        return replace(settings, code=name, code_sha256=sha256, code_size=size)
 
     async def zip_bytes(self, code: Code) -> bytes:
         """The zip that a caller gave or named. Raises: ApiError (`InvalidParameterValueException`)."""

@@ -305,7 +305,7 @@ class Invoker:
 
     def _folders(self, settings: Configuration) -> tuple[Path, list[Path]]:
         packages = self.definitions.packages
-        root = Path(settings.folder) if settings.folder is not None else packages.unpacked(settings.code)
+        root = packages.unpacked(settings.code)
         return root, [packages.unpacked(code) for code in settings.layers.values()]
 
 

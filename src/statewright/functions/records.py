@@ -31,9 +31,8 @@ PAGE: Final = 1_000
 class Configuration:
     """What a version freezes: code and settings.
 
-    `code` names the package by the hex SHA-256 of its zip; `folder` is a folder of the machine instead, as
-    `statewright dev` gives it. `layers` are package names by the ARN of the layer version, in order. `shown` are
-    members that the API gives back as they came. `timeout` is in seconds, `memory` in MiB.
+    `code` names the package by the hex SHA-256 of its zip. `layers` are package names by the ARN of the layer version,
+    in order. `shown` are members that the API gives back as they came. `timeout` is in seconds, `memory` in MiB.
     """
 
     runtime: str | None
@@ -50,7 +49,6 @@ class Configuration:
     environment: dict[str, str] | None = None
     layers: dict[str, str] = field(default_factory=dict)
     dead_letter: str | None = None
-    folder: str | None = None
     shown: dict[str, Any] = field(default_factory=dict)
 
 

@@ -64,7 +64,7 @@ async def get_function(app: App, _call: Call, request: Json) -> Json:
     definitions = app.functions.definitions
     view = await definitions.view(request["FunctionName"], request.get("Qualifier"))
     settings = view.settings
-    where = definitions.packages.zip_of(settings.code).as_uri() if settings.code else f"file://{settings.folder}"
+    where = definitions.packages.zip_of(settings.code).as_uri()
     shown: dict[str, Json] = {
         "Configuration": views.configuration(app, view),
         "Code": {"RepositoryType": "S3", "Location": where},
