@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 HEAD = (
-    "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-amz-json-1.0\r\n"
-    "X-Amz-Target: DynamoDB_20120810.{}\r\n"
+    "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: DynamoDB_20120810.{}\r\n"
 )
 
 

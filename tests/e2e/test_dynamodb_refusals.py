@@ -233,8 +233,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "update_table",
         {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}},
-        INVALID
-        + "Statewright has no streams of tables; leave StreamSpecification out, or have the writer send a "
+        INVALID + "Statewright has no streams of tables; leave StreamSpecification out, or have the writer send a "
         "message to a queue",
     ),
     (

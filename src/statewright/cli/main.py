@@ -14,6 +14,7 @@ import click
 
 from statewright import __version__
 from statewright.cli.backup import backup
+from statewright.cli.data_table import table
 from statewright.cli.dev import dev
 from statewright.cli.doctor import doctor
 from statewright.cli.env import aws, env
@@ -92,7 +93,7 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, object_, function,
+    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, object_, table, function,
     env, aws, backup, restore, doctor,
 ):  # fmt: skip
     commands.add_command(_command)

@@ -1,0 +1,193 @@
+"""`statewright table ...`: the tables of a server, listed, looked through, and single items of them.
+
+Owns the commands. Calls and their errors are `client.py`'s; tables on the terminal are `table.py`'s. Whoever needs more
+has the AWS CLI: `statewright aws dynamodb`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, count_words, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.cli.client import Answer
+
+SHOWN_AT_ONCE: Final = 20
+
+
+@click.group("table", short_help="List tables, look through their items.")
+def table() -> None:
+    """Work with the tables of a server.
+
+    \b
+    Examples:
+      statewright table list
+      statewright table scan orders --limit 100
+      statewright table get orders customer=ada order=7
+    """
+
+
+@table.command("list", short_help="List tables with their figures.")
+@form_option
+@endpoint_option
+def list_tables(form: str, endpoint: str | None) -> int:
+    """List tables by name: items, bytes, key and indexes.
+
+    \b
+    Examples:
+      statewright table list
+      statewright table list -o json
+    """
+    from statewright.cli.table import print_rows
+
+    with Server(endpoint, service="dynamodb") as server:
+        found = [server.call("describe_table", TableName=name)["Table"] for name in _names(server)]
+    titles = ("NAME", "STATUS", "ITEMS", "BYTES", "KEY", "INDEXES")
+    print_rows(stdout(), form, "tables", found, titles, _table_cells)
+    if not found and form == "table":
+        stderr().line(("There is no table. To make one: statewright aws dynamodb create-table ...", "idle"))
+    return OK
+
+
+def _names(server: Server) -> Iterator[str]:
+    following: dict[str, str] = {}
+    while True:
+        page = server.call("list_tables", **following)
+        yield from page["TableNames"]
+        if not page.get("LastEvaluatedTableName"):
+            return
+        following = {"ExclusiveStartTableName": page["LastEvaluatedTableName"]}
+
+
+def _table_cells(one: Answer) -> list[Span]:
+    from statewright.cli.table import status_span
+
+    indexes = [*one.get("LocalSecondaryIndexes", ()), *one.get("GlobalSecondaryIndexes", ())]
+    return [
+        one["TableName"],
+        status_span(one["TableStatus"]),
+        str(one["ItemCount"]),
+        str(one["TableSizeBytes"]),
+        ", ".join(_key_names(one)),
+        (", ".join(index["IndexName"] for index in indexes), "idle"),
+    ]
+
+
+@table.command(short_help="Look through the items of a table.")
+@click.argument("name", metavar="TABLE")
+@click.option("--limit", type=click.IntRange(1), default=SHOWN_AT_ONCE, show_default=True, help="How many.")
+@click.option("--index", metavar="NAME", help="As this index has them.")
+@form_option
+@endpoint_option
+def scan(name: str, limit: int, index: str | None, form: str, endpoint: str | None) -> int:
+    """Look through the items of a table, in no order.
+
+    \b
+    Examples:
+      statewright table scan orders
+      statewright table scan orders --limit 1000 -o jsonl
+    """
+    from statewright.cli.table import print_rows
+
+    members: dict[str, Any] = {"TableName": name, **({"IndexName": index} if index else {})}
+    items: list[Answer] = []
+    with Server(endpoint, service="dynamodb") as server:
+        keys = _key_names(server.call("describe_table", TableName=name)["Table"])
+        while len(items) < limit:
+            page = server.call("scan", **members, Limit=limit - len(items))
+            items += page["Items"]
+            if not page.get("LastEvaluatedKey"):
+                break
+            members["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    titles = (*keys, "ITEM")
+    print_rows(stdout(), form, "items", [_on_the_wire(item) for item in items], titles, lambda one: _cells(one, keys))
+    if form == "table":
+        stderr().line((count_words(len(items), "item"), "idle"))
+    return OK
+
+
+def _cells(item: Answer, keys: list[str]) -> list[Span]:
+    rest = {name: _plain(value) for name, value in item.items() if name not in keys}
+    return [*(str(_plain(item[name])) for name in keys), json.dumps(rest, ensure_ascii=False)]
+
+
+@table.command(short_help="Show one item.")
+@click.argument("name", metavar="TABLE")
+@click.argument("pairs", metavar="ATTRIBUTE=VALUE...", nargs=-1, required=True)
+@form_option
+@endpoint_option
+def get(name: str, pairs: tuple[str, ...], form: str, endpoint: str | None) -> int:
+    """Show an item by its key; the table knows which attributes are numbers.
+
+    \b
+    Examples:
+      statewright table get orders customer=ada order=7
+      statewright table get orders customer=ada order=7 -o json
+    """
+    given: dict[str, str] = {}
+    for pair in pairs:
+        attribute, separator, value = pair.partition("=")
+        if not separator:
+            raise Stop(USAGE, f"{pair}: write ATTRIBUTE=VALUE")
+        given[attribute] = value
+    with Server(endpoint, service="dynamodb") as server:
+        shown = server.call("describe_table", TableName=name)["Table"]
+        types = {one["AttributeName"]: one["AttributeType"] for one in shown["AttributeDefinitions"]}
+        keys = _key_names(shown)
+        if set(given) != set(keys):
+            raise Stop(USAGE, f"the key of table {name} is {' and '.join(keys)}: give a value for each")
+        key = {attribute: {types[attribute]: _bytes_or_text(types[attribute], given[attribute])} for attribute in keys}
+        item = server.call("get_item", TableName=name, Key=key, ConsistentRead=True).get("Item")
+    if item is None:
+        raise Stop(NOT_FOUND, f"table {name} has no item {' '.join(pairs)}")
+    if form == "table":
+        stdout().json({attribute: _plain(value) for attribute, value in _on_the_wire(item).items()})
+    else:
+        stdout().json(_on_the_wire(item), compact=form == "jsonl")
+    return OK
+
+
+def _bytes_or_text(kind: str, text: str) -> str | bytes:
+    return text.encode() if kind == "B" else text
+
+
+def _key_names(shown: Answer) -> list[str]:
+    return [one["AttributeName"] for one in shown["KeySchema"]]
+
+
+def _on_the_wire(value: Any) -> Any:
+    """An answer with bytes as base64 text, as on the wire."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {name: _on_the_wire(member) for name, member in value.items()}
+    return [_on_the_wire(element) for element in value] if isinstance(value, list) else value
+
+
+def _plain(value: Answer) -> Any:
+    """A value without its types; numbers stay as they are written where JSON's would lose digits."""
+    ((kind, content),) = value.items()
+    if kind == "N":
+        return _number(content)
+    if kind == "NS":
+        return [_number(text) for text in content]
+    if kind == "NULL":
+        return None
+    if kind == "L":
+        return [_plain(element) for element in content]
+    if kind == "M":
+        return {name: _plain(member) for name, member in content.items()}
+    return content
+
+
+def _number(text: str) -> int | float | str:
+    if "." not in text:
+        return int(text)
+    return float(text) if len(text) <= 15 else text

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from statewright.clock import VirtualClock, run_virtual
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.stores.memory import MemoryStore
+from statewright.tables.expiry import LOOK_EVERY_MS
+from statewright.tables.table import Table
+from statewright.tables.tables import Tables
+from statewright.tables.writes import put_of, update_of
+
+REQUEST = {
+    "TableName": "sessions",
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+class Rig:
+    """Tables in virtual time, over a store in memory that outlives them."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.store = MemoryStore()
+        self.tables = Tables(self.store, clock, Config())
+
+    @property
+    def table(self) -> Table:
+        return self.tables.find("sessions")
+
+    async def put(self, name: str, after_seconds: float | None = None, **more: Any) -> None:
+        item: dict[str, Any] = {"id": {"S": name}, **more}
+        if after_seconds is not None:
+            item["until"] = {"N": str(self.clock.now_ms() // 1000 + after_seconds)}
+        await self.tables.write(put_of(self.table, {"Item": item}))
+
+    async def names(self) -> list[str]:
+        page = await self.tables.scan(self.table, {"ProjectionExpression": "id"})
+        return sorted(item["id"]["S"] for item in page.items if isinstance(item, dict))
+
+    async def pass_time(self, ms: int) -> None:
+        await self.clock.sleep_until(self.clock.now_ms() + ms)
+        await self.tables.at_rest()
+
+    async def restart(self) -> None:
+        await self.tables.stop()
+        self.tables = Tables(self.store, self.clock, Config())
+        await self.tables.start()
+
+
+def play(body: Callable[[Rig], Awaitable[None]]) -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = Rig(clock)
+        await rig.store.open("test")
+        await rig.tables.start()
+        await rig.tables.create(REQUEST)
+        await body(rig)
+        await rig.tables.stop()
+
+    run_virtual(main)
+
+
+def test_items_go_when_their_time_has_come():
+    async def body(rig: Rig) -> None:
+        await rig.put("before", 20)
+        await rig.tables.expiry.switch(rig.table, "until", enabled=True)
+        await rig.put("soon", 5)
+        await rig.put("late", 3600)
+        await rig.put("never")
+        await rig.put("text", until={"S": "1"})
+        await rig.put("ancient", -6 * 365 * 86_400)
+        assert len(await rig.names()) == 6
+        await rig.pass_time(LOOK_EVERY_MS + 1)
+        assert await rig.names() == ["ancient", "before", "late", "never", "text"]
+        await rig.pass_time(2 * LOOK_EVERY_MS)
+        assert await rig.names() == ["ancient", "late", "never", "text"]
+        assert (await rig.tables.counts(rig.table))[rig.table.definition.space].items == 4
+
+    play(body)
+
+
+def test_an_expiry_that_is_put_off_in_time_holds():
+    async def body(rig: Rig) -> None:
+        await rig.tables.expiry.switch(rig.table, "until", enabled=True)
+        await rig.put("kept", 5)
+        later = {"N": str(rig.clock.now_ms() // 1000 + 3600)}
+        request = {
+            "Key": {"id": {"S": "kept"}},
+            "UpdateExpression": "SET #u = :u",
+            "ExpressionAttributeNames": {"#u": "until"},
+            "ExpressionAttributeValues": {":u": later},
+        }
+        await rig.tables.write(update_of(rig.table, request))
+        await rig.pass_time(10 * LOOK_EVERY_MS)
+        assert await rig.names() == ["kept"]
+
+    play(body)
+
+
+def test_many_items_expire_in_steps_and_after_a_restart():
+    async def body(rig: Rig) -> None:
+        for number in range(700):
+            await rig.put(f"n{number}", 5)
+        await rig.tables.expiry.switch(rig.table, "until", enabled=True)
+        await rig.restart()
+        await rig.pass_time(2 * LOOK_EVERY_MS)
+        assert await rig.names() == []
+        ttl = rig.table.definition.time_to_live
+        assert ttl is not None
+        assert ttl.is_filled
+
+    play(body)
+
+
+def test_nothing_expires_once_it_is_switched_off():
+    async def body(rig: Rig) -> None:
+        await rig.tables.expiry.switch(rig.table, "until", enabled=True)
+        await rig.put("kept", 5)
+        with pytest.raises(ApiError, match="TimeToLive is active on a different AttributeName"):
+            await rig.tables.expiry.switch(rig.table, "other", enabled=True)
+        with pytest.raises(ApiError, match="current AttributeName is until"):
+            await rig.tables.expiry.switch(rig.table, "other", enabled=False)
+        await rig.tables.expiry.switch(rig.table, "until", enabled=False)
+        await rig.pass_time(5 * LOOK_EVERY_MS)
+        assert await rig.names() == ["kept"]
+
+    play(body)
