@@ -334,6 +334,8 @@ def test_a_table_is_exported_into_a_bucket(server, ddb, full):
     ddb.update_continuous_backups(TableName=full, PointInTimeRecoverySpecification=recovery)
     shown = ddb.describe_continuous_backups(TableName=full)["ContinuousBackupsDescription"]
     assert shown["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+    with pytest.raises(ddb.exceptions.InvalidExportTimeException):
+        ddb.export_table_to_point_in_time(TableArn=arn, S3Bucket=bucket, ExportTime=1_600_000_000)
     begun = ddb.export_table_to_point_in_time(TableArn=arn, S3Bucket=bucket, S3Prefix="out", ClientToken="t")
     assert begun["ExportDescription"]["ExportStatus"] == "IN_PROGRESS"
     export = begun["ExportDescription"]["ExportArn"]

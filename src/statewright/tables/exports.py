@@ -2,7 +2,7 @@
 
 An export is a record of the catalogue; it is written in the background, a file for each so many megabytes, and one that
 a process leaves unfinished is begun anew by the next. What is exported is the table as it is meanwhile: no former state
-is kept, so a time in the past is refused once it is older than the export itself.
+is kept, so a time further back than the service's own delay is refused.
 
 Source: developer guide, "DynamoDB table export output format"; API reference, ExportTableToPointInTime.
 """
@@ -39,6 +39,9 @@ FILE_BYTES: Final = 16 * 1024 * 1024
 """About how much of the table goes into one file."""
 STEP: Final = 500
 _PAGE: Final = 1_000
+
+RECENT_MS: Final = 5 * 60 * 1000
+"""How far back a time may be: about as far as the service's latest restorable one is."""
 
 PutObject = Callable[[str, str, bytes], Awaitable[str]]
 """Writes an object, by bucket and key; its ETag. Raises: ApiError."""
@@ -140,10 +143,11 @@ class Exports:
             )
         now_ms = self._clock.now_ms()
         wanted_ms = request.get("ExportTime", now_ms)
-        if wanted_ms > now_ms or wanted_ms < table.definition.recovery_ms // 1000 * 1000:
+        if not earliest_ms(table.definition.recovery_ms, now_ms) <= wanted_ms <= now_ms:
             raise ApiError(
                 "InvalidExportTimeException",
-                "The specified ExportTime is outside of the point in time recovery window",
+                "The specified ExportTime is outside of the point in time recovery window: Statewright exports a "
+                "table as it is, so leave ExportTime out",
             )
         token = request.get("ClientToken") or str(uuid4())
         same = next((one for one in await self.all(table.arn) if one.token == token), None)
@@ -272,6 +276,11 @@ async def _put_file(
 
 def _packed(lines: Sequence[bytes]) -> bytes:
     return gzip.compress(b"".join(lines), 6, mtime=0)
+
+
+def earliest_ms(recovery_ms: int, now_ms: int) -> int:
+    """The first instant that an export may ask for, in whole seconds as SDKs send them."""
+    return max(recovery_ms, now_ms - RECENT_MS) // 1000 * 1000
 
 
 def _iso(instant_ms: int) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json
+from statewright.tables.exports import earliest_ms
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
 from statewright.tables.values import invalid
@@ -71,8 +72,9 @@ def _backups(tables: Tables, table: Table) -> Json:
     recovery: dict[str, Json] = {"PointInTimeRecoveryStatus": "DISABLED" if since is None else "ENABLED"}
     if since is not None:
         recovery["RecoveryPeriodInDays"] = RECOVERY_DAYS
-        recovery["EarliestRestorableDateTime"] = since
-        recovery["LatestRestorableDateTime"] = tables.clock.now_ms()
+        now_ms = tables.clock.now_ms()
+        recovery["EarliestRestorableDateTime"] = earliest_ms(since, now_ms)
+        recovery["LatestRestorableDateTime"] = now_ms
     shown = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": recovery}
     return {"ContinuousBackupsDescription": shown}
 
