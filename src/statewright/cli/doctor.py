@@ -30,13 +30,10 @@ MOST_CHECKED_BYTES: Final = 256 * 1024 * 1024
 LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 
 _TITLES: Final = {
-    "states": "Step Functions",
-    "lambda": "Lambda",
-    "sqs": "SQS",
-    "s3": "S3",
-    "dynamodb": "DynamoDB",
-    "sns": "SNS",
-}
+    "states": "Step Functions", "lambda": "Lambda", "dynamodb": "DynamoDB", "batch": "Batch", "events": "EventBridge",
+    "scheduler": "EventBridge Scheduler",
+}  # fmt: skip
+"""Services that are not called by the capitals of their signing name."""
 
 Status = Literal["ok", "note", "problem"]
 _MARKS: Final[dict[str, tuple[str, Tone]]] = {"ok": ("✓", "ok"), "note": ("○", "wait"), "problem": ("✗", "fail")}
@@ -377,7 +374,9 @@ def check_operations() -> Check:
     }
     missing = sorted(set(shapes.operation_names("states")) - set(served["states"]))
     facts = {"operations": served["states"], "missingOperations": missing, "services": counts}
-    words = ", ".join(f"{_TITLES.get(name, name)} {one['served']} of {one['known']}" for name, one in counts.items())
+    words = ", ".join(
+        f"{_TITLES.get(name, name.upper())} {one['served']} of {one['known']}" for name, one in counts.items()
+    )
     if missing:
         return Check("operations", "note", f"{words}; missing: {', '.join(missing)}", facts=facts)
     return Check("operations", "ok", words, facts=facts)

@@ -164,8 +164,9 @@ class Printer:
             text, tone = (span, "") if isinstance(span, str) else span
             shown = self.shown(text)
             if room is not None:
-                shown = fit_cells(shown, room, self.shown("…"))
-                room -= cell_width(shown)
+                whole, shown = shown, fit_cells(shown, room, self.shown("…"))
+                # After the first cut nothing follows, though what was cut may have left a cell or two.
+                room = room - cell_width(shown) if shown == whole else 0
             code = _COLOURS.get(tone) if self.coloured else None
             parts.append(f"\x1b[{code}m{shown}\x1b[0m" if code and shown.strip() else shown)
             if room is not None and room <= 0:

@@ -73,7 +73,7 @@ def serve(
     log_format: str,
     log_level: str,
 ) -> int:
-    """Serve Step Functions, Lambda, SQS, S3 and DynamoDB on this machine, behind their own APIs.
+    """Serve Step Functions and the services that workflows call, behind their own APIs, on one port.
 
     Everything acknowledged is on disk: a killed server goes on where it was.
 

@@ -129,3 +129,9 @@ def test_closed_streams_are_no_terminals():
     stream = io.StringIO()
     stream.close()
     assert not Printer(stream).is_terminal
+
+
+def test_nothing_follows_what_was_cut():
+    printer = Printer(io.TextIOWrapper(io.BytesIO(), "utf-8"))
+    assert printer.styled(["STATUS", "     ", "STARTED"], 9) == "STATUS…"
+    assert printer.styled(["STATUS", "     ", "STARTED"], 14) == "STATUS     ST…"
