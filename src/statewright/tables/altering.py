@@ -44,7 +44,9 @@ async def alter(tables: Tables, table: Table, request: Mapping[str, Json]) -> No
         )
     refuse_streams(request)
     updates = request.get("GlobalSecondaryIndexUpdates") or []
-    kinds = [next(iter(update), "") for update in updates]
+    if any(len(update) != 1 for update in updates):
+        raise invalid(f"{_INVALID}Each of GlobalSecondaryIndexUpdates must have one of Create, Update and Delete")
+    kinds = [next(iter(update)) for update in updates]
     if sum(kind in ("Create", "Delete") for kind in kinds) > 1:
         raise ApiError(
             "LimitExceededException",

@@ -59,6 +59,14 @@ async def definition_of_new(
     refuse_streams(request)
     name = request["TableName"]
     check_name(name)
+    for member in ("AttributeDefinitions", "KeySchema"):
+        # The model lets them be left out, for tables that are made of others in other Regions.
+        if request.get(member) is None:
+            place = member[0].lower() + member[1:]
+            raise invalid(
+                f"1 validation error detected: Value null at '{place}' failed to satisfy constraint: "
+                "Member must not be null"
+            )
     types = attribute_types(request["AttributeDefinitions"])
     key = key_schema(request["KeySchema"])
     billing = request.get("BillingMode", PROVISIONED)
