@@ -147,7 +147,8 @@ def show_mistakes(out: Printer) -> int:
     out.line(("✓ ", "ok") if good else ("✗ ", "fail"), ("The usual mistakes, all found at once", "strong"))
     for finding in errors:
         message = finding.message.split(". ")[0].rstrip(".")
-        out.line("  ", (f"line {finding.line}".rjust(10), "fail"), f"  {message}", (f"  {finding.hint or ''}", "idle"))
+        place = f"line {finding.line}".rjust(10)
+        out.folded(["  ", (place, "fail"), f"  {message}", (f"  {finding.hint or ''}", "idle")], " " * 14)
     return int(good)
 
 
