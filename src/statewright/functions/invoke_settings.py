@@ -100,6 +100,9 @@ class Policies:
         """Add a statement, given by the members of AddPermission. Raises: ApiError."""
         async with self.definitions.changing:
             function, named = await self._named(name_or_arn, qualifier)
+            if named:
+                # Raises for a version or alias that is not there.
+                await self.definitions.view(function.name, named)
             policy = await self.records.get(Policy, f"{function.name}:{named}") or Policy(function.name, named, (), "")
             check_revision(given.get("RevisionId"), policy.revision_id)
             sid = given["StatementId"]

@@ -123,14 +123,14 @@ class Aliases:
         return await self._existing(function, alias)
 
     async def delete(self, name_or_arn: str, alias: str) -> None:
-        """Delete an alias; harmless when there is none."""
+        """Delete an alias; harmless when its function has none. Raises: ApiError (`ResourceNotFoundException`)."""
         definitions = self.definitions
         async with definitions.changing:
-            named = names.parse_name(name_or_arn, None, definitions.config)
-            found = await self.records.get(Alias, f"{named.name}:{alias}")
+            function, _ = await definitions.existing(name_or_arn)
+            found = await self.records.get(Alias, f"{function.name}:{alias}")
             if found is not None:
                 await definitions.store.catalog.write([], [key_of(found)])
-        definitions.on_change(named.name, latest=False)
+        definitions.on_change(function.name, latest=False)
 
     async def page(
         self, name_or_arn: str, version: str | None, after: tuple[int, str] | None, limit: int

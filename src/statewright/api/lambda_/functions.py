@@ -7,7 +7,7 @@ from typing import Any
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
 from statewright.functions.definitions import Code
-from statewright.functions.names import invalid
+from statewright.functions.names import invalid, refusal
 from statewright.functions.packages import UNZIPPED_BYTES, ZIPPED_BYTES
 from statewright.functions.records import Function, Version
 from statewright.limits import FUNCTION_CONCURRENCY
@@ -105,23 +105,47 @@ async def delete_function(app: App, _call: Call, request: Json) -> Json:
     return {"StatusCode": 204}
 
 
+def _mapping_in(app: App, arn: str) -> str | None:
+    """The id in the ARN of an event source mapping of ours, `None` for the ARN of a function.
+
+    Raises: ApiError (`ResourceNotFoundException`) for what else may have tags.
+    """
+    _, _, _, region, account, kind, *rest = arn.split(":")
+    if kind == "function":
+        return None
+    if kind != "event-source-mapping" or (region, account) != (app.config.region, app.config.account):
+        raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
+    return rest[0]
+
+
 @operation("lambda", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a function."""
+    """Put tags on a function or an event source mapping."""
+    uuid = _mapping_in(app, request["Resource"])
+    if uuid is not None:
+        await app.part("event_sources").tag(uuid, request["Tags"])
+        return {}
     await app.functions.definitions.tag(request["Resource"], request["Tags"])
     return {}
 
 
 @operation("lambda", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a function."""
+    """Take tags away from a function or an event source mapping."""
+    uuid = _mapping_in(app, request["Resource"])
+    if uuid is not None:
+        await app.part("event_sources").tag(uuid, {}, request["TagKeys"])
+        return {}
     await app.functions.definitions.untag(request["Resource"], request["TagKeys"])
     return {}
 
 
 @operation("lambda", "ListTags")
 async def list_tags(app: App, _call: Call, request: Json) -> Json:
-    """Show the tags of a function."""
+    """Show the tags of a function or an event source mapping."""
+    uuid = _mapping_in(app, request["Resource"])
+    if uuid is not None:
+        return {"Tags": dict(app.part("event_sources").get(uuid).tags)}
     function, _ = await app.functions.definitions.existing(request["Resource"])
     return {"Tags": dict(function.tags)}
 

@@ -7,8 +7,9 @@ Several operations may share a method and path; then the one wins whose own quer
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 from urllib.parse import unquote
@@ -74,9 +75,18 @@ def _templates(service: str) -> dict[str, list[_Template]]:
         own_letters = len(_PLACE.sub("", operation["http"]["requestUri"].partition("?")[0]))
         found.setdefault(operation["http"]["method"], []).append((template.weight, own_letters, template))
     return {
-        method: [template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))]
+        method: _alone([template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))])
         for method, of in found.items()
     }
+
+
+def _alone(templates: list[_Template]) -> list[_Template]:
+    # One that shares its path and literals with no other is meant whatever is missing: its validator says what.
+    count = Counter((one.path, one.literals) for one in templates)
+    return [
+        one if count[one.path, one.literals] > 1 else replace(one, required=frozenset(), headers=frozenset())
+        for one in templates
+    ]
 
 
 def _compile(model: Model, name: str, operation: Model) -> _Template:
