@@ -54,19 +54,15 @@ async def alter(tables: Tables, table: Table, request: Mapping[str, Json]) -> No
         )
     # Looked for before anything is changed.
     space = await tables.catalogue.next_space() if "Create" in kinds else 0
-    dropped: list[int] = []
     now_ms = tables.clock.now_ms()
 
     def change(definition: Definition) -> Definition:
-        dropped.clear()
         changed = _with_settings(definition, request, now_ms)
         for update in updates:
             ((kind, members),) = update.items()
             changed = _UPDATES[kind](changed, members, request, space, now_ms)
-        dropped.extend(set(definition.spaces) - set(changed.spaces))
         return changed
 
-    # The lock of the catalogue is taken inside: what is left is known once the change is.
     gone = set(table.definition.spaces) - set(change(table.definition).spaces)
     await tables.catalogue.replace(table, change, sorted(gone))
     for kind, update in zip(kinds, updates, strict=True):

@@ -107,6 +107,7 @@ def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[li
             writes.append(_MAKERS[name](table, members))
             reasons.append(Reason())
         except ApiError as problem:
+            # A wrong expression fails the request; a wrong item or key only cancels the transaction.
             if problem.code != "ValidationException" or "Expression" in problem.message:
                 raise
             reasons.append(Reason("ValidationError", problem.message))
