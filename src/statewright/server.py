@@ -190,7 +190,7 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
     }
     app = operations.App(engine, machines, clock, config, extras)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
-    integrations.attach(engine, inner_calls.invoker(app), own)
+    integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app))
     _connect(functions, queues, objects)
     return _Parts(engine, integrations, functions, queues, objects, tables, event_sources, jobs, app)
 

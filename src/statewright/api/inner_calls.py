@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
 from statewright.api.errors import status_of
@@ -17,6 +17,10 @@ from statewright.api.operations import App, Call, perform
 from statewright.api.protocols.uploads import Upload
 from statewright.errors import ApiError
 from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.functions.outcomes import Invoked
+    from statewright.integrations.function_calls import InvokeFunction
 
 STATES: Final = "states"
 
@@ -55,6 +59,19 @@ class OwnInvoker:
         except ApiError as error:
             error.status = status_of(error, self._service)
             raise
+
+
+def function_invoker(app: App) -> InvokeFunction:
+    """Runs functions of `app` without a request; the payload is JSON text that is not too long."""
+
+    async def invoke(name: str, payload: bytes, *, request_id: str) -> Invoked:
+        try:
+            return await app.functions.invoke(name, payload, request_id=request_id)
+        except ApiError as error:
+            error.status = status_of(error, "lambda")
+            raise
+
+    return invoke
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

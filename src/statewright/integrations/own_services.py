@@ -1,7 +1,8 @@
 """Services of this very process, called by tasks without a wire: functions, queues, objects, tables, jobs.
 
 Calls run through the same operations as those of the API, so what they refuse and how they say it is the same. Owns
-what an SDK would add to the answer; the rest of both dialects is in `service_calls.py`.
+what an SDK would add to the answer; the rest of both dialects is in `service_calls.py`. The usual invocation of a
+function has a shorter way, in `function_calls.py`.
 
 Source: names of headers are observed.
 """
@@ -9,18 +10,19 @@ Source: names of headers are observed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.errors import ApiError, StoreError
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.function_calls import FunctionCalls, InvokeFunction, invocation_headers
 from statewright.integrations.patterns import Answers, Follower, named_uuid, too_large
 from statewright.payload import Json
 
 if TYPE_CHECKING:
     from statewright.integrations.jobs import Request
+    from statewright.integrations.service_names import Api
 
 LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
 """What a streamed answer may hold at most: far over what any state can take."""
@@ -34,7 +36,10 @@ class InvokeOwn(Protocol):
 
 
 class OwnServices:
-    """Carries out tasks of services by the names in `invokers`, which are those of resource ARNs."""
+    """Carries out tasks of services by the names in `invokers`, which are those of resource ARNs.
+
+    `invoke_function` runs functions without a request; `None` leaves that to the invoker of `lambda`.
+    """
 
     def __init__(
         self,
@@ -42,9 +47,10 @@ class OwnServices:
         blocking: BlockingCalls,
         invokers: Mapping[str, InvokeOwn],
         answers: Callable[[], Answers],
+        invoke_function: InvokeFunction | None = None,
     ) -> None:
+        self._functions = FunctionCalls(clock, invoke_function)
         self._follower = Follower(clock, answers)
-        self._clock = clock
         self._blocking = blocking
         self._invokers = invokers
         self._known: set[str] = set()
@@ -56,7 +62,7 @@ class OwnServices:
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of a task; a `.sync` task's job is followed from then on."""
         if task.resource.pattern != "sync":
-            return await self._answered(task)
+            return await self._invoked(task)
         # Tables and models of jobs are there when the first question is asked.
         refused = await self._blocking.run(_refusal_of, task)
         if refused is not None:
@@ -117,8 +123,22 @@ class OwnServices:
             cause = api.cause(error.code, error.message, error.status or 400, request_id)
             raise Refusal(api.error_name(error.code), cause) from None
 
+    async def _invoked(self, task: ScheduledCall) -> TaskResult:
+        functions = self._functions
+        plain = functions.invocation(task)
+        if plain is None or functions.invoke is None:
+            return await self._answered(task)
+        request_id = _request_id(task)
+        try:
+            done = await functions.invoke(plain.name, plain.payload, request_id=request_id)
+        except (ApiError, StoreError) as problem:
+            from statewright.integrations.service_names import optimised_api
+
+            return _refused(task, optimised_api("lambda", "invoke"), problem, request_id)
+        return functions.finished(task, plain.is_bare, done, request_id)
+
     async def _answered(self, task: ScheduledCall) -> TaskResult:
-        from statewright.integrations.service_calls import Prepared, Refusal, finished, prepare, refused
+        from statewright.integrations.service_calls import Prepared, finished, prepare
 
         # A service's model takes long to load, and is there from then on.
         name = task.resource.arn
@@ -127,17 +147,12 @@ class OwnServices:
         if not isinstance(prepared, Prepared):
             return prepared
         api, service = prepared.api, _service(task)
-        request_id = named_uuid(task.execution_arn, task.idempotency_key, "request")
+        request_id = _request_id(task)
         try:
             answer = dict(await self._invokers[service](api.operation.name, prepared.request, request_id=request_id))
-        except ApiError as error:
-            status = error.status or 400
-            extended = named_uuid(request_id, "extended") if service == "s3" else None
-            cause = api.cause(error.code, error.message, status, request_id, extended)
-            return refused(task, Refusal(api.error_name(error.code), cause))
-        except StoreError as problem:
-            cause = api.cause("ServiceUnavailable", f"The store does not answer: {problem}", 503, request_id)
-            return refused(task, Refusal(api.error_name("ServiceUnavailable"), cause))
+        except (ApiError, StoreError) as problem:
+            return _refused(task, api, problem, request_id)
+        self._functions.passed(task)
         for member, value in answer.items():
             if isinstance(value, AsyncIterator):
                 body = await _whole(value)
@@ -149,20 +164,11 @@ class OwnServices:
         return finished(task, prepared, answer)
 
     def _metadata(self, service: str, answer: Mapping[str, Any], request_id: str) -> dict[str, Any]:
-        date = formatdate(self._clock.now_ms() / 1000, usegmt=True)
+        date = self._functions.date()
         status = answer.get("StatusCode", 200)
         headers: dict[str, str]
         if service == "lambda":
-            length = str(len(answer.get("Payload") or b""))
-            headers = {
-                "Connection": "keep-alive",
-                "Content-Length": length,
-                "Content-Type": "application/json",
-                "Date": date,
-                "x-amzn-Remapped-Content-Length": "0",
-                "x-amzn-RequestId": request_id,
-                "X-Amzn-Trace-Id": f"root=1-{request_id[:8]}-{request_id.replace('-', '')[8:]};parent=0;sampled=0",
-            }
+            headers = invocation_headers(date, request_id, len(answer.get("Payload") or b""))
             for member, name in _LAMBDA_HEADERS.items():
                 if answer.get(member) is not None:
                     headers[name] = str(answer[member])
@@ -175,6 +181,22 @@ class OwnServices:
                 "x-amzn-RequestId": request_id,
             }
         return {"RequestId": request_id, "HTTPStatusCode": status, "HTTPHeaders": headers}
+
+
+def _refused(task: ScheduledCall, api: Api, problem: ApiError | StoreError, request_id: str) -> TaskResult:
+    from statewright.integrations.service_calls import Refusal, refused
+
+    if isinstance(problem, StoreError):
+        cause = api.cause("ServiceUnavailable", f"The store does not answer: {problem}", 503, request_id)
+        return refused(task, Refusal(api.error_name("ServiceUnavailable"), cause))
+    extended = named_uuid(request_id, "extended") if _service(task) == "s3" else None
+    cause = api.cause(problem.code, problem.message, problem.status or 400, request_id, extended)
+    return refused(task, Refusal(api.error_name(problem.code), cause))
+
+
+def _request_id(task: ScheduledCall) -> str:
+    """The same at every repeat of one attempt."""
+    return named_uuid(task.execution_arn, task.idempotency_key, "request")
 
 
 _LAMBDA_HEADERS: Final = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -42,8 +41,9 @@ class Answers(Protocol):
 
 def named_uuid(*names: str) -> str:
     """A version 4 UUID that is the same for the same names, so that a repeated call makes nothing twice."""
-    digest = blake2b("\0".join(names).encode(), digest_size=16).digest()
-    return str(uuid.UUID(bytes=digest, version=4))
+    text = blake2b("\0".join(names).encode(), digest_size=16).hexdigest()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 def refused_how(task: ScheduledCall) -> FailedHow:

@@ -19,6 +19,7 @@ from statewright.engine.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.buckets import Buckets, EndpointBuckets, OwnBuckets
+from statewright.integrations.function_calls import InvokeFunction
 from statewright.integrations.map_run_data import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
@@ -58,16 +59,24 @@ class Registry:
         self.data = BucketData(self._found_buckets, self._blocking)
         """What distributed Maps read and write."""
 
-    def attach(self, answers: Answers, invoke: Invoke, own: Mapping[str, InvokeOwn] | None = None) -> None:
+    def attach(
+        self,
+        answers: Answers,
+        invoke: Invoke,
+        own: Mapping[str, InvokeOwn] | None = None,
+        invoke_function: InvokeFunction | None = None,
+    ) -> None:
         """Where tasks are answered by token, and how operations of our own services are run inside this process.
 
         `invoke` runs those of Step Functions; `own` has the other services by the names of resource ARNs.
+        `invoke_function` runs a function of ours without a request.
         """
         self._answers = answers
         self._invoke = invoke
         # An endpoint that somebody configured for a service is meant.
         own = {name: run for name, run in (own or {}).items() if name not in self._config.endpoints}
-        self._own = OwnServices(self._clock, self._blocking, own, self._answerer)
+        short = invoke_function if "lambda" in own else None
+        self._own = OwnServices(self._clock, self._blocking, own, self._answerer, short)
         self._buckets = OwnBuckets(own["s3"]) if "s3" in own else None
 
     async def call(self, task: ScheduledCall) -> TaskResult:

@@ -74,7 +74,7 @@ def finished(task: ScheduledCall, prepared: Prepared, answer: Mapping[str, Any])
     if prepared.is_bare:
         payload = str(result.get("Payload", ""))
         if "FunctionError" in result:
-            return _function_failed(payload)
+            return function_failed(payload)
         return Succeeded(_value(payload) if payload else None)
     finish = _FINISH.get((api.service, api.operation.name)) if api.dialect == "optimised" else None
     if finish is not None:
@@ -155,13 +155,14 @@ def _payload(value: Json) -> bytes:
 def _finish_function(result: dict[str, Json]) -> Failed | None:
     payload = result.get("Payload")
     if "FunctionError" in result:
-        return _function_failed(str(payload))
+        return function_failed(str(payload))
     if isinstance(payload, str):
         result["Payload"] = _value(payload)
     return None
 
 
-def _function_failed(payload: str) -> Failed:
+def function_failed(payload: str) -> Failed:
+    """The failure of a task whose function answered with an error document."""
     value = _value(payload)
     kind = value.get("errorType") if isinstance(value, dict) else None
     return Failed(kind if isinstance(kind, str) and kind else "Lambda.Unknown", payload)
