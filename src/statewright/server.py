@@ -52,7 +52,7 @@ OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 MOST_BEHIND_MS: Final = 60_000
 """Clocks of several machines differ by less."""
 DATA_FOLDER: Final = ".statewright"
-OWN_SERVICES: Final = ("dynamodb", "ecs", "lambda", "s3", "sqs")
+OWN_SERVICES: Final = ("batch", "dynamodb", "ecs", "lambda", "s3", "sqs")
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 STORES: Final = ("sqlite", "memory")
 

@@ -118,3 +118,33 @@ def test_tasks_of_a_server_that_keeps_nothing_end_with_it(tmp_path, how):
     else:
         server.kill()
     until(lambda: gone(pid), "the end of the process")
+
+
+def test_batch_jobs_are_adopted_and_what_waits_goes_on(servers, tmp_path):
+    server = servers()
+    batch, sfn = server.client("batch"), server.client()
+    batch.create_job_queue(jobQueueName="q", priority=1)
+    for name, command in (("gated", waiting(tmp_path, 0)), ("after", jobs.shell(f"echo after >> {tmp_path}/after"))):
+        container = {"image": "i", "command": command}
+        batch.register_job_definition(jobDefinitionName=name, type="container", containerProperties=container)
+    execution = jobs.started(
+        sfn,
+        jobs.sync_machine(
+            sfn,
+            "batch:submitJob.sync",
+            {"JobName": "j", "JobQueue": "q", "JobDefinition": "gated", "ArrayProperties": {"Size": 2}},
+        ),
+    )
+    until(lambda: len(pids(tmp_path)) == 2, "two processes")
+    array = batch.list_jobs(jobQueue="q", jobStatus="PENDING")["jobSummaryList"][0]["jobId"]
+    after = batch.submit_job(jobName="k", jobQueue="q", jobDefinition="after", dependsOn=[{"jobId": array}])["jobId"]
+    server.kill()
+    again = servers()
+    (tmp_path / "gate").touch()
+    shown = ended(again.client(), execution)
+    assert shown["status"] == "SUCCEEDED", shown
+    assert jobs.output(shown)["ArrayProperties"]["StatusSummary"]["SUCCEEDED"] == 2
+    found = again.client("batch")
+    until(lambda: found.describe_jobs(jobs=[after])["jobs"][0]["status"] == "SUCCEEDED", "the job after the array")
+    assert len(pids(tmp_path)) == 2
+    assert (tmp_path / "after").read_text() == "after\n"

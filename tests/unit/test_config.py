@@ -104,5 +104,5 @@ def test_the_documented_example_is_good():
     found = re.search(r"```toml\n(.*?)```", document.read_text(), re.DOTALL)
     assert found is not None
     config = parse_config(found[1])
-    assert set(config.endpoints) == {"dynamodb", "sqs", "default"}
+    assert set(config.endpoints) == {"glue", "sqs", "default"}
     assert config.connections["billing"].query == {"tenant": "one"}

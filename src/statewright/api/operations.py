@@ -128,6 +128,8 @@ MODULES: Final = (
     "statewright.api.ecs.definitions",
     "statewright.api.ecs.clusters",
     "statewright.api.ecs.tasks",
+    "statewright.api.batch.definitions",
+    "statewright.api.batch.jobs",
 )
 """Where operations are; `load` imports them."""
 

@@ -36,6 +36,7 @@ PROTOCOLS: Final = {
     "s3": (REST,),
     "dynamodb": (JSON,),
     "ecs": (JSON,),
+    "batch": (REST,),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
 

@@ -115,6 +115,7 @@ class Tasks:
         self._at_work: set[asyncio.Task[None]] = set()
         self._told_of_images = False
         self._sweeper: Timer | None = None
+        self._stops = False
 
     async def start(self) -> None:
         """Read the catalogue, and take up every task that has not stopped."""
@@ -130,6 +131,7 @@ class Tasks:
 
     async def stop(self) -> None:
         """Let go; tasks run on."""
+        self._stops = True
         if self._sweeper is not None:
             self._sweeper.cancel()
         for work in self._at_work:
@@ -422,6 +424,10 @@ class Tasks:
         self._by_token.pop((task.cluster, task.token), None)
 
     def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._stops:
+            # Whatever it is, the next server finds it in rows and folders.
+            work.close()
+            return
         running = asyncio.get_running_loop().create_task(work)
         self._at_work.add(running)
         running.add_done_callback(self._done)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.jobs.batch_jobs import BatchJobs
 from statewright.jobs.containers import Machine
 from statewright.jobs.ecs_tasks import Tasks
 from statewright.jobs.processes import Processes
@@ -28,6 +29,7 @@ class Jobs:
         self._hear: list[Callable[[str], None]] = []
         rows, machine = Rows(store.catalog, clock), Machine(config, endpoint)
         self.tasks = Tasks(rows, self._processes, machine, clock, config, self._ended)
+        self.batch = BatchJobs(rows, self._processes, machine, clock, config, self._ended)
 
     def subscribe(self, hear: Callable[[str], None]) -> None:
         """Be told, by ARN or id, of each task and job once its end is stored."""
@@ -36,10 +38,12 @@ class Jobs:
     async def start(self) -> None:
         """Read what the store holds, and find again what runs."""
         await self.tasks.start()
+        await self.batch.start()
 
     async def stop(self) -> None:
         """Let go. What runs goes on, where there is a folder to find it again by."""
         await self.tasks.stop()
+        await self.batch.stop()
         await self._processes.close()
 
     def _ended(self, name: str) -> None:

@@ -5,9 +5,11 @@ Owns versions and patience: what has happened to a process must be written down,
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -31,6 +33,7 @@ class Rows:
         self._catalog = catalog
         self._clock = clock
         self._versions: dict[tuple[str, str], int] = {}
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def load(self, kind: str) -> list[dict[str, Any]]:
         """The values of a kind, oldest first."""
@@ -46,7 +49,16 @@ class Rows:
             after = (page[-1].sort, page[-1].key)
 
     async def put(self, *entries: Entry) -> None:
-        """Write rows, all or none. Raises: StoreError."""
+        """Write rows, all or none; those of one name one after the other. Raises: StoreError."""
+        if len(entries) > 1:
+            await self._put(*entries)
+            return
+        lock = self._locks.setdefault(entries[0][:2], asyncio.Lock())
+        async with lock:
+            # Encoded only now: what has changed meanwhile is written with it.
+            await self._put(*entries)
+
+    async def _put(self, *entries: Entry) -> None:
         records = [self._record(*entry) for entry in entries]
         if not await self._catalog.write(records):
             raise Conflict("somebody else has changed a job")

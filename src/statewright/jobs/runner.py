@@ -33,7 +33,8 @@ def started_at(pid: int) -> str | None:
     """When a process started, as a text that no other process of this machine has with the same id; `None`: gone."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        return f"{_boot()} {after_name[19].decode()}"
+        # A zombie has ended, whoever should have taken note of it.
+        return f"{_boot()} {after_name[19].decode()}" if after_name[0] != b"Z" else None
     except FileNotFoundError:
         if Path("/proc/self/stat").exists():
             return None

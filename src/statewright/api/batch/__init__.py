@@ -1,0 +1,1 @@
+"""The API of Batch: job definitions, job queues, compute environments, jobs."""
