@@ -21,8 +21,8 @@ Gather = Callable[[], Awaitable[list[bytes]]]
 Headers = Sequence[tuple[bytes, bytes]]
 
 JSON_TYPE: Final = b"application/json"
-SHORT_REST_BYTES: Final = 1024 * 1024
-"""Of a body that nobody wants: read, so that its connection stays; longer ones end the connection."""
+SHORT_REST_BYTES: Final = 32 * 1024 * 1024
+"""Up to so much of a refused body is read and dropped: callers that send first and read then see the answer."""
 
 
 class Disconnected(Exception):
