@@ -19,7 +19,7 @@ from pathlib import Path
 from socket import socket
 from typing import Final
 
-from statewright.api import inner_calls, operations
+from statewright.api import inner_calls, operations, target_calls
 from statewright.api.app import Api
 from statewright.api.forwarding import Forwarding
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
@@ -29,6 +29,8 @@ from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.state_machines import Machines
 from statewright.engine.views import StatusChange
+from statewright.events.deliveries import Deliveries
+from statewright.events.scheduler import Scheduler
 from statewright.functions.event_sources import EventSources
 from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
@@ -132,6 +134,8 @@ class _Parts:
     tables: Tables
     event_sources: EventSources
     jobs: Jobs
+    deliveries: Deliveries
+    scheduler: Scheduler
     app: operations.App
 
     async def start(self) -> None:
@@ -145,9 +149,13 @@ class _Parts:
         await self.jobs.start()
         await self.engine.start()
         self.engine.inbox.watch()
+        await self.deliveries.start()
+        await self.scheduler.start()
 
     async def stop(self) -> None:
         """Let go, callers first."""
+        await self.scheduler.stop()
+        await self.deliveries.stop()
         await self.engine.stop()
         await self.jobs.stop()
         await self.event_sources.stop()
@@ -177,6 +185,8 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
     event_sources = EventSources(store, functions, queues)
     jobs = Jobs(store, clock, config, data / "jobs" if data is not None else None, lambda: _own_address(host, port))
     jobs.subscribe(integrations.job_ended)
+    deliveries = Deliveries(store.catalog, clock)
+    scheduler = Scheduler(store, clock, config, deliveries)
     operations.load()
     extras = {
         "integrations": integrations,
@@ -187,12 +197,16 @@ def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
         "tables": tables,
         "event_sources": event_sources,
         "jobs": jobs,
+        "scheduler": scheduler,
     }
     app = operations.App(engine, machines, clock, config, extras)
+    deliveries.calls = target_calls.TargetCalls(app)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app))
     _connect(functions, queues, objects)
-    return _Parts(engine, integrations, functions, queues, objects, tables, event_sources, jobs, app)
+    return _Parts(
+        engine, integrations, functions, queues, objects, tables, event_sources, jobs, deliveries, scheduler, app
+    )
 
 
 def _listen(options: ServerOptions) -> socket:

@@ -130,6 +130,8 @@ MODULES: Final = (
     "statewright.api.ecs.tasks",
     "statewright.api.batch.definitions",
     "statewright.api.batch.jobs",
+    "statewright.api.scheduler.schedules",
+    "statewright.api.scheduler.groups",
 )
 """Where operations are; `load` imports them."""
 

@@ -37,6 +37,7 @@ PROTOCOLS: Final = {
     "dynamodb": (JSON,),
     "ecs": (JSON,),
     "batch": (REST,),
+    "scheduler": (REST,),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
 

@@ -44,6 +44,7 @@ from statewright.cli.output import (
 from statewright.cli.queue import queue
 from statewright.cli.restore import restore
 from statewright.cli.run import run
+from statewright.cli.schedule import schedule
 from statewright.cli.serve import serve
 from statewright.cli.test import test
 from statewright.cli.validate import validate
@@ -93,7 +94,7 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, object_, table, function,
+    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, object_, table, function, schedule,
     env, aws, backup, restore, doctor,
 ):  # fmt: skip
     commands.add_command(_command)

@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from statewright.clock import Clock, Timer, TimerQueue
 from statewright.errors import Unavailable
-from statewright.stores.protocol import ExecutionStore, TimerRow
+from statewright.stores.protocol import TimerRow
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,14 @@ RETRY_MS: Final = 500
 Fire = Callable[[int, int, Callable[[], None]], None]
 """`fire(execution, timer, settled)`; `settled` is called once the execution has taken the timer, or never will."""
 
+
+class TimerStore(Protocol):
+    """Where timers stand: the executions' own, or entries of the catalogue."""
+
+    async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None, /) -> list[TimerRow]:
+        """Timers due up to an instant, by (due, execution, timer), from behind the place of `after` on."""
+
+
 _Place = tuple[int, int, int]
 """(due, execution, timer): the order of timers in the store."""
 _START: Final[_Place] = (-1, 0, 0)
@@ -45,7 +53,7 @@ _LAST_ID: Final = (1 << 63) - 1
 class DueSoon:
     """The timers of one shard."""
 
-    def __init__(self, store: ExecutionStore, clock: Clock, shard: int, fire: Fire, most: int = MOST_HELD) -> None:
+    def __init__(self, store: TimerStore, clock: Clock, shard: int, fire: Fire, most: int = MOST_HELD) -> None:
         self._store = store
         self._clock = clock
         self._shard = shard

@@ -26,7 +26,7 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
     assert names == [
         "run", "validate", "graph", "test", "dev", "serve", "execution", "machine", "map-run", "queue", "object",
-        "table", "function", "env", "aws", "backup", "restore", "doctor",
+        "table", "function", "schedule", "env", "aws", "backup", "restore", "doctor",
     ]  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class Scene:
         self.on_their_way = 0
         self.most_on_their_way = 0
         self.most_held = 0
-        self.heap = DueSoon(self.store, clock, 0, self.fire, 100)  # type: ignore[arg-type]
+        self.heap = DueSoon(self.store, clock, 0, self.fire, 100)
 
     def put(self, execution: int, due_ms: int) -> None:
         self.dues[execution, 1] = due_ms

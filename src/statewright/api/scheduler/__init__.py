@@ -1,0 +1,1 @@
+"""The EventBridge Scheduler API: one function an operation."""

@@ -1,0 +1,85 @@
+"""Operations on groups of schedules and their tags."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.scheduler.paging import next_token, read_token
+from statewright.api.scheduler.schedules import MOST_LISTED, scheduler_of
+from statewright.errors import ApiError
+from statewright.events.schedule_records import Group
+from statewright.payload import Json
+
+MOST_TAGS: Final = 50
+"""Source: API reference, TagResource; the words of refusals are ours."""
+
+
+def _shown(app: App, group: Group) -> dict[str, Json]:
+    return {
+        "Arn": group.arn(app.config), "Name": group.name, "State": group.state,
+        "CreationDate": group.created_ms, "LastModificationDate": group.modified_ms,
+    }  # fmt: skip
+
+
+@operation("scheduler", "CreateScheduleGroup")
+async def create_schedule_group(app: App, _call: Call, request: Json) -> Json:
+    """Create a group."""
+    tags = _tags(request.get("Tags", ()))
+    made = await scheduler_of(app).create_group(request["Name"], tags, request.get("ClientToken"))
+    return {"ScheduleGroupArn": made.arn(app.config)}
+
+
+@operation("scheduler", "GetScheduleGroup")
+async def get_schedule_group(app: App, _call: Call, request: Json) -> Json:
+    """A group."""
+    return _shown(app, await scheduler_of(app).group(request["Name"]))
+
+
+@operation("scheduler", "DeleteScheduleGroup")
+async def delete_schedule_group(app: App, _call: Call, request: Json) -> Json:
+    """Delete a group with its schedules."""
+    await scheduler_of(app).delete_group(request["Name"])
+    return {}
+
+
+@operation("scheduler", "ListScheduleGroups")
+async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
+    """Groups by name."""
+    found, last = await scheduler_of(app).list_groups(
+        request.get("NamePrefix", ""), read_token(request), request.get("MaxResults", MOST_LISTED)
+    )
+    return {"ScheduleGroups": [_shown(app, one) for one in found], **next_token(last)}
+
+
+@operation("scheduler", "TagResource")
+async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a group."""
+    group = await scheduler_of(app).group(_name(request))
+    tags = _tags(request["Tags"])
+    if len({**group.tags, **tags}) > MOST_TAGS:
+        raise ApiError("ValidationException", f"A schedule group may have {MOST_TAGS} tags at most.")
+    await scheduler_of(app).tag_group(group.name, tags)
+    return {}
+
+
+@operation("scheduler", "UntagResource")
+async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a group."""
+    await scheduler_of(app).tag_group(_name(request), {}, tuple(request["TagKeys"]))
+    return {}
+
+
+@operation("scheduler", "ListTagsForResource")
+async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
+    """The tags of a group."""
+    group = await scheduler_of(app).group(_name(request))
+    return {"Tags": [{"Key": key, "Value": value} for key, value in group.tags.items()]}
+
+
+def _tags(given: Json) -> dict[str, str]:
+    return {one["Key"]: one["Value"] for one in given}
+
+
+def _name(request: Json) -> str:
+    return str(request["ResourceArn"]).rpartition("/")[2]

@@ -1,0 +1,66 @@
+"""Operations on schedules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.scheduler.paging import next_token, read_token
+from statewright.events.schedule_records import DEFAULT_GROUP, shown
+from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.events.scheduler import Scheduler
+
+MOST_LISTED: Final = 100
+
+
+def scheduler_of(app: App) -> Scheduler:
+    """The scheduler. Raises: ApiError where the server runs without."""
+    found: Scheduler = app.part("scheduler")
+    return found
+
+
+@operation("scheduler", "CreateSchedule")
+async def create_schedule(app: App, _call: Call, request: Json) -> Json:
+    """Create a schedule."""
+    made = await scheduler_of(app).create(request["Name"], request)
+    return {"ScheduleArn": made.arn(app.config)}
+
+
+@operation("scheduler", "UpdateSchedule")
+async def update_schedule(app: App, _call: Call, request: Json) -> Json:
+    """Replace every field of a schedule."""
+    made = await scheduler_of(app).update(request["Name"], request)
+    return {"ScheduleArn": made.arn(app.config)}
+
+
+@operation("scheduler", "GetSchedule")
+async def get_schedule(app: App, _call: Call, request: Json) -> Json:
+    """A schedule."""
+    return shown(await scheduler_of(app).get(request.get("GroupName", DEFAULT_GROUP), request["Name"]), app.config)
+
+
+@operation("scheduler", "DeleteSchedule")
+async def delete_schedule(app: App, _call: Call, request: Json) -> Json:
+    """Delete a schedule."""
+    await scheduler_of(app).delete(request.get("GroupName", DEFAULT_GROUP), request["Name"])
+    return {}
+
+
+@operation("scheduler", "ListSchedules")
+async def list_schedules(app: App, _call: Call, request: Json) -> Json:
+    """Schedules by group and name."""
+    found, last = await scheduler_of(app).list_schedules(
+        request.get("GroupName"), request.get("NamePrefix", ""), request.get("State"),
+        read_token(request), request.get("MaxResults", MOST_LISTED),
+    )  # fmt: skip
+    listed = [
+        {
+            "Arn": one.arn(app.config), "Name": one.name, "GroupName": one.group, "State": one.state,
+            "CreationDate": one.created_ms, "LastModificationDate": one.modified_ms,
+            "Target": {"Arn": one.target["Arn"]},
+        }
+        for one in found
+    ]  # fmt: skip
+    return {"Schedules": listed, **next_token(last)}

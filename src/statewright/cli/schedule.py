@@ -1,0 +1,210 @@
+"""`statewright schedule ...`: the schedules of a server, their next instants, and invocations by hand.
+
+Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s; instants are computed here, by the
+expressions of `events.expressions`, so that an expression can be looked at without any server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.cli.client import Answer
+
+KEPT: Final = (
+    "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate", "EndDate", "Description", "State", "KmsKeyArn",
+    "Target", "FlexibleTimeWindow", "ActionAfterCompletion",
+)  # fmt: skip
+"""Members of a schedule that an update must repeat."""
+SOON_SECONDS: Final = 2
+"""How far ahead a one-time copy is set: the service wants an instant to come."""
+
+
+@click.group(short_help="List schedules, see when they fire, run and pause them.")
+def schedule() -> None:
+    """Work with the schedules of a server.
+
+    SCHEDULE is a name, or GROUP/NAME.
+
+    \b
+    Examples:
+      statewright schedule list
+      statewright schedule next nightly
+      statewright schedule pause nightly
+    """
+
+
+@schedule.command("list", short_help="List schedules with their next instant.")
+@click.option("--group", metavar="NAME", help="Only schedules of this group.")
+@form_option
+@endpoint_option
+def list_schedules(group: str | None, form: str, endpoint: str | None) -> int:
+    """List schedules by group and name.
+
+    \b
+    Examples:
+      statewright schedule list
+      statewright schedule list --group billing -o json
+    """
+    from statewright.cli.table import print_rows
+
+    with _scheduler(endpoint) as server:
+        found = [_full(server, one["GroupName"], one["Name"]) for one in _schedules(server, group)]
+    titles = ("NAME", "EXPRESSION", "ZONE", "STATE", "NEXT", "TARGET")
+    print_rows(stdout(), form, "schedules", found, titles, _cells)
+    if not found and form == "table":
+        stderr().line(("There is no schedule. To make one: statewright aws scheduler create-schedule", "idle"))
+    return OK
+
+
+def _schedules(server: Server, group: str | None) -> Iterator[Answer]:
+    following: dict[str, str] = {"GroupName": group} if group else {}
+    while True:
+        page = server.call("list_schedules", **following)
+        yield from page["Schedules"]
+        if not page.get("NextToken"):
+            return
+        following["NextToken"] = page["NextToken"]
+
+
+def _full(server: Server, group: str, name: str) -> dict[str, Any]:
+    found = dict(server.call("get_schedule", GroupName=group, Name=name))
+    found.pop("ResponseMetadata", None)
+    coming = _upcoming(found, _now_ms(), 1) if found["State"] == "ENABLED" else []
+    found["NextInstant"] = coming[0] if coming else None
+    return found
+
+
+def _cells(one: Answer) -> list[Span]:
+    name = one["Name"] if one["GroupName"] == "default" else f"{one['GroupName']}/{one['Name']}"
+    state: Span = (one["State"].lower(), "ok" if one["State"] == "ENABLED" else "idle")
+    zone = one.get("ScheduleExpressionTimezone", "UTC")
+    following = one["NextInstant"] or "-"
+    return [name, one["ScheduleExpression"], zone, state, following, one["Target"]["Arn"].split(":", 5)[-1]]
+
+
+@schedule.command("next", short_help="Print the next instants of a schedule or an expression.")
+@click.argument("what", metavar="SCHEDULE|EXPRESSION")
+@click.option("-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
+@click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="For an expression.")
+@click.option("--after", metavar="TIME", help="From this instant on (ISO 8601, UTC unless it says otherwise); now.")
+@endpoint_option
+def next_(what: str, count: int, timezone: str, after: str | None, endpoint: str | None) -> int:
+    """Print when a schedule fires next, without flexible windows; for an expression no server is asked.
+
+    \b
+    Examples:
+      statewright schedule next nightly
+      statewright schedule next 'cron(30 2 * * ? *)' --timezone Europe/Berlin --after 2026-03-28
+    """
+    from_ms = _now_ms() if after is None else _instant_ms(after)
+    found: dict[str, Any] = {"ScheduleExpression": what, "ScheduleExpressionTimezone": timezone}
+    if "(" not in what:
+        with _scheduler(endpoint) as server:
+            found = _full(server, *_named(what))
+        if found["State"] != "ENABLED":
+            stderr().line((f"{what} is disabled: it does not fire.", "idle"))
+    coming = _upcoming(found, from_ms, count)
+    for text in coming:
+        stdout().line(text)
+    if not coming:
+        stderr().line(("There is no such instant to come.", "idle"))
+    return OK
+
+
+def _upcoming(found: dict[str, Any], from_ms: int, count: int) -> list[str]:
+    """The next instants of a schedule, as local times of its zone. Raises: Stop."""
+    from statewright.events.expressions import At, ExpressionError, Rate, parse, upcoming, zone_named
+
+    zone: tzinfo
+    try:
+        zone = zone_named(found.get("ScheduleExpressionTimezone") or "UTC")
+        expression = parse(found["ScheduleExpression"], zone)
+    except ExpressionError as problem:
+        raise Stop(USAGE, f"{found['ScheduleExpression']}: {problem}.") from None
+    start, end = found.get("StartDate"), found.get("EndDate")
+    anchor_ms = from_ms
+    if isinstance(expression, Rate):
+        anchor_ms = start or found.get("CreationDate") or from_ms
+    if start is not None and not isinstance(expression, At):
+        from_ms = max(from_ms, start - 1)
+    instants = upcoming(expression, from_ms, anchor_ms, count)
+    if end is not None and not isinstance(expression, At):
+        instants = [one for one in instants if one <= end]
+    return [datetime.fromtimestamp(one // 1000, zone).isoformat() for one in instants]
+
+
+@schedule.command(short_help="Invoke a schedule's target now.")
+@click.argument("name", metavar="SCHEDULE")
+@endpoint_option
+def run(name: str, endpoint: str | None) -> int:
+    """Invoke the target of a schedule now, by a one-time copy of the schedule that deletes itself.
+
+    \b
+    Examples:
+      statewright schedule run nightly
+    """
+    group, own = _named(name)
+    with _scheduler(endpoint) as server:
+        found = server.call("get_schedule", GroupName=group, Name=own)
+        at = datetime.fromtimestamp(time.time() + SOON_SECONDS, UTC)
+        copy = f"{own[:48]}-run-{time.time_ns() // 1_000_000 % 10**10}"
+        server.call(
+            "create_schedule", GroupName=group, Name=copy, ScheduleExpression=f"at({at:%Y-%m-%dT%H:%M:%S})",
+            Target=found["Target"], FlexibleTimeWindow={"Mode": "OFF"}, ActionAfterCompletion="DELETE",
+        )  # fmt: skip
+    stderr().line(("✓ ", "ok"), f"{found['Target']['Arn']} is invoked at {at:%H:%M:%S} UTC, by {copy}")
+    return OK
+
+
+@schedule.command(short_help="Stop a schedule from firing, or let it go on.")
+@click.argument("name", metavar="SCHEDULE")
+@click.option("--resume", is_flag=True, help="Let it go on.")
+@endpoint_option
+def pause(name: str, resume: bool, endpoint: str | None) -> int:
+    """Disable a schedule. What would have fired meanwhile is not made up for.
+
+    \b
+    Examples:
+      statewright schedule pause nightly
+      statewright schedule pause nightly --resume
+    """
+    group, own = _named(name)
+    with _scheduler(endpoint) as server:
+        found = server.call("get_schedule", GroupName=group, Name=own)
+        kept = {member: found[member] for member in KEPT if found.get(member) is not None}
+        for member in {"StartDate", "EndDate"} & kept.keys():
+            kept[member] /= 1000
+        kept["State"] = "ENABLED" if resume else "DISABLED"
+        server.call("update_schedule", GroupName=group, Name=own, **kept)
+    stderr().line(("✓ ", "ok"), f"{name} is {'enabled' if resume else 'disabled'}")
+    return OK
+
+
+def _named(name: str) -> tuple[str, str]:
+    group, slash, own = name.partition("/")
+    return (group, own) if slash else ("default", name)
+
+
+def _instant_ms(text: str) -> int:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise Stop(USAGE, f"{text} is no instant: write it like 2026-03-28T12:00:00.") from None
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _scheduler(endpoint: str | None) -> Server:
+    return Server(endpoint, service="scheduler")

@@ -1,0 +1,276 @@
+"""Deliveries: an invocation of a target, from the moment it is decided until the target has it or it is given up.
+
+A delivery is an entry of the catalogue, written in the transaction that decides it, so that a killed server delivers it
+after its next start. It is tried until the target takes it, with growing pauses; what cannot be delivered goes to the
+dead-letter queue, or to the log. Which calls reach a target is in `targets.py`.
+
+Source: EventBridge Scheduler user guide, "Configuring a dead-letter queue"; EventBridge user guide, "Retry policy" and
+"Using dead-letter queues".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from statewright.clock import Clock
+from statewright.engine.catalogue_timers import CatalogueTimers, timer_key, timer_record
+from statewright.engine.timers import DueSoon
+from statewright.errors import ApiError, StoreError
+from statewright.events.targets import CallService, TargetCall, Unsupported, call_of, carry_out, is_permanent
+from statewright.stores.ids import IdSource
+from statewright.stores.protocol import CatalogStore, Record
+
+DELIVERY: Final = "delivery"
+MOST_AGE_SECONDS: Final = 86_400
+MOST_RETRIES: Final = 185
+"""Source: API reference, RetryPolicy."""
+BACK_OFF_MS: Final = (1_000, 480_000)
+"""First and longest pause. Ours: doubled each time, so that 185 retries take the 24 hours that are the default."""
+ATTEMPT: Final = "<aws.scheduler.attempt-number>"
+DEAD_BODY_BYTES: Final = 262_144
+"""How much of an undeliverable payload a dead letter carries. Ours."""
+STORE_PAUSE_MS: Final = 1_000
+
+log = logging.getLogger("statewright.events")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One invocation of a target. `target` has the members that a schedule or rule gives it.
+
+    `event_ms` is when its age begins. `origin` are attributes of a dead letter, `dead_body` is its body, `None` for
+    the parameters of the call. `counts_attempts` says that the payload has the keyword of the attempt's number.
+    """
+
+    number: int
+    target: Mapping[str, Any]
+    payload: str
+    event_ms: int
+    due_ms: int
+    origin: Mapping[str, str] = field(default_factory=dict)
+    dead_body: str | None = None
+    counts_attempts: bool = False
+    attempts: int = 0
+    dead: Mapping[str, str] | None = None
+    """Once it is given up: the rest of the dead letter's attributes."""
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write."""
+        body = orjson.dumps(
+            {
+                "target": self.target, "payload": self.payload, "event_ms": self.event_ms, "origin": self.origin,
+                "dead_body": self.dead_body, "counts_attempts": self.counts_attempts, "attempts": self.attempts,
+                "dead": self.dead,
+            }
+        )  # fmt: skip
+        return timer_record(DELIVERY, self.number, self.due_ms, self.stored + 1, body)
+
+    @property
+    def call_id(self) -> str:
+        """The name of the invocation."""
+        return call_id_of(self.number)
+
+
+def _decoded(record: Record) -> Delivery:
+    return Delivery(int(record.key), due_ms=record.sort, stored=record.version, **orjson.loads(record.body))
+
+
+def call_id_of(number: int) -> str:
+    """The name of an invocation, in the form of a UUID."""
+    return str(UUID(bytes=hashlib.blake2b(f"delivery {number}".encode(), digest_size=16).digest(), version=4))
+
+
+def execution_id(number: int) -> str:
+    """Sixteen hexadecimal digits that name an invocation."""
+    return hashlib.blake2b(f"execution {number}".encode(), digest_size=8).hexdigest()
+
+
+class Deliveries:
+    """The deliveries of one store. `calls` is set before `start`."""
+
+    def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
+        self.calls: CallService | None = None
+        self.delivered = 0
+        self.given_up = 0
+        self._catalog = catalog
+        self._clock = clock
+        self._ids = IdSource(clock.now_ms)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._due = DueSoon(CatalogueTimers(catalog, DELIVERY), clock, 0, self._fire)
+
+    async def start(self) -> None:
+        """Take up what a former process left."""
+        newest = await self._catalog.list_entries(DELIVERY, "", after=None, limit=1, newest_first=True)
+        self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
+        await self._due.recover()
+
+    async def stop(self) -> None:
+        """Let go; what is under way is repeated by the next process."""
+        self._due.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def next_number(self) -> int:
+        """The number of a new delivery."""
+        return self._ids.next()
+
+    async def accept(
+        self,
+        deliveries: Sequence[Delivery],
+        put: Sequence[Record] = (),
+        delete: Sequence[tuple[str, str]] = (),
+    ) -> bool:
+        """Write new deliveries in one transaction with other changes, and have them tried; False on a conflict."""
+        records = [*put, *(one.record() for one in deliveries)]
+        if (records or delete) and not await self._catalog.write(records, delete):
+            return False
+        for one in deliveries:
+            self._due.arm(one.number, 0, one.due_ms)
+        return True
+
+    # ------------------------------------------------------------------ one delivery
+
+    def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._take(number, settled))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take(self, number: int, settled: Callable[[], None]) -> None:
+        try:
+            record = await self._catalog.get(DELIVERY, timer_key(number))
+            if record is not None:
+                await self._try(_decoded(record))
+        except StoreError as problem:
+            log.warning("the store did not answer a delivery, which is tried again: %s", problem)
+            self._due.arm(number, 0, self._clock.now_ms() + STORE_PAUSE_MS)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("delivery %d failed by a mistake of ours; it is left to the next start", number)
+        finally:
+            settled()
+
+    async def _try(self, delivery: Delivery) -> None:
+        if delivery.dead is not None:
+            await self._bury(delivery)
+            return
+        payload = delivery.payload
+        if delivery.counts_attempts:
+            payload = payload.replace(ATTEMPT, str(delivery.attempts + 1))
+        try:
+            call = call_of(delivery.target, payload, delivery.call_id)
+        except Unsupported as reason:
+            refused = ApiError("UnsupportedTarget", str(reason), status=400)
+            await self._give_up(delivery, None, refused, None)
+            return
+        problem = await self._attempt(call, delivery)
+        if problem is None:
+            self.delivered += 1
+            await self._catalog.write([], [(DELIVERY, timer_key(delivery.number))])
+            return
+        tried = replace(delivery, attempts=delivery.attempts + 1)
+        if is_permanent(problem):
+            await self._give_up(tried, call, problem, None)
+            return
+        most_age_ms, most_retries = policy_of(delivery.target)
+        due_ms = self._clock.now_ms() + pause_ms(tried.attempts)
+        if tried.attempts > most_retries:
+            await self._give_up(tried, call, problem, "MaximumRetryAttempts")
+        elif due_ms - delivery.event_ms > most_age_ms:
+            await self._give_up(tried, call, problem, "MaximumEventAgeInSeconds")
+        else:
+            log.info("%s did not take an invocation: %s; it is tried again", delivery.target["Arn"], problem)
+            await self._put_off(replace(tried, due_ms=due_ms))
+
+    async def _attempt(self, call: TargetCall, delivery: Delivery) -> ApiError | None:
+        assert self.calls is not None, "the server sets it"
+        try:
+            await carry_out(self.calls, call, delivery.call_id)
+        except ApiError as problem:
+            return problem
+        except StoreError as problem:
+            return ApiError("ServiceUnavailable", str(problem), status=503)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("calling %s failed by a mistake of ours", call.arn)
+            return ApiError(
+                "AWS.Scheduler.InternalServerError", "Unexpected error occurred while processing the request",
+                status=500,
+            )  # fmt: skip
+        return None
+
+    async def _put_off(self, delivery: Delivery) -> None:
+        if await self._catalog.write([delivery.record()]):
+            self._due.arm(delivery.number, 0, delivery.due_ms)
+
+    # ------------------------------------------------------------------ dead letters
+
+    async def _give_up(
+        self, delivery: Delivery, call: TargetCall | None, problem: ApiError, exhausted: str | None
+    ) -> None:
+        self.given_up += 1
+        arn = delivery.target["Arn"]
+        if not (delivery.target.get("DeadLetterConfig") or {}).get("Arn"):
+            log.warning("an invocation of %s is dropped after %d attempts: %s", arn, delivery.attempts, problem)
+            await self._catalog.write([], [(DELIVERY, timer_key(delivery.number))])
+            return
+        body = delivery.dead_body
+        if body is None:
+            body = orjson.dumps(call.request).decode() if call is not None else delivery.payload
+        raw = body.encode()
+        truncated = len(raw) > DEAD_BODY_BYTES
+        dead = {
+            "ERROR_CODE": problem.code,
+            "ERROR_MESSAGE": problem.message[:1024] or problem.code,
+            "RETRY_ATTEMPTS": str(max(delivery.attempts - 1, 0)),
+            "TARGET_ARN": arn if delivery.dead_body is not None or call is None else call.arn,
+        }
+        if delivery.dead_body is None:
+            dead["IS_PAYLOAD_TRUNCATED"] = "true" if truncated else "false"
+        if exhausted is not None:
+            dead["EXHAUSTED_RETRY_CONDITION"] = exhausted
+        text = raw[:DEAD_BODY_BYTES].decode(errors="ignore") if truncated else body
+        # What failed is kept before the letter goes out, so that a crash in between calls no target again.
+        given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
+        if await self._catalog.write([given_up.record()]):
+            await self._bury(replace(given_up, stored=given_up.stored + 1))
+
+    async def _bury(self, delivery: Delivery) -> None:
+        queue = delivery.target["DeadLetterConfig"]["Arn"]
+        named = {**delivery.origin, **(delivery.dead or {})}
+        call = call_of({"Arn": queue}, delivery.payload or " ", delivery.call_id)
+        attributes = {name: {"DataType": "String", "StringValue": text} for name, text in sorted(named.items())}
+        problem = await self._attempt(
+            replace(call, request={**call.request, "MessageAttributes": attributes}), delivery
+        )
+        if problem is not None and not is_permanent(problem) and delivery.attempts < MOST_RETRIES:
+            later = replace(delivery, attempts=delivery.attempts + 1)
+            await self._put_off(replace(later, due_ms=self._clock.now_ms() + pause_ms(later.attempts)))
+            return
+        if problem is not None:
+            log.warning("the dead letter of %s cannot be sent to %s: %s", delivery.target["Arn"], queue, problem)
+        await self._catalog.write([], [(DELIVERY, timer_key(delivery.number))])
+
+
+def policy_of(target: Mapping[str, Any]) -> tuple[int, int]:
+    """How old an invocation of a target may become, in milliseconds, and how often it is tried again."""
+    policy = target.get("RetryPolicy") or {}
+    age, retries = policy.get("MaximumEventAgeInSeconds"), policy.get("MaximumRetryAttempts")
+    return 1000 * (MOST_AGE_SECONDS if age is None else age), MOST_RETRIES if retries is None else retries
+
+
+def pause_ms(attempts: int) -> int:
+    """How long to wait after so many attempts."""
+    first, longest = BACK_OFF_MS
+    return min(first << min(attempts - 1, 20), longest)

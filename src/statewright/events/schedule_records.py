@@ -1,0 +1,255 @@
+"""Schedules and groups as the catalogue keeps them, and what may be asked of a schedule.
+
+Owns the records, the service's refusals and the next instant of a schedule. When they fire is `scheduler.py`'s.
+
+Source: EventBridge Scheduler API reference; texts as SDK users report them unless a comment says otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from statewright.config import Config
+from statewright.engine.catalogue_timers import timer_record
+from statewright.errors import ApiError
+from statewright.events.expressions import At, Expression, ExpressionError, parse, zone_named
+from statewright.events.targets import READ_ONLY, UNIVERSAL, CallService, Unsupported, call_of
+from statewright.payload import Json
+from statewright.stores.protocol import Record
+
+SCHEDULE: Final = "schedule"
+DUE: Final = "schedule-due"
+GROUP: Final = "schedule-group"
+DEFAULT_GROUP: Final = "default"
+MOST_LATE_START_MS: Final = 300_000
+
+_KEPT: Final = {
+    "ScheduleExpression": "expression",
+    "ScheduleExpressionTimezone": "timezone",
+    "StartDate": "start_ms",
+    "EndDate": "end_ms",
+    "Description": "description",
+    "State": "state",
+    "KmsKeyArn": "kms_key",
+    "Target": "target",
+    "FlexibleTimeWindow": "window",
+    "ActionAfterCompletion": "after_completion",
+}
+"""Members of requests and answers by the fields that hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A schedule. `number` names its timer; `anchor_ms` is where its rate begins.
+
+    `next_ms` is the scheduled instant that comes next, `due_ms` the one within its window when it fires; both are None
+    when nothing is to come, or while it is disabled.
+    """
+
+    name: str
+    group: str
+    number: int
+    expression: str
+    target: Mapping[str, Any]
+    window: Mapping[str, Any]
+    created_ms: int
+    modified_ms: int
+    timezone: str = "UTC"
+    start_ms: int | None = None
+    end_ms: int | None = None
+    description: str | None = None
+    state: str = "ENABLED"
+    kms_key: str | None = None
+    after_completion: str = "NONE"
+    anchor_ms: int = 0
+    next_ms: int | None = None
+    due_ms: int | None = None
+    token: str | None = None
+    stored: int = 0
+
+    @property
+    def key(self) -> str:
+        """Its key in the catalogue."""
+        return f"{self.group}/{self.name}"
+
+    def records(self) -> list[Record]:
+        """The entries to write: the schedule, and its timer."""
+        return [
+            Record(SCHEDULE, self.key, self.group, 0, self.stored + 1, orjson.dumps(self)),
+            timer_record(DUE, self.number, self.due_ms, self.stored + 1, self.key.encode()),
+        ]
+
+    def arn(self, config: Config) -> str:
+        """Its ARN."""
+        return f"arn:aws:scheduler:{config.region}:{config.account}:schedule/{self.key}"
+
+    def compiled(self) -> Expression:
+        """Its expression, which was read before."""
+        return parse(self.expression, zone_named(self.timezone))
+
+    def following(self, after_ms: int) -> tuple[int, int] | None:
+        """The next scheduled instant later than one, and when it fires; None when there is no more."""
+        expression = self.compiled()
+        one_time = isinstance(expression, At)
+        if self.start_ms is not None and not one_time:
+            after_ms = max(after_ms, self.start_ms - 1)
+        at_ms = expression.after(after_ms, self.anchor_ms)
+        if at_ms is None or (self.end_ms is not None and not one_time and at_ms > self.end_ms):
+            return None
+        return at_ms, at_ms + self._offset_ms(at_ms)
+
+    def _offset_ms(self, at_ms: int) -> int:
+        """Where in its flexible window an invocation falls: spread evenly, the same at every look."""
+        if self.window.get("Mode") != "FLEXIBLE":
+            return 0
+        width_ms: int = 60_000 * self.window["MaximumWindowInMinutes"]
+        drawn = hashlib.blake2b(f"{self.number} {at_ms}".encode(), digest_size=8).digest()
+        return int.from_bytes(drawn, "big") % width_ms
+
+
+def schedule_of(record: Record) -> Schedule:
+    """Read an entry back."""
+    fields: dict[str, Any] = orjson.loads(record.body)
+    fields["stored"] = record.version
+    return Schedule(**fields)
+
+
+def shown(schedule: Schedule, config: Config) -> dict[str, Json]:
+    """A schedule as GetSchedule answers it."""
+    view: dict[str, Json] = {name: getattr(schedule, own) for name, own in _KEPT.items()}
+    return {
+        "Arn": schedule.arn(config), "GroupName": schedule.group, "Name": schedule.name,
+        "CreationDate": schedule.created_ms, "LastModificationDate": schedule.modified_ms, **view,
+    }  # fmt: skip
+
+
+def requested(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a schedule that a request gives; what it leaves out has the default."""
+    return {own: request[name] for name, own in _KEPT.items() if request.get(name) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of schedules."""
+
+    name: str
+    created_ms: int
+    modified_ms: int
+    state: str = "ACTIVE"
+    tags: Mapping[str, str] = field(default_factory=dict)
+    token: str | None = None
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write."""
+        return Record(GROUP, self.name, "", 0, self.stored + 1, orjson.dumps(self))
+
+    def arn(self, config: Config) -> str:
+        """Its ARN."""
+        return f"arn:aws:scheduler:{config.region}:{config.account}:schedule-group/{self.name}"
+
+
+def group_of(record: Record) -> Group:
+    """Read an entry back."""
+    fields: dict[str, Any] = orjson.loads(record.body)
+    fields["stored"] = record.version
+    return Group(**fields)
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def invalid(text: str) -> ApiError:
+    """A `ValidationException`."""
+    return ApiError("ValidationException", text)
+
+
+def check(schedule: Schedule, now_ms: int, calls: CallService | None, before: Schedule | None = None) -> None:
+    """Refuse what a schedule cannot be; dates that it had `before` may have passed.
+
+    Raises: ApiError (`ValidationException`).
+    """
+    try:
+        zone = zone_named(schedule.timezone)
+    except ExpressionError:
+        raise invalid(f"Invalid Schedule Expression Timezone {schedule.timezone}.") from None
+    try:
+        expression = parse(schedule.expression, zone)
+    except ExpressionError:
+        raise invalid(f"Invalid Schedule Expression {schedule.expression}.") from None
+    if isinstance(expression, At):
+        if expression.after(now_ms) is None and (before is None or before.expression != schedule.expression):
+            raise invalid(f"Invalid Schedule Expression {schedule.expression}.")
+    else:
+        _check_dates(schedule, now_ms, before)
+    _check_window(schedule.window)
+    _check_target(schedule.target, calls)
+
+
+def _check_dates(schedule: Schedule, now_ms: int, before: Schedule | None) -> None:
+    start_ms, end_ms = schedule.start_ms, schedule.end_ms
+    new_start = before is None or before.start_ms != start_ms
+    if start_ms is not None and new_start and start_ms < now_ms - MOST_LATE_START_MS:
+        raise invalid("The StartDate you specify cannot be earlier than 5 minutes ago.")
+    # The words of the next two are ours.
+    if end_ms is not None and end_ms < now_ms and (before is None or before.end_ms != end_ms):
+        raise invalid("The EndDate you specify cannot be in the past.")
+    if start_ms is not None and end_ms is not None and end_ms < start_ms:
+        raise invalid("The StartDate you specify must come before the EndDate you specify.")
+
+
+def _check_window(window: Mapping[str, Any]) -> None:
+    # The words are ours.
+    given = window.get("MaximumWindowInMinutes") is not None
+    if window["Mode"] == "FLEXIBLE" and not given:
+        raise invalid("MaximumWindowInMinutes must be provided when flexible time window mode is set to FLEXIBLE.")
+    if window["Mode"] == "OFF" and given:
+        raise invalid("MaximumWindowInMinutes must not be provided when flexible time window mode is set to OFF.")
+
+
+_PARAMETERS: Final = {
+    "EcsParameters": "ecs", "EventBridgeParameters": "events", "KinesisParameters": "kinesis",
+    "SageMakerPipelineParameters": "sagemaker", "SqsParameters": "sqs",
+}  # fmt: skip
+
+
+def _check_target(target: Mapping[str, Any], calls: CallService | None) -> None:
+    arn = target["Arn"]
+    universal = UNIVERSAL.fullmatch(arn)
+    if universal is not None:
+        service, action = universal.groups()
+        if any(action.lower().startswith(prefix.lower()) for prefix in READ_ONLY):
+            raise invalid(f"The action {action} is not supported as a target: it only reads.")
+        if calls is not None and not calls.knows(service, action):
+            raise invalid(f"This version of Statewright does not have {service}:{action} as a target.")
+        return
+    parts = arn.split(":", 5)
+    if len(parts) < 6 or parts[0] != "arn" or not parts[5]:
+        raise invalid("Provided Arn is not in correct format.")
+    try:
+        call_of(target, "{}", "check")
+    except Unsupported as problem:
+        raise invalid(f"Provided Arn is not in correct format. {str(problem)[0].upper()}{str(problem)[1:]}.") from None
+    for name, service in _PARAMETERS.items():
+        if target.get(name) and parts[2] != service:
+            # The words are ours, as are those of the next.
+            raise invalid(f"{name} cannot be given for a target of {parts[2]}.")
+    if parts[2] == "events" and not target.get("EventBridgeParameters"):
+        raise invalid("EventBridgeParameters must be given for a target that is an event bus.")
+    if (
+        parts[2] == "sqs"
+        and parts[5].endswith(".fifo")
+        and not (target.get("SqsParameters") or {}).get("MessageGroupId")
+    ):
+        raise invalid("SqsParameters.MessageGroupId must be given for a target that is a FIFO queue.")
+
+
+def iso_seconds(instant_ms: int) -> str:
+    """An instant as payloads have it: `2022-03-22T18:59:43Z`."""
+    return f"{datetime.fromtimestamp(instant_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,351 @@
+"""The scheduler: schedules and their groups, and their firing.
+
+Nothing of a schedule is in memory but for those due within a minute. One transaction moves a schedule to its next
+instant and writes the delivery of this one, so that each instant fires at least once whatever happens. An instant that
+has passed while the server was down fires late, unless it is older than its target's greatest age; then it is dropped,
+and the log says so. While a schedule is disabled its instants pass for good.
+
+Source: EventBridge Scheduler user guide and API reference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.engine.catalogue_timers import CatalogueTimers, timer_key
+from statewright.engine.timers import DueSoon
+from statewright.errors import ApiError, StoreError
+from statewright.events.deliveries import ATTEMPT, Deliveries, Delivery, call_id_of, execution_id, policy_of
+from statewright.events.schedule_records import (
+    DEFAULT_GROUP,
+    DUE,
+    GROUP,
+    SCHEDULE,
+    Group,
+    Schedule,
+    check,
+    group_of,
+    invalid,
+    iso_seconds,
+    requested,
+    schedule_of,
+)
+from statewright.events.targets import UNIVERSAL
+from statewright.stores.protocol import Record, Store
+
+PAGE: Final = 500
+CONFLICTS: Final = 20
+STORE_PAUSE_MS: Final = 1_000
+MOST_GROUPS: Final = 500
+"""Source: EventBridge Scheduler quotas."""
+
+log = logging.getLogger("statewright.events")
+
+
+class Scheduler:
+    """The schedules of one store."""
+
+    def __init__(self, store: Store, clock: Clock, config: Config, deliveries: Deliveries) -> None:
+        self._catalog = store.catalog
+        self._clock = clock
+        self._config = config
+        self._deliveries = deliveries
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._due = DueSoon(CatalogueTimers(store.catalog, DUE), clock, 0, self._fire)
+
+    async def start(self) -> None:
+        """Take up what the store has. Deliveries are started."""
+        if await self._catalog.get(GROUP, DEFAULT_GROUP) is None:
+            now_ms = self._clock.now_ms()
+            await self._catalog.write([Group(DEFAULT_GROUP, now_ms, now_ms).record()])
+        await self._due.recover()
+        async for record in self._entries(GROUP, "", None):
+            group = group_of(record)
+            if group.state == "DELETING":
+                self._spawn(self._clear(group))
+
+    async def stop(self) -> None:
+        """Fire nothing more."""
+        self._due.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ------------------------------------------------------------------ schedules
+
+    async def create(self, name: str, request: Mapping[str, Any]) -> Schedule:
+        """Create a schedule. The request has the members of CreateSchedule.
+
+        Raises: ApiError (`ValidationException`, `ConflictException`, `ResourceNotFoundException`).
+        """
+        group = request.get("GroupName") or DEFAULT_GROUP
+        await self._active_group(group)
+        now_ms = self._clock.now_ms()
+        number = await self._catalog.next_number("schedule")
+        fields = requested(request)
+        made = Schedule(name, group, number, created_ms=now_ms, modified_ms=now_ms, token=request.get("ClientToken"),
+                        **fields)  # fmt: skip
+        check(made, now_ms, self._deliveries.calls)
+        made = self._armed(replace(made, anchor_ms=_anchor(made, now_ms)), now_ms)
+        if await self._catalog.write(made.records()):
+            self._arm(made)
+            return made
+        there = await self._find(group, name)
+        if there is not None and made.token is not None and there.token == made.token:
+            return there
+        raise ApiError("ConflictException", f"Schedule {name} already exists.")
+
+    async def update(self, name: str, request: Mapping[str, Any]) -> Schedule:
+        """Replace a schedule: what the request leaves out has its default again. Raises: ApiError, as `create`.
+
+        A rate goes on in step as long as expression and start stay the same.
+        """
+        for _ in range(CONFLICTS):
+            there = await self.get(request.get("GroupName") or DEFAULT_GROUP, name)
+            now_ms = self._clock.now_ms()
+            fields = requested(request)
+            made = Schedule(there.name, there.group, there.number, created_ms=there.created_ms, modified_ms=now_ms,
+                            stored=there.stored, token=there.token, **fields)  # fmt: skip
+            same = (made.expression, made.start_ms) == (there.expression, there.start_ms)
+            made = replace(made, anchor_ms=there.anchor_ms if same else _anchor(made, now_ms))
+            check(made, now_ms, self._deliveries.calls, there)
+            made = self._armed(made, now_ms)
+            if await self._catalog.write(made.records()):
+                self._due.disarm(made.number, 0)
+                self._arm(made)
+                return made
+        raise ApiError("ConflictException", f"Schedule {name} is being changed; try again.")
+
+    async def delete(self, group: str, name: str) -> None:
+        """Delete a schedule; invocations under way go on. Raises: ApiError (`ResourceNotFoundException`)."""
+        await self._drop(await self.get(group, name))
+
+    async def get(self, group: str, name: str) -> Schedule:
+        """A schedule. Raises: ApiError (`ResourceNotFoundException`)."""
+        found = await self._find(group, name)
+        if found is None:
+            raise ApiError("ResourceNotFoundException", f"Schedule {name} does not exist.")
+        return found
+
+    async def list_schedules(
+        self, group: str | None, prefix: str, state: str | None, after: str | None, limit: int
+    ) -> tuple[list[Schedule], str | None]:
+        """Schedules by group and name, after a key; also the key to go on after, if any. Raises: ApiError."""
+        if group is not None:
+            groups = [(await self.group(group)).name]
+        else:
+            groups = [record.key async for record in self._entries(GROUP, "", None)]
+        found: list[Schedule] = []
+        for name in groups:
+            start = _before(f"{name}/{prefix}") if prefix else f"{name}/"
+            if after is not None:
+                if after.partition("/")[0] > name:
+                    continue
+                start = max(start, after)
+            async for record in self._entries(SCHEDULE, name, (0, start)):
+                schedule = schedule_of(record)
+                if not schedule.name.startswith(prefix):
+                    break
+                if state is not None and schedule.state != state:
+                    continue
+                if len(found) == limit:
+                    return found, found[-1].key
+                found.append(schedule)
+        return found, None
+
+    async def _find(self, group: str, name: str) -> Schedule | None:
+        record = await self._catalog.get(SCHEDULE, f"{group}/{name}")
+        return None if record is None else schedule_of(record)
+
+    async def _drop(self, schedule: Schedule) -> None:
+        self._due.disarm(schedule.number, 0)
+        await self._catalog.write([], [(SCHEDULE, schedule.key), (DUE, timer_key(schedule.number))])
+
+    async def _entries(self, kind: str, parent: str, after: tuple[int, str] | None) -> AsyncIterator[Record]:
+        while True:
+            page = await self._catalog.list_entries(kind, parent, after=after, limit=PAGE, newest_first=False)
+            for record in page:
+                yield record
+            if len(page) < PAGE:
+                return
+            after = (page[-1].sort, page[-1].key)
+
+    # ------------------------------------------------------------------ groups
+
+    async def create_group(self, name: str, tags: Mapping[str, str], token: str | None) -> Group:
+        """Create a group. Raises: ApiError (`ConflictException`, `ServiceQuotaExceededException`)."""
+        there = await self._catalog.get(GROUP, name)
+        if there is None:
+            count = 0
+            async for _ in self._entries(GROUP, "", None):
+                count += 1
+            if count >= MOST_GROUPS:
+                raise ApiError("ServiceQuotaExceededException", f"There may be {MOST_GROUPS} schedule groups at most.")
+            now_ms = self._clock.now_ms()
+            made = Group(name, now_ms, now_ms, tags=dict(tags), token=token)
+            if await self._catalog.write([made.record()]):
+                return made
+            there = await self._catalog.get(GROUP, name)
+        if there is not None and token is not None and group_of(there).token == token:
+            return group_of(there)
+        raise ApiError("ConflictException", f"Schedule group {name} already exists.")
+
+    async def group(self, name: str) -> Group:
+        """A group. Raises: ApiError (`ResourceNotFoundException`)."""
+        record = await self._catalog.get(GROUP, name)
+        if record is None:
+            raise ApiError("ResourceNotFoundException", f"Schedule group {name} does not exist.")
+        return group_of(record)
+
+    async def delete_group(self, name: str) -> None:
+        """Delete a group with its schedules, in the background. Raises: ApiError."""
+        group = await self.group(name)
+        if name == DEFAULT_GROUP:
+            # The words are ours.
+            raise invalid("The default schedule group cannot be deleted.")
+        if group.state != "DELETING":
+            group = await self._write_group(replace(group, state="DELETING", modified_ms=self._clock.now_ms()))
+            self._spawn(self._clear(group))
+
+    async def list_groups(self, prefix: str, after: str | None, limit: int) -> tuple[list[Group], str | None]:
+        """Groups by name, after one; also the name to go on after, if there are more."""
+        found: list[Group] = []
+        start = max(_before(prefix) if prefix else "", after or "")
+        async for record in self._entries(GROUP, "", (0, start)):
+            if not record.key.startswith(prefix):
+                break
+            if len(found) == limit:
+                return found, found[-1].name
+            found.append(group_of(record))
+        return found, None
+
+    async def tag_group(self, name: str, tags: Mapping[str, str], remove: tuple[str, ...] = ()) -> None:
+        """Put tags on a group and take some away. Raises: ApiError."""
+        group = await self.group(name)
+        kept = {key: value for key, value in {**group.tags, **tags}.items() if key not in remove}
+        await self._write_group(replace(group, tags=kept))
+
+    async def _write_group(self, group: Group) -> Group:
+        if not await self._catalog.write([group.record()]):
+            raise ApiError("ConflictException", f"Schedule group {group.name} is being changed; try again.")
+        return replace(group, stored=group.stored + 1)
+
+    async def _active_group(self, name: str) -> None:
+        group = await self.group(name)
+        if group.state != "ACTIVE":
+            raise ApiError("ConflictException", f"Schedule group {name} is being deleted.")
+
+    async def _clear(self, group: Group) -> None:
+        async for record in self._entries(SCHEDULE, group.name, None):
+            await self._drop(schedule_of(record))
+        await self._catalog.write([], [(GROUP, group.name)])
+
+    # ------------------------------------------------------------------ firing
+
+    def _armed(self, schedule: Schedule, now_ms: int) -> Schedule:
+        """A schedule with its next instant from now on: one that falls on this very millisecond counts."""
+        following = schedule.following(now_ms - 1) if schedule.state == "ENABLED" else None
+        next_ms, due_ms = following or (None, None)
+        return replace(schedule, next_ms=next_ms, due_ms=due_ms)
+
+    def _arm(self, schedule: Schedule) -> None:
+        if schedule.due_ms is not None:
+            self._due.arm(schedule.number, 0, schedule.due_ms)
+
+    def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
+        self._spawn(self._take(number, settled))
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take(self, number: int, settled: Callable[[], None]) -> None:
+        try:
+            while not await self._advance(number):
+                pass
+        except StoreError as problem:
+            log.warning("the store did not answer a schedule that is due, which is tried again: %s", problem)
+            self._due.arm(number, 0, self._clock.now_ms() + STORE_PAUSE_MS)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("schedule number %d failed by a mistake of ours; it is left to the next start", number)
+        finally:
+            settled()
+
+    async def _advance(self, number: int) -> bool:
+        """Fire a schedule once and move it on; False when somebody changed it meanwhile."""
+        timer = await self._catalog.get(DUE, timer_key(number))
+        record = None if timer is None else await self._catalog.get(SCHEDULE, timer.body.decode())
+        if record is None:
+            return True
+        schedule = schedule_of(record)
+        now_ms = self._clock.now_ms()
+        if schedule.number != number or schedule.next_ms is None or schedule.due_ms is None or schedule.due_ms > now_ms:
+            return True
+        oldest_ms = now_ms - policy_of(schedule.target)[0]
+        fires = schedule.due_ms >= oldest_ms
+        if not fires:
+            log.warning(
+                "schedule %s was due at %s while no server ran: too old to fire now, so it is dropped, "
+                "and whatever else was due before %s",
+                schedule.key, iso_seconds(schedule.next_ms), iso_seconds(oldest_ms),
+            )  # fmt: skip
+        following = schedule.following(schedule.next_ms if fires else max(schedule.next_ms, oldest_ms - 1))
+        next_ms, due_ms = following or (None, None)
+        moved = replace(schedule, next_ms=next_ms, due_ms=due_ms)
+        deliveries = [self._delivery(schedule, now_ms)] if fires else []
+        if following is None and schedule.after_completion == "DELETE":
+            gone = [(SCHEDULE, schedule.key), (DUE, timer_key(number))]
+            return await self._deliveries.accept(deliveries, [], gone)
+        if not await self._deliveries.accept(deliveries, moved.records()):
+            return False
+        self._arm(moved)
+        return True
+
+    def _delivery(self, schedule: Schedule, now_ms: int) -> Delivery:
+        """The invocation that a schedule is due for."""
+        assert schedule.next_ms is not None
+        number = self._deliveries.next_number()
+        call_id = call_id_of(number)
+        arn, at = schedule.arn(self._config), iso_seconds(schedule.next_ms)
+        keywords = {"schedule-arn": arn, "scheduled-time": at, "execution-id": execution_id(number)}
+        payload: str = schedule.target.get("Input") or self._default_input(schedule, call_id, at)
+        for name, value in keywords.items():
+            payload = payload.replace(f"<aws.scheduler.{name}>", value)
+        origin = {"SCHEDULE_ARN": arn, "SCHEDULED_TIME": at, "EXECUTION_ID": keywords["execution-id"]}
+        return Delivery(
+            number, schedule.target, payload, schedule.due_ms or now_ms, now_ms, origin,
+            counts_attempts=ATTEMPT in payload,
+        )  # fmt: skip
+
+    def _default_input(self, schedule: Schedule, call_id: str, at: str) -> str:
+        """What a target gets where a schedule gives nothing: an event that says who calls (observed by SDK users)."""
+        arn: str = schedule.target["Arn"]
+        if UNIVERSAL.fullmatch(arn) or arn.split(":")[2] in ("events", "ecs"):
+            return "{}"
+        event = {
+            "version": "0", "id": call_id, "detail-type": "Scheduled Event", "source": "aws.scheduler",
+            "account": self._config.account, "time": at, "region": self._config.region,
+            "resources": [schedule.arn(self._config)], "detail": "{}",
+        }  # fmt: skip
+        return orjson.dumps(event).decode()
+
+
+def _anchor(schedule: Schedule, now_ms: int) -> int:
+    """Where the rate of a new schedule begins: at its start, or at once."""
+    return schedule.start_ms if schedule.start_ms is not None else now_ms
+
+
+def _before(prefix: str) -> str:
+    """A text just before all that begin so, among those of letters, digits, points and lines."""
+    return prefix[:-1] + chr(ord(prefix[-1]) - 1) + "\x7f"

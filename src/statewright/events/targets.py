@@ -1,0 +1,141 @@
+"""Targets: from a target's ARN and its parameters to the call that reaches it.
+
+Owns which ARNs can be targets and what is asked of their services. Calls are named as universal targets name them
+(`sqs`, `sendMessage`) with the members of the services' APIs; whoever carries them out is injected by the server.
+
+Source: EventBridge Scheduler user guide, "Using templated targets", "Using universal targets"; EventBridge user guide,
+"Targets".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import orjson
+
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+UNIVERSAL: Final = re.compile(r"arn:aws[a-z-]*:scheduler:::aws-sdk:([A-Za-z0-9-]+):([A-Za-z0-9]+)", re.ASCII)
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):([0-9]*):(.+)", re.ASCII | re.DOTALL)
+
+READ_ONLY: Final = (
+    "get", "describe", "list", "poll", "receive", "search", "scan", "query", "select", "read", "lookup", "discover",
+    "validate", "batchGet", "batchDescribe", "batchRead", "transactGet", "adminGet", "adminList", "testMigration",
+    "retrieve", "testConnection", "translateDocument", "isAuthorized", "invokeModel",
+)  # fmt: skip
+"""Beginnings of actions that no universal target may have. Source: user guide, "Unsupported actions"."""
+
+
+class CallService(Protocol):
+    """Carries out operations of this server's services, named as universal targets name them."""
+
+    def knows(self, service: str, action: str) -> bool:
+        """Whether there is such an operation here."""
+
+    def __call__(
+        self, service: str, action: str, request: Mapping[str, Json], *, request_id: str
+    ) -> Awaitable[Mapping[str, Json]]:
+        """The answer; `request_id` is the same in every repeat. Raises: ApiError with a status; StoreError."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCall:
+    """A call that reaches a target."""
+
+    service: str
+    action: str
+    request: dict[str, Any]
+
+    @property
+    def arn(self) -> str:
+        """The call as the ARN of a universal target."""
+        return f"arn:aws:scheduler:::aws-sdk:{self.service}:{self.action}"
+
+
+class Unsupported(Exception):
+    """No target that this server reaches; the text says why."""
+
+
+def call_of(target: Mapping[str, Any], payload: str, call_id: str) -> TargetCall:
+    """The call for a target as a schedule or a rule has it, with the payload that it gets.
+
+    `call_id` names the invocation, the same in every attempt: an execution is called by it.
+
+    Raises: Unsupported.
+    """
+    arn: str = target["Arn"]
+    universal = UNIVERSAL.fullmatch(arn)
+    if universal is not None:
+        return TargetCall(universal[1], universal[2], _parameters(payload))
+    found = _ARN.fullmatch(arn)
+    if found is None:
+        raise Unsupported(f"{arn} is no ARN")
+    service, region, account, resource = found.groups()
+    if service == "sqs":
+        return _message(region, account, resource, target.get("SqsParameters") or {}, payload)
+    if service == "lambda" and resource.startswith("function:"):
+        return TargetCall("lambda", "invoke", {"FunctionName": arn, "InvocationType": "Event", "Payload": payload})
+    if service == "states" and resource.startswith("stateMachine:"):
+        return TargetCall("sfn", "startExecution", {"StateMachineArn": arn, "Name": call_id, "Input": payload})
+    if service == "sns":
+        return TargetCall("sns", "publish", {"TopicArn": arn, "Message": payload})
+    if service == "events" and resource.startswith("event-bus/"):
+        given = target.get("EventBridgeParameters") or {}
+        entry = {"EventBusName": arn, "DetailType": given.get("DetailType"), "Source": given.get("Source")}
+        return TargetCall("eventbridge", "putEvents", {"Entries": [{**entry, "Detail": payload}]})
+    if service == "ecs" and resource.startswith("cluster/"):
+        return _container(arn, target.get("EcsParameters") or {}, payload)
+    raise Unsupported(f"this version of Statewright does not reach targets of {service}")
+
+
+def _message(region: str, account: str, name: str, given: Mapping[str, Any], payload: str) -> TargetCall:
+    request: dict[str, Any] = {
+        "MessageBody": payload,
+        "QueueUrl": f"https://sqs.{region}.amazonaws.com/{account}/{name}",
+    }
+    if given.get("MessageGroupId"):
+        request["MessageGroupId"] = given["MessageGroupId"]
+    return TargetCall("sqs", "sendMessage", request)
+
+
+def _container(arn: str, given: Mapping[str, Any], payload: str) -> TargetCall:
+    names = {"TaskCount": "Count", "TaskDefinitionArn": "TaskDefinition"}
+    request = {names.get(name, name): value for name, value in given.items()}
+    overrides = _parameters(payload) if payload.lstrip().startswith("{") else {}
+    return TargetCall("ecs", "runTask", {**request, "Cluster": arn, **({"Overrides": overrides} if overrides else {})})
+
+
+def _parameters(payload: str) -> dict[str, Any]:
+    """The members that a universal target's input gives; what is no object fails in the service's words."""
+    try:
+        found = orjson.loads(payload) if payload else {}
+    except orjson.JSONDecodeError:
+        return {"": payload}
+    return found if isinstance(found, dict) else {"": payload}
+
+
+async def carry_out(calls: CallService, call: TargetCall, request_id: str) -> None:
+    """Make a call, and look into answers that say what failed. Raises: ApiError, StoreError."""
+    if "" in call.request:
+        raise ApiError("ValidationException", "The Input of the target is not a JSON object.", status=400)
+    answer = await calls(call.service, call.action, call.request, request_id=request_id)
+    for entry in answer.get("Entries") or () if call.action == "putEvents" else ():
+        if entry.get("ErrorCode"):
+            raise ApiError(entry["ErrorCode"], entry.get("ErrorMessage") or "", status=400)
+    for failure in answer.get("failures") or () if call.action == "runTask" else ():
+        raise ApiError("ResourceInitializationError", failure.get("reason") or "", status=400)
+
+
+def is_permanent(problem: ApiError) -> bool:
+    """Whether trying again cannot help: the caller's mistake, but for being too fast.
+
+    Source: EventBridge user guide, "Retrying event delivery".
+    """
+    status = problem.status or 400
+    return (
+        status < 500 and status != 429 and "Throttl" not in problem.code and problem.code != "TooManyRequestsException"
+    )

@@ -1,0 +1,1 @@
+"""Tests of schedules, rules and what they deliver."""

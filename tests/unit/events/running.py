@@ -1,0 +1,118 @@
+"""A scheduler in virtual time over a store in memory, with targets that note what reaches them and can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from statewright.clock import VirtualClock, run_virtual
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.events.deliveries import Deliveries
+from statewright.events.scheduler import Scheduler
+from statewright.stores.memory import MemoryStore
+
+QUEUE = "arn:aws:sqs:us-east-1:000000000000:orders"
+DEAD = "arn:aws:sqs:us-east-1:000000000000:dead"
+ROLE = "arn:aws:iam::000000000000:role/x"
+OFF = {"Mode": "OFF"}
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+
+class Targets:
+    """Notes calls as (instant, action, request). `failing` says how often each target fails first, and how."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.calls: list[tuple[int, str, dict[str, Any], str]] = []
+        self.failing: list[Exception] = []
+        self.always: Exception | None = None
+
+    def knows(self, service: str, action: str) -> bool:
+        return (service, action) != ("sqs", "fly")
+
+    async def __call__(
+        self, service: str, action: str, request: Mapping[str, Any], *, request_id: str
+    ) -> Mapping[str, Any]:
+        dead = str(request.get("QueueUrl", "")).endswith("/dead")
+        self.calls.append((self.clock.now_ms(), "dead" if dead else action, dict(request), request_id))
+        if not dead:
+            if self.failing:
+                raise self.failing.pop(0)
+            if self.always is not None:
+                raise self.always
+        return {}
+
+    def instants(self, action: str = "sendMessage") -> list[int]:
+        return [at for at, name, _, _ in self.calls if name == action]
+
+    def requests(self, action: str = "sendMessage") -> list[dict[str, Any]]:
+        return [request for _, name, request, _ in self.calls if name == action]
+
+
+class Rig:
+    """A scheduler with short ways to use it."""
+
+    def __init__(self, clock: VirtualClock, store: MemoryStore | None = None) -> None:
+        self.clock = clock
+        self.store = store or MemoryStore()
+        self.targets = Targets(clock)
+        self.deliveries = Deliveries(self.store.catalog, clock)
+        self.deliveries.calls = self.targets
+        self.scheduler = Scheduler(self.store, clock, Config(), self.deliveries)
+
+    async def start(self) -> None:
+        await self.deliveries.start()
+        await self.scheduler.start()
+
+    async def stop(self) -> None:
+        await self.scheduler.stop()
+        await self.deliveries.stop()
+
+    async def restarted(self) -> Rig:
+        """Another one over the same store."""
+        await self.stop()
+        other = Rig(self.clock, self.store)
+        await other.start()
+        return other
+
+    async def create(self, name: str, expression: str, **more: Any) -> None:
+        await self.scheduler.create(name, request(expression, **more))
+
+    async def let(self, milliseconds: int) -> None:
+        """Let time pass."""
+        await self.clock.sleep_until(self.clock.now_ms() + milliseconds)
+
+
+def request(expression: str, **more: Any) -> dict[str, Any]:
+    """A request for a schedule that sends to a queue; members of the target may be given beside the others."""
+    own: dict[str, Any] = {
+        key: more.pop(key) for key in ("Input", "RetryPolicy", "DeadLetterConfig", "SqsParameters") if key in more
+    }
+    target = more.pop("Target", {"Arn": QUEUE, "RoleArn": ROLE, "Input": "x", **own})
+    return {"ScheduleExpression": expression, "FlexibleTimeWindow": OFF, "Target": target, **more}
+
+
+def on_rig(test: Callable[[Rig], Awaitable[None]]) -> None:
+    """Run a test in virtual time."""
+
+    async def main(clock: VirtualClock) -> None:
+        rig = Rig(clock)
+        await rig.store.open("tests")
+        await rig.start()
+        try:
+            await test(rig)
+        finally:
+            await rig.stop()
+
+    run_virtual(main)
+
+
+def ms(text: str) -> int:
+    """The instant of a text in UTC."""
+    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def failing(status: int, code: str = "Broken") -> ApiError:
+    return ApiError(code, "it does not work", status=status)
