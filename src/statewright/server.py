@@ -12,37 +12,26 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
 from typing import Final
 
-from statewright.api import inner_calls, operations, target_calls
 from statewright.api.app import Api
-from statewright.api.forwarding import Forwarding
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
 from statewright.api.metrics import Sample
+from statewright.assembly import assemble
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
-from statewright.engine.engine import Engine, EngineSettings
-from statewright.engine.state_machines import Machines
+from statewright.engine.engine import Engine
 from statewright.engine.views import StatusChange
-from statewright.events.deliveries import Deliveries
-from statewright.events.scheduler import Scheduler
-from statewright.functions.event_sources import EventSources
-from statewright.functions.functions import Functions
-from statewright.integrations.registry import Registry
-from statewright.jobs.jobs import Jobs
-from statewright.objects.objects import Objects
-from statewright.queues.queues import Queues
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
 from statewright.stores.memory import MemoryStore
 from statewright.stores.opening import open_store
 from statewright.stores.protocol import STATUSES, Store
-from statewright.tables.tables import Tables
 
 GARBAGE_THRESHOLDS: Final = (20_000, 50, 100)
 """Python's own make a request of every few look through all that 100,000 open iterations hold; hardly anything here
@@ -54,8 +43,6 @@ OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 MOST_BEHIND_MS: Final = 60_000
 """Clocks of several machines differ by less."""
 DATA_FOLDER: Final = ".statewright"
-OWN_SERVICES: Final = ("batch", "dynamodb", "ecs", "lambda", "s3", "sqs")
-"""Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 STORES: Final = ("sqlite", "memory")
 
 log = logging.getLogger("statewright.server")
@@ -100,13 +87,17 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     except Exception:
         listening.close()
         raise
-    parts = _built(options, store, listening)
-    body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
-    api = Api(parts.app, options.own_origins, body_bytes, sampler=lambda: _samples(parts.engine, listens))
-    listens = listener(api, lambda: on_ready(line), options.patience)
-    await parts.start()
-    _compare_clocks(await store.newest_id(0), parts.engine.clock.now_ms())
     host, port = listening.getsockname()[:2]
+    system = assemble(options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port))
+    engine = system.engine
+    engine.subscribe(_log_status)
+    engine.ownership.on_lost = _end_process
+    body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
+    api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
+    listens = listener(api, lambda: on_ready(line), options.patience)
+    await system.start()
+    engine.inbox.watch()
+    _compare_clocks(await store.newest_id(0), engine.clock.now_ms())
     shown_host = f"[{host}]" if ":" in host else host
     line = f"Statewright is ready on http://{shown_host}:{port} (data: {_where(options)}, pid {os.getpid()})"
     # What was built until now stays for good: the collector need not look at it again.
@@ -116,97 +107,10 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     try:
         await listens.serve(sockets=[listening])
     finally:
-        await parts.stop()
+        await system.stop()
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
         log.info("stopped")
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Everything that a server is made of, but for its store and its socket."""
-
-    engine: Engine
-    integrations: Registry
-    functions: Functions
-    queues: Queues
-    objects: Objects
-    tables: Tables
-    event_sources: EventSources
-    jobs: Jobs
-    deliveries: Deliveries
-    scheduler: Scheduler
-    app: operations.App
-
-    async def start(self) -> None:
-        """Take up what the store holds; what is called comes before who calls."""
-        await self.engine.machines.recover()
-        await self.objects.start()
-        await self.queues.start()
-        await self.tables.start()
-        await self.functions.start()
-        await self.event_sources.start()
-        await self.jobs.start()
-        await self.engine.start()
-        self.engine.inbox.watch()
-        await self.deliveries.start()
-        await self.scheduler.start()
-
-    async def stop(self) -> None:
-        """Let go, callers first."""
-        await self.scheduler.stop()
-        await self.deliveries.stop()
-        await self.engine.stop()
-        await self.jobs.stop()
-        await self.event_sources.stop()
-        await self.functions.stop()
-        await self.queues.stop()
-        await self.tables.stop()
-        await self.objects.stop()
-        await self.integrations.close()
-
-
-def _built(options: ServerOptions, store: Store, listening: socket) -> _Parts:
-    """Wire the parts of a server together."""
-    clock, config, data = RealClock(), options.config, _data_of(options)
-    host, port = listening.getsockname()[:2]
-    integrations = Registry(config, clock, data)
-    machines = Machines(store, clock, config, limits=config.limits)
-    settings = EngineSettings(limits=config.limits, data=data)
-
-    engine = Engine(store, clock, machines, integrations, settings=settings, data=integrations.data)
-    engine.subscribe(_log_status)
-    engine.subscribe(integrations.status_changed)
-    engine.ownership.on_lost = _end_process
-    functions = Functions(store, clock, config, data, endpoint=lambda: _own_address(host, port))
-    queues = Queues(store, clock, config)
-    objects = Objects(store, clock, config, _objects_folder(options))
-    tables = Tables(store, clock, config, _object_writer(objects))
-    event_sources = EventSources(store, functions, queues)
-    jobs = Jobs(store, clock, config, data / "jobs" if data is not None else None, lambda: _own_address(host, port))
-    jobs.subscribe(integrations.job_ended)
-    deliveries = Deliveries(store.catalog, clock)
-    scheduler = Scheduler(store, clock, config, deliveries)
-    operations.load()
-    extras = {
-        "integrations": integrations,
-        "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
-        "functions": functions,
-        "queues": queues,
-        "objects": objects,
-        "tables": tables,
-        "event_sources": event_sources,
-        "jobs": jobs,
-        "scheduler": scheduler,
-    }
-    app = operations.App(engine, machines, clock, config, extras)
-    deliveries.calls = target_calls.TargetCalls(app)
-    own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
-    integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app))
-    _connect(functions, queues, objects)
-    return _Parts(
-        engine, integrations, functions, queues, objects, tables, event_sources, jobs, deliveries, scheduler, app
-    )
 
 
 def _listen(options: ServerOptions) -> socket:
@@ -227,36 +131,6 @@ def _listen(options: ServerOptions) -> socket:
 def _data_of(options: ServerOptions) -> Path | None:
     """The folder for files beside the store."""
     return None if options.store == "memory" else options.data
-
-
-def _objects_folder(options: ServerOptions) -> Path | None:
-    """The folder of large objects: beside the database, also where rows are in another one."""
-    folder = _data_of(options)
-    return folder / "objects" if folder is not None else None
-
-
-def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:
-    """Let functions take their code from buckets and report to queues, functions and buckets."""
-
-    async def put(bucket: str, key: str, content: bytes) -> None:
-        await objects.put(bucket, key, content)
-
-    async def deliver(arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
-        from statewright.functions.destinations import Destinations
-
-        await Destinations(functions, queues, put).deliver(arn, body, attributes)
-
-    functions.read_objects_with(objects.read)
-    functions.deliver_with(deliver)
-
-
-def _object_writer(objects: Objects) -> Callable[[str, str, bytes], Awaitable[str]]:
-    """Writes objects for tables' exports."""
-
-    async def put(bucket: str, key: str, content: bytes) -> str:
-        return (await objects.put(bucket, key, content)).etag
-
-    return put
 
 
 def _own_address(host: str, port: int) -> str:

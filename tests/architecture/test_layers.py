@@ -22,6 +22,7 @@ LAYERS = [
     ["events"],
     ["integrations"],
     ["api"],
+    ["assembly"],
     ["server"],
     ["projects"],
     ["cli"],

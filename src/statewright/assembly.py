@@ -1,0 +1,156 @@
+"""How a whole system is put together: the services of one process, wired to each other, on a given clock and store.
+
+Owns which parts there are, who calls whom, and the order in which they start and stop. A server (`server.py`) gives it
+real time and a socket; a virtual system gives it time that jumps and no socket. A new service adds its line to
+`_services`, or to `_callers` if it calls others by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from statewright.api import inner_calls, operations, target_calls
+from statewright.api.forwarding import Forwarding
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.engine.engine import Engine, EngineSettings
+from statewright.engine.state_machines import Machines
+from statewright.events.deliveries import Deliveries
+from statewright.events.scheduler import Scheduler
+from statewright.functions.event_sources import EventSources
+from statewright.functions.functions import Functions
+from statewright.integrations.registry import Registry
+from statewright.jobs.jobs import Jobs
+from statewright.objects.objects import Objects
+from statewright.queues.queues import Queues
+from statewright.stores.protocol import Store
+from statewright.tables.tables import Tables
+
+OWN_SERVICES: Final = ("batch", "dynamodb", "ecs", "lambda", "s3", "sqs")
+"""Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
+
+
+class Part(Protocol):
+    """A service of the system."""
+
+    async def start(self) -> None:
+        """Take up what the store holds."""
+
+    async def stop(self) -> None:
+        """Let go of everything in memory; the store has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Every part of a process but its store and its socket. `parts` are in the order in which they start."""
+
+    engine: Engine
+    integrations: Registry
+    parts: dict[str, Part]
+    app: operations.App
+
+    async def start(self) -> None:
+        """Take up what the store holds; what is called comes before who calls."""
+        await self.engine.machines.recover()
+        for part in self.parts.values():
+            await part.start()
+
+    async def stop(self) -> None:
+        """Let go, callers first."""
+        for part in reversed(self.parts.values()):
+            await part.stop()
+        await self.integrations.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What every part stands on. `data` is the folder beside the store, None where nothing lasts."""
+
+    store: Store
+    clock: Clock
+    config: Config
+    data: Path | None
+    endpoint: Callable[[], str]
+
+
+def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endpoint: Callable[[], str]) -> System:
+    """Put a system together on an open store; nothing runs before its `start`.
+
+    `data` is the folder for files beside the store, None where all is in memory; `endpoint` says where functions and
+    jobs reach this process.
+    """
+    ground = _Ground(store, clock, config, data, endpoint)
+    integrations = Registry(config, clock, data)
+    machines = Machines(store, clock, config, limits=config.limits)
+    settings = EngineSettings(limits=config.limits, data=data)
+    engine = Engine(store, clock, machines, integrations, settings=settings, data=integrations.data)
+    engine.subscribe(integrations.status_changed)
+
+    called = _services(ground, integrations)
+    deliveries = Deliveries(store.catalog, clock)
+    callers = _callers(ground, deliveries)
+    operations.load()
+    extras = {
+        "integrations": integrations,
+        "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
+        **called,
+        **callers,
+    }
+    app = operations.App(engine, machines, clock, config, extras)
+    deliveries.calls = target_calls.TargetCalls(app)
+    own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
+    integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app))
+    return System(engine, integrations, {**called, "engine": engine, "deliveries": deliveries, **callers}, app)
+
+
+def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:
+    """Services that are called, by the names that operations know them by, in the order in which they start."""
+    store, clock, config, data = ground.store, ground.clock, ground.config, ground.data
+    objects = Objects(store, clock, config, data / "objects" if data is not None else None)
+    queues = Queues(store, clock, config)
+    tables = Tables(store, clock, config, _object_writer(objects))
+    functions = Functions(store, clock, config, data, endpoint=ground.endpoint)
+    event_sources = EventSources(store, functions, queues)
+    jobs = Jobs(store, clock, config, data / "jobs" if data is not None else None, ground.endpoint)
+    jobs.subscribe(integrations.job_ended)
+    _connect(functions, queues, objects)
+    return {
+        "objects": objects,
+        "queues": queues,
+        "tables": tables,
+        "functions": functions,
+        "event_sources": event_sources,
+        "jobs": jobs,
+    }
+
+
+def _callers(ground: _Ground, deliveries: Deliveries) -> dict[str, Any]:
+    """Services that call others of their own accord; they start last."""
+    return {"scheduler": Scheduler(ground.store, ground.clock, ground.config, deliveries)}
+
+
+def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:
+    """Let functions take their code from buckets and report to queues, functions and buckets."""
+
+    async def put(bucket: str, key: str, content: bytes) -> None:
+        await objects.put(bucket, key, content)
+
+    async def deliver(arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
+        from statewright.functions.destinations import Destinations
+
+        await Destinations(functions, queues, put).deliver(arn, body, attributes)
+
+    functions.read_objects_with(objects.read)
+    functions.deliver_with(deliver)
+
+
+def _object_writer(objects: Objects) -> Callable[[str, str, bytes], Awaitable[str]]:
+    """Writes objects for tables' exports."""
+
+    async def put(bucket: str, key: str, content: bytes) -> str:
+        return (await objects.put(bucket, key, content)).etag
+
+    return put
