@@ -1,9 +1,10 @@
-"""`statewright backup`: a copy of a data folder's store, taken while the server runs."""
+"""`statewright backup`: a copy of a data folder, taken while the server runs: its store, and the files beside that."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,10 +13,11 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_wor
 if TYPE_CHECKING:
     import sqlite3
 
-DATA_FOLDER = ".statewright"
+DATA_FOLDER: Final = ".statewright"
+TRIES: Final = 3
 
 
-@click.command(short_help="Copy the store, while the server runs.")
+@click.command(short_help="Copy a data folder, while the server runs.")
 @click.argument("target", metavar="TARGET")
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
 @click.option("--force", is_flag=True, help="Replace a TARGET that exists.")
@@ -23,6 +25,7 @@ DATA_FOLDER = ".statewright"
 def backup(target: str, data: str, force: bool, form: str) -> int:
     """Copy the store of a data folder into the file TARGET; in a folder, into a file named by the time.
 
+    Large objects and the code of functions are files of their own: they go into the folder TARGET.files. Logs are left.
     The copy is what was committed at one instant. It is checked before it counts, and takes TARGET's name only when it
     is complete. To use it: statewright restore.
 
@@ -32,7 +35,7 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
       statewright backup /var/backups --data /var/lib/statewright -o json
     """
     from statewright.errors import StoreError
-    from statewright.stores.sqlite_file import FILE_NAME, connect, copy_database
+    from statewright.stores.sqlite_file import FILE_NAME
 
     file = Path(data) / FILE_NAME
     if not file.is_file():
@@ -47,21 +50,72 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
     if copy.exists() and copy.samefile(file):
         raise Stop(USAGE, f"{copy} is the store itself.")
     try:
-        source = connect(file)
-        try:
-            copy_database(source, copy, replace=force)
-        finally:
-            source.close()
-        found = checked(copy)
+        found = _copied(Path(data), copy, force)
     except StoreError as problem:
         raise Stop(FAILED, f"The backup was not made: {problem}") from None
     except OSError as problem:
-        raise Stop(FAILED, f"{copy}: {reason_of(problem)}") from None
+        raise Stop(FAILED, f"{problem.filename or copy}: {reason_of(problem)}") from None
     if form == "json":
         stdout().json({"file": str(copy), **found})
     else:
         stdout().line(f"{copy}: {found['sizeBytes']:,} bytes, {count_words(found['executions'], 'execution')}, checked")
+        if found["files"]:
+            words = count_words(found["files"], "file")
+            stdout().line(f"{found['filesFolder']}: {found['fileBytes']:,} bytes, {words} of objects and functions")
     return OK
+
+
+def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
+    """Copy a data folder; what the copy holds. Raises: StoreError, OSError."""
+    from statewright.cli import backup_files
+    from statewright.errors import StoreError
+    from statewright.stores.sqlite_file import FILE_NAME, connect, copy_database
+
+    with backup_files.held(data) as held:
+        for _ in range(TRIES):
+            source = connect(data / FILE_NAME)
+            try:
+                copy_database(source, copy, replace=force)
+            finally:
+                source.close()
+            force = True
+            found = checked(copy)
+            # What was written between the first links and the copy.
+            backup_files.hold(data, held)
+            names = files_needed(copy, held)
+            if not backup_files.missing(names, held):
+                break
+        else:
+            copy.unlink(missing_ok=True)
+            raise StoreError("objects are overwritten faster than they can be copied; try again when less is written")
+        folder = backup_files.files_of(copy)
+        try:
+            size = copied_files(names, held, folder)
+        except OSError:
+            copy.unlink(missing_ok=True)
+            raise
+    return {**found, "files": len(names), "fileBytes": size, "filesFolder": str(folder) if names else None}
+
+
+def copied_files(names: list[str], source: Path, target: Path) -> int:
+    """Copy files, with a bar on a terminal; returns their bytes. Raises: OSError."""
+    from statewright.cli.backup_files import copy_files
+
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(length=len(names), label="copying files", file=sys.stderr, hidden=hidden) as bar:
+        return copy_files(names, source, target, bar.update)
+
+
+def files_needed(copy: Path, folder: Path) -> list[str]:
+    """Names of the files that a copy needs of a folder."""
+    from statewright.cli.backup_files import needed
+    from statewright.stores.sqlite_file import connect
+
+    connection = connect(copy)
+    try:
+        return needed(connection, folder)
+    finally:
+        connection.close()
 
 
 def checked(copy: Path) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
 
-from statewright.cli.backup import DATA_FOLDER, checked
+from statewright.cli.backup import DATA_FOLDER, checked, copied_files, files_needed
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_words, reason_of, stdout
 
 
@@ -17,7 +18,8 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_wor
 def restore(source: str, data: str, form: str) -> int:
     """Put a backup into a data folder that is empty or not there yet; then serve it.
 
-    The backup is checked before it counts, and stays as it is. Executions go on where they were when it was taken.
+    The files in the folder BACKUP.files come with it. The backup is checked before it counts, and stays as it is.
+    Executions go on where they were when it was taken.
 
     \b
     Examples:
@@ -36,11 +38,13 @@ def restore(source: str, data: str, form: str) -> int:
     try:
         # Before the folder is made, so that a file that is no backup leaves nothing behind.
         checked(backup)
+        files = _files(backup)
         lock = FolderLock(folder, "restore")
         try:
             copy = connect(backup)
             try:
                 refuse_others(copy, backup)
+                _restore_files(files, backup, folder)
                 copy_database(copy, folder / FILE_NAME)
             finally:
                 copy.close()
@@ -57,3 +61,38 @@ def restore(source: str, data: str, form: str) -> int:
         stdout().line(f"{folder}: {count_words(found['executions'], 'execution')} from {backup}, checked")
         stdout().line(("To serve it: ", "idle"), f"statewright serve --data {folder}")
     return OK
+
+
+def _files(backup: Path) -> list[str]:
+    """The files that come with a backup. Raises: StoreError where some are missing."""
+    from statewright.cli.backup_files import files_of, missing
+    from statewright.errors import StoreError
+
+    folder = files_of(backup)
+    names = files_needed(backup, folder)
+    lost = missing(names, folder)
+    if lost:
+        raise StoreError(
+            f"{count_words(len(lost), 'file')} of its objects are not in {folder}, for one {lost[0]}; a backup is a "
+            "file and the folder beside it: keep them together"
+        )
+    return names
+
+
+def _restore_files(names: list[str], backup: Path, folder: Path) -> None:
+    """Put files into a data folder. Raises: OSError, StoreError where other ones are there."""
+    from statewright.cli.backup_files import OBJECTS, files_of
+    from statewright.errors import StoreError
+
+    taken = folder / OBJECTS
+    if taken.is_dir() and any(taken.iterdir()):
+        raise StoreError(f"there are objects of another store in {taken}; move them away, or name another folder")
+    if not names:
+        return
+    whole = folder / "restored"
+    copied_files(names, files_of(backup), whole)
+    for name in names:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (whole / name).replace(target)
+    shutil.rmtree(whole)

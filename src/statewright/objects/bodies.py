@@ -60,6 +60,11 @@ class Bodies(Protocol):
         """Delete bodies, those that are not there too. Raises: Unavailable."""
 
 
+def file_name(number: int) -> str:
+    """Where the body of that id lies, below the folder of bodies."""
+    return f"{number & 0xFF:02x}/{number:x}"
+
+
 class FileBodies:
     """See `Bodies`: files in 256 folders."""
 
@@ -113,7 +118,7 @@ class FileBodies:
                 raise _unavailable(path, problem) from problem
 
     def _path(self, number: int) -> Path:
-        return self._folder / f"{number & 0xFF:02x}" / f"{number:x}"
+        return self._folder / file_name(number)
 
     def _make_folder(self, folder: Path) -> None:
         if folder not in self._made:

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from statewright.errors import StoreError, Unavailable
 from statewright.stores import fail_points
+from statewright.stores.object_rows import IN_FILE
 from statewright.stores.statements import read_sql
 
 Durability = Literal["full", "process"]
@@ -249,6 +250,13 @@ def split_script(script: str) -> Iterator[str]:
             pending = ""
     if pending.strip():
         raise ValueError(f"a script ends inside a statement: {pending.strip()}")
+
+
+def object_files(connection: sqlite3.Connection) -> list[int]:
+    """Ids of the files that the objects and parts of a database name."""
+    named = "SELECT id FROM object WHERE place = ? UNION SELECT id FROM segment WHERE place = ?"
+    rows = connection.execute(named, (IN_FILE, IN_FILE))
+    return [number for (number,) in rows]
 
 
 def copy_database(source: sqlite3.Connection, target: Path, *, replace: bool = False) -> None:

@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from statewright.cli import backup_files
+from statewright.clock import RealClock
+from statewright.config import Config
+from statewright.objects.objects import Objects
 from statewright.stores.sqlite import SqliteStore
 from statewright.stores.sqlite_file import FILE_NAME
 from tests.unit.cli.conftest import Run
@@ -74,3 +80,80 @@ def test_a_folder_in_use_or_not_to_be_had(statewright: Run, backup: Path):
     Path("file").write_text("")
     result = statewright("restore", str(backup), "--data", "file")
     assert (result.code, "it is a file; name a folder" in " ".join(result.err.split())) == (1, True)
+
+
+LARGE = bytes(range(256)) * 8_192
+
+
+async def put(folder: Path, key: str, body: bytes) -> None:
+    async with objects_of(folder) as objects:
+        await objects.put("bucket", key, body)
+
+
+async def got(folder: Path, key: str) -> bytes:
+    async with objects_of(folder) as objects:
+        return await objects.read("bucket", key)
+
+
+@asynccontextmanager
+async def objects_of(folder: Path) -> AsyncIterator[Objects]:
+    store = SqliteStore(folder)
+    await store.open("test")
+    objects = Objects(store, RealClock(), Config(), folder / "objects")
+    await objects.start()
+    try:
+        if not (await objects.list_buckets()):
+            await objects.create_bucket("bucket")
+        yield objects
+    finally:
+        await objects.stop()
+        await store.close()
+
+
+def test_objects_and_code_come_with_a_backup(statewright: Run, tmp_path: Path):
+    data = tmp_path / "data"
+    asyncio.run(put(data, "large", LARGE))
+    asyncio.run(put(data, "small", b"in a row"))
+    code = data / "functions/code"
+    code.mkdir(parents=True)
+    (code / "0a.zip").write_bytes(b"a package")
+    made = statewright("backup", "kept.db", "--data", str(data), "-o", "json")
+    assert (made.code, made.json["files"], made.json["fileBytes"]) == (0, 2, len(LARGE) + 9)
+    assert not (data / ".backup").exists()
+    # What happens to the folder afterwards is nothing to the backup.
+    asyncio.run(put(data, "large", b"short now"))
+    assert statewright("restore", "kept.db", "--data", "new").code == 0
+    assert asyncio.run(got(Path("new"), "large")) == LARGE
+    assert asyncio.run(got(Path("new"), "small")) == b"in a row"
+    assert Path("new/functions/code/0a.zip").read_bytes() == b"a package"
+
+
+def test_a_backup_without_its_files_is_refused(statewright: Run, tmp_path: Path):
+    asyncio.run(put(tmp_path / "data", "large", LARGE))
+    assert statewright("backup", "kept.db", "--data", str(tmp_path / "data")).code == 0
+    Path("kept.db.files").rename("elsewhere")
+    result = statewright("restore", "kept.db", "--data", "new")
+    assert (result.code, "keep them together" in result.err) == (1, True)
+    assert not Path("new").exists()
+
+
+def test_a_file_that_disappears_between_links_and_copy_makes_another_try(
+    statewright: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    data = tmp_path / "data"
+    asyncio.run(put(data, "large", LARGE))
+    hold, held = backup_files.hold, []
+
+    def late(folder: Path, links: Path) -> None:
+        # The first links come before the object is there, and it is replaced before there are more.
+        held.append(links)
+        if len(held) == 2:
+            asyncio.run(put(data, "large", LARGE + b"!"))
+        if len(held) != 1:
+            hold(folder, links)
+
+    monkeypatch.setattr(backup_files, "hold", late)
+    assert statewright("backup", "kept.db", "--data", str(data)).code == 0
+    assert len(held) == 3
+    assert statewright("restore", "kept.db", "--data", "new").code == 0
+    assert asyncio.run(got(Path("new"), "large")) == LARGE + b"!"
