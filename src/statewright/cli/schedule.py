@@ -24,8 +24,8 @@ KEPT: Final = (
     "Target", "FlexibleTimeWindow", "ActionAfterCompletion",
 )  # fmt: skip
 """Members of a schedule that an update must repeat."""
-SOON_SECONDS: Final = 2
-"""How far ahead a one-time copy is set: the service wants an instant to come."""
+COPY_SECONDS: Final = 3600
+"""How long a copy that fires at once may last: less than its rate, so that it fires once."""
 
 
 @click.group(short_help="List schedules, see when they fire, run and pause them.")
@@ -146,7 +146,7 @@ def _upcoming(found: dict[str, Any], from_ms: int, count: int) -> list[str]:
 @click.argument("name", metavar="SCHEDULE")
 @endpoint_option
 def run(name: str, endpoint: str | None) -> int:
-    """Invoke the target of a schedule now, by a one-time copy of the schedule that deletes itself.
+    """Invoke the target of a schedule now, by a copy of the schedule that fires once and deletes itself.
 
     \b
     Examples:
@@ -155,13 +155,14 @@ def run(name: str, endpoint: str | None) -> int:
     group, own = _named(name)
     with _scheduler(endpoint) as server:
         found = server.call("get_schedule", GroupName=group, Name=own)
-        at = datetime.fromtimestamp(time.time() + SOON_SECONDS, UTC)
-        copy = f"{own[:48]}-run-{time.time_ns() // 1_000_000 % 10**10}"
+        copy = f"{own[:48]}-run-{_now_ms() % 10**10}"
+        # A rate without a start fires at once.
         server.call(
-            "create_schedule", GroupName=group, Name=copy, ScheduleExpression=f"at({at:%Y-%m-%dT%H:%M:%S})",
-            Target=found["Target"], FlexibleTimeWindow={"Mode": "OFF"}, ActionAfterCompletion="DELETE",
+            "create_schedule", GroupName=group, Name=copy, ScheduleExpression="rate(1 day)",
+            EndDate=time.time() + COPY_SECONDS, Target=found["Target"], FlexibleTimeWindow={"Mode": "OFF"},
+            ActionAfterCompletion="DELETE",
         )  # fmt: skip
-    stderr().line(("✓ ", "ok"), f"{found['Target']['Arn']} is invoked at {at:%H:%M:%S} UTC, by {copy}")
+    stderr().line(("✓ ", "ok"), f"{found['Target']['Arn']} is invoked, by {copy}")
     return OK
 
 
