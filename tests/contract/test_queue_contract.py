@@ -19,6 +19,7 @@ from statewright.stores.queue_protocol import (
     MessageRow,
     Move,
     Note,
+    Once,
     Want,
 )
 from tests.contract.stores import START_MS
@@ -301,3 +302,39 @@ def test_messages_survive_closing(make_store):
         await again.close()
 
     asyncio.run(body())
+
+
+def test_rows_that_hang_on_something_that_happened_are_not_sent(with_store):
+    async def body(store: Store) -> None:
+        def once(number: int, *, key: str = "k", queue: int = -7, at_ms: int = START_MS) -> Once:
+            return Once(number, queue, key, at_ms, at_ms + 1_000)
+
+        first = [message(11, once=10), message(12, queue=OTHER, once=10)]
+        assert await store.queues.send(first, [once(10)]) == [11, 12, 10]
+        # The second of its kind, within the time: only the row that hangs on nothing is sent.
+        again = [message(21, once=20), message(22)]
+        assert await store.queues.send(again, [once(20)]) == [0, 22, 10]
+        # Another key, another topic, and the same key when its time is over.
+        assert await store.queues.send([message(31, once=30)], [once(30, key="other")]) == [31, 30]
+        assert await store.queues.send([message(41, once=40)], [once(40, queue=-8)]) == [41, 40]
+        late = [message(51, once=50)]
+        assert await store.queues.send(late, [once(50, at_ms=START_MS + 1_000)]) == [51, 50]
+        # Two of a kind in one call, and one without any row.
+        twice = [message(62, once=60), message(63, once=61)]
+        assert await store.queues.send(twice, [once(60, key="t"), once(61, key="t")]) == [62, 0, 60, 60]
+        assert await store.queues.send([], [once(70, key="none")]) == [70]
+        assert await store.queues.send([], [once(71, key="none")]) == [70]
+        assert [len(found) for found in await store.queues.claim(claim(100))] == [6]
+
+    with_store(body)
+
+
+def test_a_row_may_hang_on_something_and_have_a_deduplication_of_its_own(with_store):
+    async def body(store: Store) -> None:
+        fifo = {"group": "g", "dedup_queue": QUEUE, "dedup": "d", "dedup_until_ms": START_MS + 1_000}
+        once = Once(1, -7, "k", START_MS, START_MS + 1_000)
+        assert await store.queues.send([message(2, **fifo, once=1)], [once]) == [2, 1]
+        other = Once(3, -7, "l", START_MS, START_MS + 1_000)
+        assert await store.queues.send([message(4, **fifo, once=3)], [other]) == [2, 3]
+
+    with_store(body)

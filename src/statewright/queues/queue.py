@@ -178,27 +178,32 @@ class Queue:
 
     async def send(self, entries: Sequence[Outgoing]) -> list[Sent]:
         """See `Queues.send`."""
-        visibility = await self.known()
+        await self.known()
         now_ms = self.site.clock.now_ms()
         numbers = self.site.ids.several(len(entries)) if entries else ()
-        rows = [self._row(message, number, now_ms) for message, number in zip(entries, numbers, strict=True)]
+        rows = [self.row(message, number, now_ms) for message, number in zip(entries, numbers, strict=True)]
         generation = self.generation
         try:
             ids = await self.site.store.send(rows)
         except BaseException:
             self.lose_track()
             raise
-        if generation == self.generation:
-            new = [row for row, number in zip(rows, ids, strict=True) if row.id == number]
-            visibility.total += len(new)
-            later = [row.visible_ms for row in new if row.visible_ms > now_ms]
-            if later:
-                visibility.delay(later)
-            self.arrived()
+        self.took([row for row, number in zip(rows, ids, strict=True) if row.id == number], generation, now_ms)
         fifo = self.settings.fifo
         return [Sent(message_id_of(number), sequence_number_of(number) if fifo else None) for number in ids]
 
-    def _row(self, message: Outgoing, number: int, now_ms: int) -> MessageRow:
+    def took(self, rows: Sequence[MessageRow], generation: int, now_ms: int) -> None:
+        """Count messages that were inserted at an instant, if what is known here is still of that `generation`."""
+        if generation != self.generation or self.visibility is None:
+            return
+        self.visibility.total += len(rows)
+        later = [row.visible_ms for row in rows if row.visible_ms > now_ms]
+        if later:
+            self.visibility.delay(later)
+        self.arrived()
+
+    def row(self, message: Outgoing, number: int, now_ms: int) -> MessageRow:
+        """A message as the store has it. Raises: ApiError where a FIFO message lacks its deduplication id."""
         settings = self.settings
         if settings.fifo:
             dedup = self._deduplication_id(message)

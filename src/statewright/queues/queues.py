@@ -15,11 +15,13 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, StoreError
 from statewright.queues.catalogue import Catalogue
+from statewright.queues.fan_out import Letter, send_letters
 from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent, number_of
 from statewright.queues.move_tasks import MoveTask, MoveTasks
 from statewright.queues.queue import Queue, Site
 from statewright.stores.ids import FIRST_MS, IdSource
 from statewright.stores.protocol import Store
+from statewright.stores.queue_protocol import Once
 
 FORGET_EVERY_MS: Final = 60_000
 HISTORY_KEPT_MS: Final = 15 * 86_400_000
@@ -124,6 +126,19 @@ class Queues:
         """
         self._forget()
         return await queue.send(entries)
+
+    def next_number(self) -> int:
+        """A number that names a message of another kind, among those of messages."""
+        return self._site.ids.next()
+
+    async def fan_out(self, letters: Sequence[Letter], onces: Sequence[Once] = ()) -> list[int]:
+        """Send messages to several queues in one transaction; see `fan_out.send_letters`."""
+        self._forget()
+        return await send_letters(self._site, letters, onces)
+
+    def find_arn(self, arn: str) -> Queue | None:
+        """The queue of an ARN, if there is one."""
+        return self._find_arn(arn)
 
     async def receive(
         self,

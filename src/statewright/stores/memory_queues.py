@@ -20,6 +20,7 @@ from statewright.stores.queue_protocol import (
     MessageRow,
     Move,
     Note,
+    Once,
 )
 
 
@@ -58,19 +59,28 @@ class MemoryQueues:
         self._groups: dict[int, dict[str, _Group]] = defaultdict(dict)
         self._dedup: dict[tuple[int, str], tuple[int, int]] = {}
 
-    async def send(self, rows: Sequence[MessageRow]) -> list[int]:
+    async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
         """See `QueueStore.send`."""
         self._check()
-        ids = [self._insert(row) for row in rows]
+        happened = [self._first(once) for once in onces]
+        repeated = {once.id for once, first in zip(onces, happened, strict=True) if first != once.id}
+        ids = [0 if row.once in repeated else self._insert(row) for row in rows]
         await asyncio.sleep(0)
-        return ids
+        return ids + happened
+
+    def _first(self, once: Once) -> int:
+        """The id of the first under a key; this one's, if it is that."""
+        first, until_ms = self._dedup.get((once.queue, once.key), (0, 0))
+        if until_ms > once.now_ms:
+            return first
+        self._dedup[once.queue, once.key] = once.id, once.until_ms
+        return once.id
 
     def _insert(self, row: MessageRow) -> int:
         if row.dedup is not None:
-            first, until_ms = self._dedup.get((row.dedup_queue, row.dedup), (0, 0))
-            if until_ms > row.sent_ms:
+            first = self._first(Once(row.id, row.dedup_queue, row.dedup, row.sent_ms, row.dedup_until_ms))
+            if first != row.id:
                 return first
-            self._dedup[row.dedup_queue, row.dedup] = row.id, row.dedup_until_ms
         if row.id in self.messages:
             raise StoreError(f"message {row.id} is there already")
         self._add(_Message(*row[:8]))

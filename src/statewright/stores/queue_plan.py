@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, Final, Protocol
 
-from statewright.stores.queue_protocol import Claim, Claimed, Gone, GroupChange, MessageRow, Move
+from statewright.stores.queue_protocol import Claim, Claimed, Gone, GroupChange, MessageRow, Move, Once
 
 _HEAD: Final = 200
 """Messages from the front among which those of quiet tenants are looked for first."""
@@ -26,6 +26,7 @@ class SendTask:
     """Insert messages; answered with their ids."""
 
     rows: Sequence[MessageRow]
+    onces: Sequence[Once] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,31 +157,44 @@ def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[Any]:
 
 def _send(sql: QueueSql, sends: Sequence[tuple[int, SendTask]], answers: list[Any]) -> None:
     rows = [row for _, task in sends for row in task.rows]
-    firsts = _duplicates(sql, rows) if any(row.dedup is not None for row in rows) else {}
+    onces = [once for _, task in sends for once in task.onces]
+    repeated = _repeats(sql, onces) if onces else {}
+    if repeated:
+        rows = [row for row in rows if row.once not in repeated]
+    asked = [
+        Once(row.id, row.dedup_queue, row.dedup, row.sent_ms, row.dedup_until_ms)
+        for row in rows
+        if row.dedup is not None
+    ]
+    firsts = _repeats(sql, asked) if asked else {}
     new = [row for row in rows if row.id not in firsts] if firsts else rows
     sql.write("insert_messages", [row[:6] for row in new])
     sql.write("insert_bodies", [(row.id, row.body, row.extra) for row in new])
     fill_groups(sql, [(row.queue, row.group, row.visible_ms) for row in new if row.group is not None])
-    kept = {(row.dedup_queue, row.dedup): (row.dedup_until_ms, row.id) for row in new if row.dedup is not None}
+    kept = {
+        (once.queue, once.key): (once.until_ms, once.id)
+        for once in (*onces, *asked)
+        if once.id not in firsts and once.id not in repeated
+    }
     sql.write("put_dedups", [(*key, *value) for key, value in kept.items()])
     for place, task in sends:
-        answers[place] = [firsts.get(row.id, row.id) for row in task.rows]
+        sent = [0 if row.once in repeated else firsts.get(row.id, row.id) for row in task.rows]
+        answers[place] = [*sent, *(repeated.get(once.id, once.id) for once in task.onces)]
 
 
-def _duplicates(sql: QueueSql, rows: Sequence[MessageRow]) -> dict[int, int]:
-    """Messages that repeat another one, with the id of that."""
-    asked = [(row.id, row.dedup_queue, row.dedup, row.sent_ms) for row in rows if row.dedup is not None]
+def _repeats(sql: QueueSql, asked: Sequence[Once]) -> dict[int, int]:
+    """Those that repeat another one, with the id of that."""
     firsts: dict[int, int] = {}
-    firsts.update(sql.match("known_dedups", asked))
+    firsts.update(sql.match("known_dedups", [once[:4] for once in asked]))
     of_group: dict[tuple[int, str], tuple[int, int]] = {}
-    for row in rows:
-        if row.dedup is None or row.id in firsts:
+    for once in asked:
+        if once.id in firsts:
             continue
-        first, until_ms = of_group.get((row.dedup_queue, row.dedup), (0, 0))
-        if until_ms > row.sent_ms:
-            firsts[row.id] = first
+        first, until_ms = of_group.get((once.queue, once.key), (0, 0))
+        if until_ms > once.now_ms:
+            firsts[once.id] = first
         else:
-            of_group[row.dedup_queue, row.dedup] = row.id, row.dedup_until_ms
+            of_group[once.queue, once.key] = once.id, once.until_ms
     return firsts
 
 

@@ -19,7 +19,7 @@ class MessageRow(NamedTuple):
     """A message to send. `group` orders a FIFO queue's messages; `tenant` marks a standard queue's.
 
     `dedup` is the key under which a second message within `dedup_until_ms` counts as this one, among those of
-    `dedup_queue`.
+    `dedup_queue`. `once` is the id of the `Once` that it hangs on, 0 for none.
     """
 
     id: int
@@ -33,6 +33,20 @@ class MessageRow(NamedTuple):
     dedup_queue: int = 0
     dedup: str | None = None
     dedup_until_ms: int = 0
+    once: int = 0
+
+
+class Once(NamedTuple):
+    """What may happen once until an instant, under a key of its own: rows that name its id are sent only then.
+
+    `queue` is whose key it is, among those that messages have; a negative number is nobody's queue.
+    """
+
+    id: int
+    queue: int
+    key: str
+    now_ms: int
+    until_ms: int
 
 
 class Want(NamedTuple):
@@ -149,8 +163,12 @@ class QueueStore(Protocol):
     Raises (all methods): Unavailable when the database does not answer; OwnershipLost when somebody else has it.
     """
 
-    async def send(self, rows: Sequence[MessageRow]) -> list[int]:
-        """Insert messages; the id of each, which for a duplicate is that of the message it repeats."""
+    async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
+        """Insert messages; the id of each, which for a duplicate is that of the message it repeats.
+
+        Behind them the id of each of `onces`, which is that of the first for one that happened already; the rows that
+        hang on such a one are not sent, and have 0.
+        """
 
     async def claim(self, claim: Claim) -> list[list[Claimed]]:
         """Hide messages that are visible, oldest first, and give them out: a list for each receive."""

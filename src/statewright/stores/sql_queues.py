@@ -27,6 +27,7 @@ from statewright.stores.queue_protocol import (
     MessageRow,
     Move,
     Note,
+    Once,
 )
 
 _FORGET_STEP: Final = 5_000
@@ -40,9 +41,9 @@ class SqlQueues:
     def __init__(self, submit: Callable[[QueueTask], Awaitable[Any]]) -> None:
         self._submit = submit
 
-    async def send(self, rows: Sequence[MessageRow]) -> list[int]:
+    async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
         """See `QueueStore.send`."""
-        ids: list[int] = await self._submit(SendTask(rows))
+        ids: list[int] = await self._submit(SendTask(rows, onces))
         return ids
 
     async def claim(self, claim: Claim) -> list[list[Claimed]]:
