@@ -229,9 +229,14 @@ def export_poller(running: Running) -> Started:
 
 def file_pipeline(running: Running) -> Started:
     """Files to messages, messages to a worker function, dead letters to another, and a machine that waits for all."""
-    s3, sqs = running.client("s3"), running.client("sqs")
-    for bucket in ("measurements", "status"):
-        s3.create_bucket(Bucket=bucket)
+    s3, sqs, tables = running.client("s3"), running.client("sqs"), running.client("dynamodb")
+    s3.create_bucket(Bucket="measurements")
+    keys = {"run_id": "HASH", "file": "RANGE"}
+    tables.create_table(
+        TableName="file-status", BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+    )  # fmt: skip
 
     def put(number: int) -> None:
         value = "broken" if number % BROKEN_EVERY == 7 else str(number)
@@ -244,8 +249,8 @@ def file_pipeline(running: Running) -> Started:
     attributes = {"VisibilityTimeout": str(FILE_SECONDS), "RedrivePolicy": json.dumps(policy)}
     queue = sqs.create_queue(QueueName="files", Attributes=attributes)["QueueUrl"]
     for name in ("enqueue-files", "count-final-files", "summarise", "mark-failed"):
-        function(running, "file-pipeline", name, QUEUE_URL=queue, STATUS_BUCKET="status", seconds=30)
-    function(running, "file-pipeline", "treat-file", seconds=FILE_SECONDS, STATUS_BUCKET="status")
+        function(running, "file-pipeline", name, QUEUE_URL=queue, seconds=30)
+    function(running, "file-pipeline", "treat-file", seconds=FILE_SECONDS)
     for source, name in (("files", "treat-file"), ("dead-files", "mark-failed")):
         running.client("lambda").create_event_source_mapping(
             EventSourceArn=f"arn:aws:sqs:us-east-1:000000000000:{source}", FunctionName=name, BatchSize=10,
@@ -259,11 +264,19 @@ def file_pipeline(running: Running) -> Started:
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
         return sum(map(int, found.values()))
 
+    def files_that_are(status: str) -> int:
+        pages = tables.get_paginator("query").paginate(
+            TableName="file-status", Select="COUNT", KeyConditionExpression="run_id = :run",
+            FilterExpression="#status = :status", ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues={":run": {"S": "run"}, ":status": {"S": status}},
+        )  # fmt: skip
+        return sum(page["Count"] for page in pages)
+
     def over() -> bool:
         return bool(shown(running, execution)["status"] != "RUNNING")
 
     def look() -> str:
-        done, error = (count(running, "status", f"run/{status}/") for status in ("done", "error"))
+        done, error = files_that_are("done"), files_that_are("error")
         if done + error and (not treated or treated[-1][1] < done):
             treated.append((time.monotonic() - began, done))
         rate = done / treated[-1][0] if treated else 0.0
@@ -285,7 +298,9 @@ def file_pipeline(running: Running) -> Started:
             f"{done:,} files in {seconds:.1f} s ({done / max(seconds, 0.1):.0f} files a second); "
             f"the broken ones are given up {RECEIVES * FILE_SECONDS} s after they came",
         ]
-        title = f"File pipeline: {FILES:,} files, a queue, a function behind it, dead letters behind that"
+        title = (
+            f"File pipeline: {FILES:,} files, a queue, a function behind it, dead letters, and a table of who is done"
+        )
         return Result(title, good, seconds_of(found), lines)
 
     return Started(look, result, over)

@@ -74,6 +74,25 @@ class System:
         url = self.client("sqs").create_queue(QueueName=full, Attributes=given)["QueueUrl"]
         return url, f"arn:aws:sqs:us-east-1:000000000000:{full}"
 
+    def table(self, name: str, *keys: str) -> str:
+        """Make a table of text keys: the partition's, and perhaps one that sorts; returns its name."""
+        self.client("dynamodb").create_table(
+            TableName=self.named(name), BillingMode="PAY_PER_REQUEST",
+            KeySchema=[
+                {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+            ],
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+        )  # fmt: skip
+        return self.named(name)
+
+    def items(self, table: str, partition: str, value: str) -> list[dict[str, Any]]:
+        """The items of one partition, in order."""
+        pages = self.client("dynamodb").get_paginator("query").paginate(
+            TableName=table, KeyConditionExpression="#p = :p", ExpressionAttributeNames={"#p": partition},
+            ExpressionAttributeValues={":p": {"S": value}},
+        )  # fmt: skip
+        return [item for page in pages for item in page["Items"]]
+
     def machine(self, definition: dict[str, Any] | str | None = None, *, seconds: int | None = None) -> str:
         """Make a machine, of the example's definition if no other is given; `seconds` shortens its waits."""
         if definition is None:

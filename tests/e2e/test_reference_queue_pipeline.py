@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -48,26 +49,32 @@ def put_files(made: System, bucket: str) -> None:
 
 def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
     made = system(server, "file-pipeline")
-    files, status = made.bucket("files"), made.bucket("status")
+    files, table = made.bucket("files"), made.table("status", "run_id", "file")
     dead_url, dead_arn = made.queue("dead")
     url, arn = made.queue("queue", VisibilityTimeout=str(VISIBILITY_SECONDS), RedrivePolicy=redrive(dead_arn, 2))
     for name in ("enqueue-files", "treat-file", "mark-failed", "count-final-files", "summarise"):
         made.function(
             name,
-            variables={"QUEUE_URL": url, "STATUS_BUCKET": status},
+            variables={"QUEUE_URL": url, "STATUS_TABLE": table},
             Timeout=VISIBILITY_SECONDS if name == "treat-file" else 30,
         )
     put_files(made, files)
+    sfn = made.client("stepfunctions")
+    execution = made.start(made.machine(seconds=1), {"prefix": f"s3://{files}/in/"}, name="run")
+
+    def statuses() -> Counter[str]:
+        return Counter(item["status"]["S"] for item in made.items(table, "run_id", "run"))
+
+    until(lambda: sum(made.counts(url).values()) == FILES, "a message for each file")
+    assert statuses() == {"NotProcessed": FILES}
     worker = mapped(
         made, arn, "treat-file", FunctionResponseTypes=["ReportBatchItemFailures"],
         ScalingConfig={"MaximumConcurrency": 3},
     )  # fmt: skip
-    sfn = made.client("stepfunctions")
-    execution = made.start(made.machine(seconds=1), {"prefix": f"s3://{files}/in/"}, name="run")
 
     until(lambda: made.counts(dead_url)["visible"] == len(BROKEN), "the end of the broken files")
     assert made.counts(url) == {"visible": 0, "in_flight": 0, "delayed": 0}
-    assert len(made.keys(status, "run/done/")) == FILES - len(BROKEN)
+    assert statuses() == {"done": FILES - len(BROKEN), "NotProcessed": len(BROKEN)}
     # Nobody has told of the dead ones yet: the run is not over before somebody does.
     assert sfn.describe_execution(executionArn=execution)["status"] == "RUNNING"
     reporter = mapped(made, dead_arn, "mark-failed")
@@ -75,7 +82,11 @@ def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
     assert shown["status"] == "SUCCEEDED"
     good, bad = FILES - len(BROKEN), len(BROKEN)
     assert json.loads(shown["output"]) == {"run_id": "run", "done": good, "error": bad, "open": 0}
-    assert made.keys(status, "run/error/") == [f"in-{number:03}.csv" for number in sorted(BROKEN)]
+    items = {item["file"]["S"].rpartition("/")[2]: item for item in made.items(table, "run_id", "run")}
+    errors = [name for name, item in items.items() if item["status"]["S"] == "error"]
+    assert errors == [f"{number:03}.csv" for number in sorted(BROKEN)]
+    assert all(int(items[name]["received"]["N"]) > 2 for name in errors)
+    assert items["042.csv"]["total"] == {"N": "43"}
     states = entered(history(sfn, execution))
     assert (states[0], states[-1]) == ("Enqueue Files", "Summarise")
     until(lambda: set(made.counts(dead_url).values()) == {0}, "an empty dead-letter queue")

@@ -5,14 +5,20 @@ import os
 
 import boto3
 
-STATUS_BUCKET = os.environ.get("STATUS_BUCKET", "status")
+STATUS_TABLE = os.environ.get("STATUS_TABLE", "file-status")
 
-s3 = boto3.client("s3")
+table = boto3.resource("dynamodb").Table(STATUS_TABLE)
 
 
 def handler(event, context):
     for record in event["Records"]:
-        file = json.loads(record["body"])
-        name = file["key"].replace("/", "-")
-        received = record["attributes"]["ApproximateReceiveCount"]
-        s3.put_object(Bucket=STATUS_BUCKET, Key=f"{file['run_id']}/error/{name}", Body=f"given up, received {received}")
+        message = json.loads(record["body"])
+        table.update_item(
+            Key={"run_id": message["run_id"], "file": message["file"]},
+            UpdateExpression="SET #status = :error, #received = :received",
+            ExpressionAttributeNames={"#status": "status", "#received": "received"},
+            ExpressionAttributeValues={
+                ":error": "error",
+                ":received": int(record["attributes"]["ApproximateReceiveCount"]),
+            },
+        )

@@ -3,12 +3,14 @@
 import csv
 import json
 import os
+from decimal import Decimal
 
 import boto3
 
-STATUS_BUCKET = os.environ.get("STATUS_BUCKET", "status")
+STATUS_TABLE = os.environ.get("STATUS_TABLE", "file-status")
 
 s3 = boto3.client("s3")
+table = boto3.resource("dynamodb").Table(STATUS_TABLE)
 
 
 def handler(event, context):
@@ -16,14 +18,19 @@ def handler(event, context):
     for record in event["Records"]:
         try:
             treat(json.loads(record["body"]))
-        except ValueError as problem:
-            print(record["body"], problem)
+        except (ArithmeticError, KeyError) as problem:
+            print(record["body"], repr(problem))
             failures.append({"itemIdentifier": record["messageId"]})
     return {"batchItemFailures": failures}
 
 
-def treat(file):
-    text = s3.get_object(Bucket=file["bucket"], Key=file["key"])["Body"].read().decode()
-    total = sum(float(row["value"]) for row in csv.DictReader(text.splitlines()))
-    name = file["key"].replace("/", "-")
-    s3.put_object(Bucket=STATUS_BUCKET, Key=f"{file['run_id']}/done/{name}", Body=json.dumps({"total": total}))
+def treat(message):
+    bucket, _, key = message["file"].removeprefix("s3://").partition("/")
+    text = s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode()
+    total = sum(Decimal(row["value"]) for row in csv.DictReader(text.splitlines()))
+    table.update_item(
+        Key={"run_id": message["run_id"], "file": message["file"]},
+        UpdateExpression="SET #status = :done, #total = :total",
+        ExpressionAttributeNames={"#status": "status", "#total": "total"},
+        ExpressionAttributeValues={":done": "done", ":total": total},
+    )
