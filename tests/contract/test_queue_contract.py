@@ -331,7 +331,7 @@ def test_rows_that_hang_on_something_that_happened_are_not_sent(with_store):
 
 def test_a_row_may_hang_on_something_and_have_a_deduplication_of_its_own(with_store):
     async def body(store: Store) -> None:
-        fifo = {"group": "g", "dedup_queue": QUEUE, "dedup": "d", "dedup_until_ms": START_MS + 1_000}
+        fifo: dict[str, Any] = {"group": "g", "dedup_queue": QUEUE, "dedup": "d", "dedup_until_ms": START_MS + 1_000}
         once = Once(1, -7, "k", START_MS, START_MS + 1_000)
         assert await store.queues.send([message(2, **fifo, once=1)], [once]) == [2, 1]
         other = Once(3, -7, "l", START_MS, START_MS + 1_000)

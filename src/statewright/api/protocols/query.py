@@ -1,16 +1,19 @@
 """The query protocol: `Action=...` with flattened members in a form or query string, and XML answers.
 
-SQS spoke it before JSON, and old SDKs still do. Owns the way from a form to members by the model's names and back to
-XML. Today's model describes JSON alone, so the names that members have on this wire stand in `_LEGACY`; a request may
-use the model's own names as well. Error codes are translated by the service's folder.
+Owns the way from a form to members by the model's names and back to XML. Services whose model is of this protocol (SNS)
+are read by their model. SQS spoke it before JSON, and old SDKs still do: its model describes JSON alone, so the names
+that members have on this wire stand in `_LEGACY`; a request may use the model's own names as well. Error codes are
+translated by the service's folder.
 
-Source: API reference of 2012-11-05, "Making requests" and "Interpreting responses"; service models before JSON.
+Source: API reference of SQS of 2012-11-05, "Making requests" and "Interpreting responses"; service models before JSON;
+the query protocol's serialization as the AWS SDKs have it.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -24,6 +27,7 @@ from statewright.payload import Json
 XML_TYPE: Final = b"text/xml"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 NAMESPACE: Final = "http://queue.amazonaws.com/doc/2012-11-05/"
+"""Of SQS; the other models have their own."""
 MOST_FIELDS: Final = 20_000
 """Ours: a batch of ten messages with ten attributes each has some 500."""
 
@@ -68,9 +72,11 @@ class QueryWire:
     when it has no such parameter.
     """
 
-    def __init__(self, service: str, *, legacy: Callable[[ApiError], ApiError], at_path: str) -> None:
+    def __init__(
+        self, service: str, *, legacy: Callable[[ApiError], ApiError] | None = None, at_path: str | None = None
+    ) -> None:
         self._service = service
-        self._legacy = legacy
+        self._legacy = legacy or (lambda error: error)
         self._at_path = at_path
 
     async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
@@ -91,7 +97,7 @@ class QueryWire:
             fields = "&".join(part for part in (fields, body.decode("utf-8", "replace")) if part)
         operation, request = read_form(self._service, fields)
         path = incoming.raw_path.partition("?")[0]
-        if self._at_path not in request and path.strip("/"):
+        if self._at_path is not None and self._at_path not in request and path.strip("/"):
             request[self._at_path] = path
         return operation, request
 
@@ -102,7 +108,7 @@ class QueryWire:
     def refusal(self, error: ApiError, request_id: str, _path: str) -> Answer:
         """The error in XML, with its legacy code."""
         status = status_of(error, self._service)
-        return Answer(status, write_error(self._legacy(error), status, request_id), XML_TYPE)
+        return Answer(status, write_error(self._legacy(error), status, request_id, self._service), XML_TYPE)
 
 
 # ------------------------------------------------------------------ requests
@@ -161,6 +167,9 @@ def _member(shapes: Model, member: str, shape_name: str, tree: Tree) -> Any:
     if given is None:
         return None
     if kind == "list":
+        if given == "":
+            # What SDKs send for an empty list.
+            return []
         return [_value(shapes, shape["member"]["shape"], one) for one in _numbered(given, "member")]
     if kind == "map":
         return dict(_entry(shapes, shape, one) for one in _numbered(given, "entry") if isinstance(one, dict))
@@ -191,8 +200,12 @@ def _value(shapes: Model, name: str, given: Any) -> Any:
     kind = shapes[name]["type"]
     if kind == "structure":
         return _structure(shapes, name, given) if isinstance(given, dict) else {}
+    if kind in ("list", "map"):
+        return _member(shapes, "", name, {"": given})
     if not isinstance(given, str):
         return None
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(given.lower(), given)
     if kind in ("integer", "long"):
         sign, digits = given[:1] if given[:1] in ("-", "+") else "", given.lstrip("+-")
         return int(sign + digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else given
@@ -206,21 +219,23 @@ def write_answer(service: str, operation: str, result: Mapping[str, Any], reques
     """An answer in XML; blobs of the result are bytes."""
     model = _model(service)
     shape = model["operations"][operation].get("output")
-    parts = [f'<?xml version="1.0"?><{operation}Response xmlns="{NAMESPACE}">']
+    parts = [f'<?xml version="1.0"?><{operation}Response xmlns="{_namespace(service)}">']
     if shape:
         parts.append(f"<{operation}Result>")
-        _write_structure(parts, model["shapes"], shape["shape"], result)
+        write = _write_structure if service == "sqs" else _write_modelled
+        write(parts, model["shapes"], shape["shape"], result)
         parts.append(f"</{operation}Result>")
     parts.append(f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{operation}Response>")
     return "".join(parts).encode("utf-8", "backslashreplace")
 
 
-def write_error(error: ApiError, status: int, request_id: str) -> bytes:
+def write_error(error: ApiError, status: int, request_id: str, service: str) -> bytes:
     """An error in XML; its code is the legacy one already."""
     kind = "Sender" if status < 500 else "Receiver"
+    detail = "<Detail/>" if service == "sqs" else ""
     return (
-        f'<?xml version="1.0"?><ErrorResponse xmlns="{NAMESPACE}"><Error><Type>{kind}</Type>'
-        f"<Code>{_escaped(error.code)}</Code><Message>{_escaped(error.message)}</Message><Detail/></Error>"
+        f'<?xml version="1.0"?><ErrorResponse xmlns="{_namespace(service)}"><Error><Type>{kind}</Type>'
+        f"<Code>{_escaped(error.code)}</Code><Message>{_escaped(error.message)}</Message>{detail}</Error>"
         f"<RequestId>{request_id}</RequestId></ErrorResponse>"
     ).encode("utf-8", "backslashreplace")
 
@@ -257,6 +272,51 @@ def _write_element(parts: list[str], shapes: Model, tag: str, shape_name: str, v
         parts.append(f"<{tag}>{_escaped(_text(value))}</{tag}>")
 
 
+def _write_modelled(parts: list[str], shapes: Model, name: str, value: Mapping[str, Any]) -> None:
+    """A structure of a service whose model is of this protocol."""
+    for member, of in shapes[name]["members"].items():
+        found = value.get(member)
+        if found is not None:
+            tag = of.get("locationName", member)
+            inner = shapes[of["shape"]]
+            if inner["type"] in ("list", "map") and inner.get("flattened"):
+                for one in _elements(inner, found):
+                    _write_value(parts, shapes, tag, *one)
+            else:
+                _write_value(parts, shapes, tag, of["shape"], found)
+
+
+def _write_value(parts: list[str], shapes: Model, tag: str, shape_name: str | None, value: Any) -> None:
+    """An element. Without a shape, `value` is the entry of a map: its shape, key and value."""
+    if shape_name is None:
+        of, key, one = value
+        parts.append(f"<{tag}><{of['key'].get('locationName', 'key')}>{_escaped(key)}")
+        parts.append(f"</{of['key'].get('locationName', 'key')}>")
+        _write_value(parts, shapes, of["value"].get("locationName", "value"), of["value"]["shape"], one)
+        parts.append(f"</{tag}>")
+        return
+    shape = shapes[shape_name]
+    parts.append(f"<{tag}>")
+    if shape["type"] == "structure":
+        _write_modelled(parts, shapes, shape_name, value)
+    elif shape["type"] in ("list", "map"):
+        inner = shape["member"].get("locationName", "member") if shape["type"] == "list" else "entry"
+        for one in _elements(shape, value):
+            _write_value(parts, shapes, inner, *one)
+    elif shape["type"] == "timestamp":
+        parts.append(datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z")
+    else:
+        parts.append(_escaped(_text(value)))
+    parts.append(f"</{tag}>")
+
+
+def _elements(shape: Model, value: Any) -> list[tuple[str | None, Any]]:
+    """What a list or map holds, each with the name of its shape."""
+    if shape["type"] == "list":
+        return [(shape["member"]["shape"], one) for one in value]
+    return [(None, (shape, key, one)) for key, one in value.items()]
+
+
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -272,6 +332,12 @@ def _escaped(text: str) -> str:
         .replace('"', "&quot;")
         .replace("\r", "&#xD;")
     )
+
+
+@cache
+def _namespace(service: str) -> str:
+    found: str = NAMESPACE if service == "sqs" else _model(service)["metadata"].get("xmlNamespace", "")
+    return found
 
 
 @cache
