@@ -15,7 +15,7 @@ LAYERS = [
     ["query"],
     ["asl"],
     ["interpreter"],
-    ["stores", "graph", "simulator"],
+    ["cost", "stores", "graph", "simulator"],
     ["engine"],
     ["queues", "objects", "tables"],
     ["functions", "jobs"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from statewright.cli.client import Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
 from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
 
 if TYPE_CHECKING:
@@ -99,27 +100,35 @@ def _cells(one: Answer, now_ms: int) -> list[Span]:
 @execution.command(short_help="Show an execution: what went in, what happened, what came out.")
 @click.argument("target", metavar="EXECUTION")
 @machine_option
+@cost_options
 @form_option
 @endpoint_option
-def show(target: str, machine: str | None, form: str, endpoint: str | None) -> int:
+def show(target: str, machine: str | None, cost: bool, prices: str | None, form: str, endpoint: str | None) -> int:
     """Show an execution: what went in, the tree of its states, what came out.
 
     \b
     Examples:
       statewright execution show order:run-7
+      statewright execution show order:run-7 --cost
       statewright execution show run-7 -o json | jq .states
     """
     from statewright.cli.follow import Following, named
     from statewright.cli.run_report import summary
 
+    table = wanted_table(cost, prices)
     with Server(endpoint) as server:
         following = Following(server, server.execution_arn(target, machine), quiet=True)
         following.look()
-    outcome = following.outcome()
+        outcome = following.outcome()
+        costs = cost_of(outcome, table, memory_of=memory_of(endpoint)) if table is not None else None
     if form == "table":
         _print_execution(following)
+        if costs is not None:
+            stdout().line()
+            costs.print(stdout())
     else:
-        stdout().json({**named(following.description), **summary(outcome)}, compact=form == "jsonl")
+        billed = {"cost": costs.document()} if costs is not None else {}
+        stdout().json({**named(following.description), **summary(outcome), **billed}, compact=form == "jsonl")
     return OK
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from statewright.cli.client import endpoint_option
+from statewright.cli.costs import Costs, cost_of, cost_options, wanted_table
 from statewright.cli.output import (
     NOT_FOUND,
     USAGE,
@@ -67,6 +68,7 @@ NAP_MS = 100
 )
 @click.option("--history", "history_file", metavar="FILE|-", help="Write the history, as GetExecutionHistory shows it.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but the output, and what went wrong.")
+@cost_options
 @endpoint_option
 def run(
     file: str,
@@ -83,6 +85,8 @@ def run(
     form: str,
     history_file: str | None,
     quiet: bool,
+    cost: bool,
+    prices: str | None,
     endpoint: str | None,
 ) -> int:
     """Run one execution of a definition on this machine; or, by NAME, of a state machine of the server.
@@ -108,6 +112,7 @@ def run(
         refuse_for_machines(
             file, case=case, mock=mock, machine=machine, limits=limits, seed=seed, start=start,
             max_virtual_time=max_virtual_time, history=history_file, type=machine_type,
+            cost="" if cost else None, prices=prices,
         )  # fmt: skip
         return run_machine(file, input, form, quiet=quiet, endpoint=endpoint)
     from statewright.simulator.forked_trial import fence_expressions
@@ -115,15 +120,14 @@ def run(
     fence_expressions()
     if form != "table" and history_file == "-":
         raise Stop(USAGE, f"--history - and -o {form} both want the standard output")
+    table = wanted_table(cost, prices)
     kind: Literal["STANDARD", "EXPRESS"] = "EXPRESS" if machine_type == "EXPRESS" else "STANDARD"
     setup = prepare(Wishes(file, input, case, mock, machine, limits, start, kind))
     watch = Watch(setup, real_time=real_time, quiet=quiet, stream_events=form == "jsonl")
     outcome = watch.run(_seed_bytes(seed), _duration(max_virtual_time))
     watch.report(outcome)
-    if history_file != "-":
-        _print_result(outcome, form)
-    if history_file is not None:
-        _write_history(outcome, history_file)
+    bill = cost_of(outcome, table, express=kind == "EXPRESS") if table is not None else None
+    _print_all(outcome, form, history_file, bill)
     return outcome.exit_code
 
 
@@ -344,7 +348,16 @@ class Watch:
         self.notes.flush()
 
 
-def _print_result(outcome: Outcome, form: str) -> None:
+def _print_all(outcome: Outcome, form: str, history_file: str | None, bill: Costs | None) -> None:
+    if bill is not None and form == "table":
+        bill.print(stderr())
+    if history_file != "-":
+        _print_result(outcome, form, bill)
+    if history_file is not None:
+        _write_history(outcome, history_file)
+
+
+def _print_result(outcome: Outcome, form: str, bill: Costs | None) -> None:
     from statewright.cli.run_report import summary
 
     printer: Printer = stdout()
@@ -352,7 +365,8 @@ def _print_result(outcome: Outcome, form: str) -> None:
         if outcome.state.output is not None:
             printer.json(outcome.state.output.value)
     else:
-        printer.json(summary(outcome), compact=form == "jsonl")
+        costs = {"cost": bill.document()} if bill is not None else {}
+        printer.json(summary(outcome) | costs, compact=form == "jsonl")
 
 
 def _write_history(outcome: Outcome, target: str) -> None:

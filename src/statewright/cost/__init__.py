@@ -1,0 +1,1 @@
+"""What work would cost at the cloud service: usage, dated price tables, bills."""
