@@ -15,7 +15,7 @@ LAYERS = [
     ["query"],
     ["asl"],
     ["interpreter"],
-    ["cost", "stores", "graph", "simulator"],
+    ["cost", "stores", "graph", "simulator", "metrics"],
     ["engine"],
     ["queues", "objects", "tables"],
     ["functions", "jobs"],

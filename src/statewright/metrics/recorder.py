@@ -1,0 +1,337 @@
+"""The recorder: which metrics there are, and when their seconds and minutes end.
+
+Whoever counts holds a `Counter` or a `Gauge` and never asks for the time. The first value of a second sets one timer
+for its end; the first of a minute another. An idle process has none. Reading is `reading.py`, files are `archive.py`.
+
+Bounds: `MOST_SERIES` metrics; seconds for an hour and `MOST_SECONDS_BYTES`, minutes in memory for three hours (where no
+folder keeps them, fifteen days) and `MOST_MINUTES_BYTES`. Beyond a bound on bytes the oldest points go first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from statewright.clock import Clock, Timer
+from statewright.metrics.archive import KEPT_SECONDS, Archive, Name
+from statewright.metrics.columns import Column
+from statewright.metrics.points import Point
+from statewright.metrics.series import Counter, Gauge, MetricId, Series
+
+MOST_SERIES: Final = 20_000
+MOST_SECONDS_BYTES: Final = 64 << 20
+MOST_MINUTES_BYTES: Final = 64 << 20
+SECONDS_KEPT: Final = 3_600
+MINUTES_IN_MEMORY: Final = 3 * 3_600
+"""Source: CloudWatch API reference, GetMetricStatistics: what dashboards ask for is mostly the last three hours."""
+
+log = logging.getLogger("statewright.metrics")
+
+Look = Callable[[Mapping[str, str]], Awaitable[None]]
+"""Brings gauges of some dimensions up to date before they are read."""
+
+
+class Recorder:
+    """All metrics of a process. `folder` is where minutes are kept, None for memory alone."""
+
+    def __init__(self, clock: Clock, folder: Path | None = None) -> None:
+        self.clock = clock
+        self.refused = 0
+        """Metrics that are not recorded because there are too many."""
+        self.looks: dict[str, Look] = {}
+        """By namespace."""
+        self.started = self.now()
+        self._series: dict[MetricId, Series] = {}
+        self._dirty: list[Series] = []
+        self._second = 0
+        self._minutes: dict[int, set[Series]] = {}
+        """Metrics with points in minutes that are not closed, by the minute's first second."""
+        self._second_timer: Timer | None = None
+        self._minute_timer: Timer | None = None
+        self._archive = Archive(folder) if folder is not None else None
+        self._numbers = 0
+        self._new: list[Series] = []
+        self._overflow = _Sink(MetricId("", ""), "None", _nowhere)
+
+    def now(self) -> int:
+        """The present second."""
+        return self.clock.now_ms() // 1000
+
+    async def start(self) -> None:
+        """Read what a former process has kept: the names of all metrics, and the last hours."""
+        if self._archive is None:
+            return
+        now = self.started = self.now()
+        by_number: dict[int, Series] = {}
+        for name in self._archive.open(now):
+            found = self._remember(name)
+            if found is not None:
+                by_number[name.number] = found
+            self._numbers = max(self._numbers, name.number)
+        for number, point in self._archive.read_all(now - MINUTES_IN_MEMORY, now + 2 * SECONDS_KEPT):
+            series = by_number.get(number)
+            if series is not None:
+                series.minutes.put(point, replaces=series.is_gauge)
+                series.last_at = max(series.last_at, point.at)
+
+    async def stop(self) -> None:
+        """Write what is not written yet."""
+        self.settle()
+        for minute in sorted(self._minutes):
+            self._close(minute, min(minute + 60, self.now() + 1))
+        for timer in (self._second_timer, self._minute_timer):
+            if timer is not None:
+                timer.cancel()
+        self._second_timer = self._minute_timer = None
+
+    # ------------------------------------------------------------------ metrics
+
+    def counter(self, namespace: str, name: str, dimensions: Mapping[str, str], unit: str = "Count") -> Counter:
+        """The metric of that name and dimensions, made when nobody has asked for it before."""
+        metric = MetricId.of(namespace, name, dimensions)
+        found = self._series.get(metric)
+        if isinstance(found, Counter):
+            return found
+        made = Counter(metric, unit, self._opened)
+        return made if self._enter(made, found) else self._overflow
+
+    def gauge(
+        self,
+        namespace: str,
+        name: str,
+        dimensions: Mapping[str, str],
+        unit: str,
+        read: Callable[[], float | None],
+        *,
+        is_lasting: bool = False,
+    ) -> Gauge:
+        """The level of that name and dimensions; `read` replaces what told it before."""
+        metric = MetricId.of(namespace, name, dimensions)
+        found = self._series.get(metric)
+        if isinstance(found, Gauge):
+            found.read = read
+            found.ended_at = None
+            return found
+        made = Gauge(metric, unit, self._opened, read, is_lasting=is_lasting)
+        if not self._enter(made, found):
+            made = Gauge(metric, unit, _nowhere, _nothing)
+            # It counts as touched for good, so nobody ever asks for its level.
+            made.is_touched = True
+        return made
+
+    def find(self, metric: MetricId) -> Series | None:
+        """A metric that exists."""
+        return self._series.get(metric)
+
+    def all(self) -> Iterable[Series]:
+        """Every metric, in the order in which they came."""
+        return self._series.values()
+
+    def _enter(self, made: Series, former: Series | None) -> bool:
+        if former is not None:
+            made.seconds, made.minutes = former.seconds, former.minutes
+            made.number, made.last_at = former.number, former.last_at
+        elif len(self._series) >= MOST_SERIES:
+            if not self.refused:
+                log.warning("there are %d metrics: further ones are not recorded", MOST_SERIES)
+            self.refused += 1
+            return False
+        self._series[made.id] = made
+        return True
+
+    def _remember(self, name: Name) -> Series | None:
+        metric = MetricId(name.namespace, name.name, name.dimensions)
+        if metric in self._series or len(self._series) >= MOST_SERIES:
+            return self._series.get(metric)
+        made = Series(metric, name.unit, is_gauge=name.is_gauge, is_lasting=name.is_lasting)
+        made.number = name.number
+        self._series[metric] = made
+        return made
+
+    # ------------------------------------------------------------------ seconds and minutes
+
+    def _opened(self, series: Series) -> None:
+        if self._second_timer is None:
+            self._second = self.now()
+            self._second_timer = self.clock.call_at((self._second + 1) * 1000, self._second_over)
+        self._dirty.append(series)
+
+    def _second_over(self) -> None:
+        self._second_timer = None
+        self.settle()
+
+    def settle(self) -> None:
+        """Close the second under way, so that all that was counted can be read."""
+        if not self._dirty:
+            return
+        dirty, self._dirty = self._dirty, []
+        second = self._second
+        minute = second - second % 60
+        active = self._minute(minute)
+        for series in dirty:
+            if series.close_second(second) is not None:
+                active.add(series)
+        if self._second_timer is not None:
+            # What comes before the second's end begins anew, and is added to it.
+            self._second_timer.cancel()
+            self._second_timer = None
+
+    def _minute(self, minute: int) -> set[Series]:
+        found = self._minutes.get(minute)
+        if found is None:
+            # Values of a new minute may come before the timer of the last one has run.
+            self._close_before(minute)
+            found = self._minutes[minute] = set()
+            if self._minute_timer is None:
+                self._minute_timer = self.clock.call_at((minute + 60) * 1000, self._minute_over)
+        return found
+
+    def _minute_over(self) -> None:
+        self._minute_timer = None
+        self.settle()
+        now = self.now()
+        self._close_before(now - now % 60)
+        if self._minutes and self._minute_timer is None:
+            self._minute_timer = self.clock.call_at((min(self._minutes) + 60) * 1000, self._minute_over)
+
+    def _close_before(self, minute: int) -> None:
+        closed = sorted(one for one in self._minutes if one < minute)
+        for one in closed:
+            self._close(one, one + 60)
+        if closed:
+            self._forget()
+
+    def _close(self, minute: int, end: int) -> None:
+        points: dict[int, Point] = {}
+        for series in self._minutes.pop(minute, ()):
+            point = series.close_minute(end)
+            if point is not None:
+                self._number(series)
+                series.minutes.put(point, replaces=series.is_gauge)
+                points[series.number] = point
+        self._write(minute, points)
+
+    def _number(self, series: Series) -> None:
+        if not series.number:
+            self._numbers += 1
+            series.number = self._numbers
+            self._new.append(series)
+
+    def _write(self, minute: int, points: dict[int, Point]) -> None:
+        new, self._new = self._new, []
+        if self._archive is not None:
+            self._archive.name(_name_of(series) for series in new)
+            self._archive.write(minute, points)
+
+    def _forget(self) -> None:
+        """Drop what is too old, and the oldest where there is too much."""
+        now = self.now()
+        _trim(self._series.values(), _seconds_of, now, SECONDS_KEPT, MOST_SECONDS_BYTES)
+        kept = MINUTES_IN_MEMORY if self._archive is not None else KEPT_SECONDS
+        _trim(self._series.values(), _minutes_of, now, kept, MOST_MINUTES_BYTES)
+
+    # ------------------------------------------------------------------ points from outside
+
+    def put(self, metric: MetricId, unit: str, points: Iterable[Point]) -> None:
+        """Add points of known instants, which may be past, or somewhat ahead."""
+        series = self._series.get(metric)
+        if series is None or type(series) is Series:
+            series = self.counter(metric.namespace, metric.name, dict(metric.dimensions), unit)
+        if series is self._overflow or not isinstance(series, Counter):
+            return
+        self.settle()
+        now = self.now()
+        present = now - now % 60
+        for point in points:
+            minute = point.at - point.at % 60
+            series.last_at = max(series.last_at, point.at)
+            if point.at > now - SECONDS_KEPT:
+                series.seconds.put(point)
+            if minute == present:
+                self._minute(minute).add(series)
+                series.take(point)
+                continue
+            # The minute is written already, or will be written once more: reading adds the two.
+            self._number(series)
+            whole = point._replace(at=minute)
+            series.minutes.put(whole)
+            self._write(minute, {series.number: whole})
+
+    # ------------------------------------------------------------------ reading
+
+    async def minutes(self, series: Series, start: int, end: int) -> list[Point]:
+        """Minutes from `start` on, before `end`; the one under way, too."""
+        self.settle()
+        now = self.now()
+        found = series.minutes.between(start, end)
+        running = series.running_minute(now + 1)
+        if running is not None and start <= running.at < end and (not found or found[-1].at < running.at):
+            found.append(running)
+        elif running is not None and found and found[-1].at == running.at:
+            column = Column()
+            for point in (found.pop(), running):
+                column.put(point, replaces=series.is_gauge)
+            found += column.between(start, end)
+        oldest = now - MINUTES_IN_MEMORY
+        if self._archive is None or start >= oldest or not series.number:
+            return found
+        archive, number = self._archive, series.number
+        before = found[0].at if found else end
+        with self.clock.busy():
+            older = await asyncio.to_thread(archive.read, number, start, before)
+        column = Column()
+        for point in older:
+            column.put(point, replaces=series.is_gauge)
+        return column.between(start, before) + found
+
+    def size_bytes(self) -> int:
+        """What the points in memory cost, roughly."""
+        return sum(series.seconds.size_bytes + series.minutes.size_bytes for series in self._series.values())
+
+
+def _trim(every: Iterable[Series], column_of: Callable[[Series], Column], now: int, kept: int, most: int) -> None:
+    while True:
+        total = 0
+        for series in every:
+            column = column_of(series)
+            if column.size_bytes:
+                column.drop_before(now - kept, but_last=series.is_gauge)
+                total += column.size_bytes
+        if total <= most or kept < 60:
+            return
+        kept //= 2
+
+
+def _seconds_of(series: Series) -> Column:
+    return series.seconds
+
+
+def _minutes_of(series: Series) -> Column:
+    return series.minutes
+
+
+def _name_of(series: Series) -> Name:
+    metric = series.id
+    return Name(
+        series.number, metric.namespace, metric.name, metric.dimensions, series.unit, series.is_gauge, series.is_lasting
+    )
+
+
+class _Sink(Counter):
+    """Takes the values of metrics beyond the bound, and keeps none."""
+
+    __slots__ = ()
+
+    def add(self, value: float = 1, times: int = 1) -> None:
+        """Nothing."""
+
+
+def _nowhere(_series: Series) -> None:
+    """Where metrics beyond the bound go."""
+
+
+def _nothing() -> None:
+    """The level of a gauge beyond the bound."""

@@ -1,0 +1,230 @@
+"""One metric with its dimensions, as those who count see it: adding costs one look-up in a dict.
+
+A `Counter` gathers values until the recorder closes the second. A `Gauge` is a level that is read then, and only where
+somebody has said that it may have changed. When seconds and minutes end is the recorder's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from statewright.metrics.columns import Column
+from statewright.metrics.points import Point, Spread, merged, point_of
+
+
+@dataclass(frozen=True, slots=True)
+class MetricId:
+    """Which metric: namespace, name, and dimensions in the order of their names."""
+
+    namespace: str
+    name: str
+    dimensions: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(namespace: str, name: str, dimensions: Mapping[str, str]) -> MetricId:
+        """The metric of these dimensions."""
+        return MetricId(namespace, name, tuple(sorted(dimensions.items())))
+
+
+class Series:
+    """What is known of a metric; by itself, one of a former process that nobody has added to since.
+
+    `number` is its place in the archive, 0 before it has one.
+    """
+
+    __slots__ = ("ended_at", "id", "is_gauge", "is_lasting", "last_at", "minutes", "number", "seconds", "unit")
+
+    def __init__(self, metric: MetricId, unit: str, *, is_gauge: bool = False, is_lasting: bool = False) -> None:
+        self.id = metric
+        self.unit = unit
+        self.is_gauge = is_gauge
+        self.is_lasting = is_lasting
+        """Whether a gauge's level outlives the process, as the depth of a queue does."""
+        self.number = 0
+        self.seconds = Column()
+        self.minutes = Column()
+        self.last_at = 0
+        """Second of the newest point."""
+        self.ended_at: int | None = None
+        """From when on a gauge has no level any more."""
+
+    def close_second(self, _at: int) -> Point | None:
+        """What was gathered; None for nothing."""
+        return None
+
+    def running_minute(self, _end: int) -> Point | None:
+        """The present minute until an instant."""
+        return None
+
+    def close_minute(self, _end: int) -> Point | None:
+        """The minute that ends at an instant."""
+        return None
+
+
+class Counter(Series):
+    """A metric whose values are added: `add(1)` for an event, `add(milliseconds)` for a length of time."""
+
+    __slots__ = ("_opened", "minute", "minute_at", "open")
+
+    def __init__(self, metric: MetricId, unit: str, opened: Callable[[Series], None]) -> None:
+        super().__init__(metric, unit)
+        self._opened = opened
+        self.open: Spread = {}
+        self.minute: list[Point] = []
+        """Points of the minute under way; merged when they are many."""
+        self.minute_at = 0
+
+    def add(self, value: float = 1, times: int = 1) -> None:
+        """Count a value, or one that occurred several times."""
+        found = self.open
+        if not found:
+            self._opened(self)
+        found[value] = found.get(value, 0) + times
+
+    def close_second(self, at: int) -> Point | None:
+        """What was gathered since the last call."""
+        if not self.open:
+            return None
+        values, self.open = self.open, {}
+        point = point_of(at, values)
+        self.seconds.put(point)
+        self.last_at = max(self.last_at, at)
+        self.take(point)
+        return point
+
+    def take(self, point: Point) -> None:
+        """Have a point count in its minute, which is the one under way."""
+        self.minute_at = point.at - point.at % 60
+        if self.minute:
+            last = self.minute[0]
+            if last.spread is None and point.spread is None and last.low == point.low == last.high == point.high:
+                self.minute[0] = Point(
+                    self.minute_at,
+                    last.samples + point.samples,
+                    last.total + point.total,
+                    last.low,
+                    last.high,
+                    point.last,
+                )
+                return
+        self.minute.append(point)
+        if len(self.minute) >= 8:
+            both = merged(self.minute_at, self.minute)
+            assert both is not None
+            self.minute = [both]
+
+    def running_minute(self, _end: int) -> Point | None:
+        """What the minute under way has so far."""
+        return merged(self.minute_at, self.minute)
+
+    def close_minute(self, _end: int) -> Point | None:
+        """The minute, which is over."""
+        point = merged(self.minute_at, self.minute)
+        self.minute = []
+        return point
+
+
+class Gauge(Series):
+    """A level. `read` tells it, None while there is none; `touch` says that it may be another now.
+
+    A minute's point has the mean over time as its sum, with a count of one.
+    """
+
+    __slots__ = ("_area", "_high", "_low", "_opened", "_peak", "_since", "is_touched", "level", "read")
+
+    def __init__(
+        self,
+        metric: MetricId,
+        unit: str,
+        opened: Callable[[Series], None],
+        read: Callable[[], float | None],
+        *,
+        is_lasting: bool = False,
+    ) -> None:
+        super().__init__(metric, unit, is_gauge=True, is_lasting=is_lasting)
+        self._opened = opened
+        self.read = read
+        self.is_touched = False
+        self.level: float | None = None
+        self._peak: float | None = None
+        self._since = 0
+        self._area = 0.0
+        self._low = 0.0
+        self._high = 0.0
+
+    def touch(self) -> None:
+        """The level may have changed."""
+        if not self.is_touched:
+            self.is_touched = True
+            self._opened(self)
+
+    def reached(self, value: float) -> None:
+        """The level is this now: a peak that is over by the end of the second is seen, too."""
+        if self._peak is None or value > self._peak:
+            self._peak = value
+        if not self.is_touched:
+            self.is_touched = True
+            self._opened(self)
+
+    def end(self, at: int) -> None:
+        """What was measured is gone."""
+        self.ended_at = at
+
+    def close_second(self, at: int) -> Point | None:
+        """The level at the end of a second, if somebody has touched it."""
+        if not self.is_touched:
+            return None
+        self.is_touched = False
+        value = self.read() if self.ended_at is None else None
+        peak, self._peak = self._peak, None
+        if value is None:
+            return None
+        high = value if peak is None or peak < value else peak
+        point = Point(at, 1, value, value, high, value)
+        self.seconds.put(point, replaces=True)
+        self.last_at = max(self.last_at, at)
+        self._move(at, value, high)
+        return point
+
+    def _move(self, at: int, value: float, high: float) -> None:
+        begin = at - at % 60
+        level = self.level
+        if level is None:
+            self._since, self._area, self._low, self._high = at, 0.0, value, high
+        else:
+            if self._since < begin:
+                self._since, self._area, self._low, self._high = begin, 0.0, level, level
+            if at == begin:
+                self._low = self._high = value
+            self._area += level * (at - self._since)
+            self._since = at
+        self.level = value
+        self._low, self._high = min(self._low, value), max(self._high, high)
+
+    def running_minute(self, end: int) -> Point | None:
+        """The minute under way, so far."""
+        if self.level is None:
+            return None
+        begin = (end - 1) - (end - 1) % 60
+        if self._since < begin:
+            return None
+        area = self._area + self.level * (end - self._since)
+        first = self._first(begin)
+        mean = area / (end - first) if end > first else self.level
+        mean = min(max(mean, self._low), self._high)
+        return Point(begin, 1, mean, self._low, self._high, self.level)
+
+    def _first(self, begin: int) -> int:
+        before = self.seconds.last_before(begin)
+        if before is not None or self.minutes:
+            return begin
+        seen = self.seconds.between(begin, begin + 60)
+        return seen[0].at if seen else begin
+
+    def close_minute(self, end: int) -> Point | None:
+        """The minute, which is over."""
+        point = self.running_minute(end)
+        if point is not None and self.level is not None:
+            self._since, self._area, self._low, self._high = end, 0.0, self.level, self.level
+        return point
