@@ -18,6 +18,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.state_machines import Machines
+from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
 from statewright.functions.event_sources import EventSources
@@ -29,7 +30,7 @@ from statewright.queues.queues import Queues
 from statewright.stores.protocol import Store
 from statewright.tables.tables import Tables
 
-OWN_SERVICES: Final = ("batch", "dynamodb", "ecs", "lambda", "s3", "sqs")
+OWN_SERVICES: Final = ("batch", "dynamodb", "ecs", "events", "lambda", "s3", "scheduler", "sqs")
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 
 
@@ -91,7 +92,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
 
     called = _services(ground, integrations)
     deliveries = Deliveries(store.catalog, clock)
-    callers = _callers(ground, deliveries)
+    callers = _callers(ground, deliveries, engine)
     operations.load()
     extras = {
         "integrations": integrations,
@@ -102,6 +103,8 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     app = operations.App(engine, machines, clock, config, extras)
     deliveries.calls = target_calls.TargetCalls(app)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
+    # SDKs have two more names for events.
+    own["eventbridge"] = own["cloudwatchevents"] = own["events"]
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app))
     return System(engine, integrations, {**called, "engine": engine, "deliveries": deliveries, **callers}, app)
 
@@ -127,9 +130,12 @@ def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:
     }
 
 
-def _callers(ground: _Ground, deliveries: Deliveries) -> dict[str, Any]:
+def _callers(ground: _Ground, deliveries: Deliveries, engine: Engine) -> dict[str, Any]:
     """Services that call others of their own accord; they start last."""
-    return {"scheduler": Scheduler(ground.store, ground.clock, ground.config, deliveries)}
+    scheduler = Scheduler(ground.store, ground.clock, ground.config, deliveries)
+    buses = Buses(ground.store, ground.clock, ground.config, deliveries)
+    engine.subscribe(buses.status_changed)
+    return {"scheduler": scheduler, "event_buses": buses}
 
 
 def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:

@@ -281,7 +281,7 @@ def wire_of(service: str, protocol: str) -> Wire:
         return RestWire(service, XmlBodies(service), path_of)
     if protocol == REST:
         return RestWire(service, JsonBodies(service))
-    if service == "ecs":
+    if service in ("ecs", "events"):
         return JsonWire(service, content_type=NEWER_TYPE)
     return JsonWire(service)
 

@@ -132,6 +132,8 @@ MODULES: Final = (
     "statewright.api.batch.jobs",
     "statewright.api.scheduler.schedules",
     "statewright.api.scheduler.groups",
+    "statewright.api.events.buses",
+    "statewright.api.events.rules",
 )
 """Where operations are; `load` imports them."""
 

@@ -26,6 +26,7 @@ TARGETS: Final = {
     "AmazonSQS": "sqs",
     "DynamoDB_20120810": "dynamodb",
     "AmazonEC2ContainerServiceV20141113": "ecs",
+    "AWSEvents": "events",
 }
 """Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
 
@@ -38,6 +39,7 @@ PROTOCOLS: Final = {
     "ecs": (JSON,),
     "batch": (REST,),
     "scheduler": (REST,),
+    "events": (JSON,),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
 

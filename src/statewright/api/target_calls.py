@@ -19,7 +19,9 @@ from statewright.errors import ApiError
 from statewright.payload import Json
 
 SIGNING_NAMES: Final = {
+    "batch": "batch",
     "cloudwatchevents": "events",
+    "cloudwatchlogs": "logs",
     "dynamodb": "dynamodb",
     "ecs": "ecs",
     "eventbridge": "events",

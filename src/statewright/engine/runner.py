@@ -424,7 +424,10 @@ class Runner:
             return view_from(row, head, tail, now_ms, limits)
 
         def opened() -> ExecutionView:
-            return replace(view(), status="RUNNING", stopped_ms=None, output=None, error=None, cause=None)
+            return replace(
+                view(), status="RUNNING", stopped_ms=None, output=None, error=None, cause=None,
+                redrive_status="NOT_REDRIVABLE", redrive_reason="Execution is RUNNING and cannot be redriven",
+            )  # fmt: skip
 
         changes = [StatusChange(head.execution_arn, "RUNNING", None, opened)] if batch.opened else []
         if batch.closed:

@@ -24,7 +24,15 @@ from statewright.clock import Clock
 from statewright.engine.catalogue_timers import CatalogueTimers, timer_key, timer_record
 from statewright.engine.timers import DueSoon
 from statewright.errors import ApiError, StoreError
-from statewright.events.targets import CallService, TargetCall, Unsupported, call_of, carry_out, is_permanent
+from statewright.events.targets import (
+    CallService,
+    TargetCall,
+    Unsupported,
+    call_of,
+    carry_out,
+    is_permanent,
+    rule_error_code,
+)
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import CatalogStore, Record
 
@@ -231,7 +239,7 @@ class Deliveries:
         raw = body.encode()
         truncated = len(raw) > DEAD_BODY_BYTES
         dead = {
-            "ERROR_CODE": problem.code,
+            "ERROR_CODE": problem.code if delivery.dead_body is None else rule_error_code(problem),
             "ERROR_MESSAGE": problem.message[:1024] or problem.code,
             "RETRY_ATTEMPTS": str(max(delivery.attempts - 1, 0)),
             "TARGET_ARN": arn if delivery.dead_body is not None or call is None else call.arn,

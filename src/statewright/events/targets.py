@@ -12,15 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Protocol
 
 import orjson
 
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, dump_json
 
 UNIVERSAL: Final = re.compile(r"arn:aws[a-z-]*:scheduler:::aws-sdk:([A-Za-z0-9-]+):([A-Za-z0-9]+)", re.ASCII)
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):([0-9]*):(.+)", re.ASCII | re.DOTALL)
+
+LOG_STREAM: Final = "events"
+"""The stream of a log group that gets the lines of rules. Ours."""
 
 READ_ONLY: Final = (
     "get", "describe", "list", "poll", "receive", "search", "scan", "query", "select", "read", "lookup", "discover",
@@ -49,6 +53,8 @@ class TargetCall:
     service: str
     action: str
     request: dict[str, Any]
+    first: TargetCall | None = None
+    """What is missing if the call finds nothing: it is made then, and the call again."""
 
     @property
     def arn(self) -> str:
@@ -89,6 +95,10 @@ def call_of(target: Mapping[str, Any], payload: str, call_id: str) -> TargetCall
         return TargetCall("eventbridge", "putEvents", {"Entries": [{**entry, "Detail": payload}]})
     if service == "ecs" and resource.startswith("cluster/"):
         return _container(arn, target.get("EcsParameters") or {}, payload)
+    if service == "batch" and resource.startswith("job-queue/") and target.get("BatchParameters"):
+        return _job(arn, target["BatchParameters"], payload)
+    if service == "logs" and resource.startswith("log-group:"):
+        return _log_line(resource.removeprefix("log-group:").removesuffix(":*"), payload)
     raise Unsupported(f"this version of Statewright does not reach targets of {service}")
 
 
@@ -109,6 +119,39 @@ def _container(arn: str, given: Mapping[str, Any], payload: str) -> TargetCall:
     return TargetCall("ecs", "runTask", {**request, "Cluster": arn, **({"Overrides": overrides} if overrides else {})})
 
 
+_FROM_PAYLOAD: Final = ("ContainerOverrides", "DependsOn", "Parameters")
+
+
+def _job(queue: str, given: Mapping[str, Any], payload: str) -> TargetCall:
+    """A job of Batch; the payload may have members of SubmitJob. Source: user guide, "AWS Batch job queues"."""
+    said = _parameters(payload) if payload.lstrip().startswith("{") else {}
+    more: dict[str, Any] = {name: said[name] for name in _FROM_PAYLOAD if name in said}
+    return TargetCall("batch", "submitJob", {**given, **more, "JobQueue": queue})
+
+
+def _log_line(group: str, payload: str) -> TargetCall:
+    """A line of a log: the whole event, or the `message` of a transformer. Source: user guide, "CloudWatch Logs"."""
+    said = _parameters(payload)
+    at, message = said.get("time"), payload
+    if set(said) == {"timestamp", "message"}:
+        at, message = said["timestamp"], said["message"]
+    stream = {"LogGroupName": group, "LogStreamName": LOG_STREAM}
+    line = {"timestamp": _instant_ms(at), "message": message if isinstance(message, str) else dump_json(message)}
+    return TargetCall(
+        "cloudwatchlogs", "putLogEvents", {**stream, "LogEvents": [line]},
+        TargetCall("cloudwatchlogs", "createLogStream", {**stream}),
+    )  # fmt: skip
+
+
+def _instant_ms(at: Any) -> int:
+    if isinstance(at, (int, float)):
+        return int(at)
+    try:
+        return round(datetime.fromisoformat(str(at)).timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
 def _parameters(payload: str) -> dict[str, Any]:
     """The members that a universal target's input gives; what is no object fails in the service's words."""
     try:
@@ -122,7 +165,13 @@ async def carry_out(calls: CallService, call: TargetCall, request_id: str) -> No
     """Make a call, and look into answers that say what failed. Raises: ApiError, StoreError."""
     if "" in call.request:
         raise ApiError("ValidationException", "The Input of the target is not a JSON object.", status=400)
-    answer = await calls(call.service, call.action, call.request, request_id=request_id)
+    try:
+        answer = await calls(call.service, call.action, call.request, request_id=request_id)
+    except ApiError as problem:
+        if call.first is None or problem.code != "ResourceNotFoundException":
+            raise
+        await carry_out(calls, call.first, request_id)
+        answer = await calls(call.service, call.action, call.request, request_id=request_id)
     for entry in answer.get("Entries") or () if call.action == "putEvents" else ():
         if entry.get("ErrorCode"):
             raise ApiError(entry["ErrorCode"], entry.get("ErrorMessage") or "", status=400)
@@ -139,3 +188,24 @@ def is_permanent(problem: ApiError) -> bool:
     return (
         status < 500 and status != 429 and "Throttl" not in problem.code and problem.code != "TooManyRequestsException"
     )
+
+
+def rule_error_code(problem: ApiError) -> str:
+    """What a dead letter of a rule calls a refusal. Source: EventBridge user guide, "Using dead-letter queues"."""
+    status = problem.status or 400
+    code = problem.code
+    if code in ("UnsupportedTarget", "ValidationException") or "Invalid" in code:
+        return (
+            "INVALID_JSON"
+            if code in ("InvalidExecutionInput", "InvalidRequestContentException")
+            else "INVALID_PARAMETER"
+        )
+    if status == 404 or any(word in code for word in ("NotFound", "NonExistent", "DoesNotExist")):
+        return "NO_RESOURCE"
+    if status == 429 or "Throttl" in code:
+        return "THROTTLING"
+    if status == 403 or "AccessDenied" in code:
+        return "NO_PERMISSIONS"
+    if "LimitExceeded" in code:
+        return "RESOURCE_LIMIT_EXCEEDED"
+    return "RESOURCE_ALREADY_EXISTS" if "AlreadyExists" in code else "ERROR_FROM_TARGET"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.errors import ApiError
+from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
 from statewright.stores.memory import MemoryStore
@@ -52,7 +54,7 @@ class Targets:
 
 
 class Rig:
-    """A scheduler with short ways to use it."""
+    """A scheduler and buses with short ways to use them."""
 
     def __init__(self, clock: VirtualClock, store: MemoryStore | None = None) -> None:
         self.clock = clock
@@ -61,12 +63,15 @@ class Rig:
         self.deliveries = Deliveries(self.store.catalog, clock)
         self.deliveries.calls = self.targets
         self.scheduler = Scheduler(self.store, clock, Config(), self.deliveries)
+        self.buses = Buses(self.store, clock, Config(), self.deliveries)
 
     async def start(self) -> None:
         await self.deliveries.start()
         await self.scheduler.start()
+        await self.buses.start()
 
     async def stop(self) -> None:
+        await self.buses.stop()
         await self.scheduler.stop()
         await self.deliveries.stop()
 
@@ -79,6 +84,20 @@ class Rig:
 
     async def create(self, name: str, expression: str, **more: Any) -> None:
         await self.scheduler.create(name, request(expression, **more))
+
+    async def rule(self, name: str, pattern: Any = None, bus: str = "default", **request: Any) -> None:
+        """Put a rule whose target is a queue; members of the target may be given as `target`."""
+        target = {"Id": "1", "Arn": QUEUE, **request.pop("target", {})}
+        if pattern is not None:
+            request["EventPattern"] = json.dumps(pattern)
+        await self.buses.rules.put(name, bus, request)
+        await self.buses.rules.put_targets(name, bus, [target])
+
+    async def put(self, detail: Any = None, source: str = "shop", **more: Any) -> dict[str, str]:
+        """Put one event; its answer."""
+        entry = {"Source": source, "DetailType": "t", "Detail": json.dumps(detail or {}), **more}
+        [answer] = await self.buses.put([entry])
+        return answer
 
     async def let(self, milliseconds: int) -> None:
         """Let time pass."""

@@ -1,0 +1,164 @@
+"""Operations on event buses, and putting events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.scheduler.paging import next_token, read_token
+from statewright.events.bus_records import DEFAULT_BUS, Bus, invalid, read_pattern
+from statewright.events.buses import bus_name
+from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.events.buses import Buses
+
+MOST_LISTED: Final = 100
+SHOWN: Final = ("KmsKeyIdentifier", "DeadLetterConfig", "LogConfig")
+"""Members of a bus that are kept and given back, no more."""
+
+
+def buses_of(app: App) -> Buses:
+    """The event buses. Raises: ApiError where the server runs without."""
+    found: Buses = app.part("event_buses")
+    return found
+
+
+def page(found: Sequence[Any], names: Sequence[str], request: Json) -> tuple[Sequence[Any], dict[str, Json]]:
+    """A page of what is listed by name, and the member that says where to go on. Raises: ApiError."""
+    after = read_token(request)
+    start = 0 if after is None else sum(name <= after for name in names)
+    end = start + request.get("Limit", MOST_LISTED)
+    return found[start:end], next_token(names[end - 1] if end < len(names) else None)
+
+
+def _shown(bus: Bus) -> dict[str, Json]:
+    return {**({"Description": bus.description} if bus.description is not None else {}), **bus.shown}
+
+
+@operation("events", "CreateEventBus")
+async def create_event_bus(app: App, _call: Call, request: Json) -> Json:
+    """Create a bus."""
+    if request.get("EventSourceName"):
+        raise invalid("This version of Statewright has no partner event sources.")
+    shown = {name: request[name] for name in SHOWN if request.get(name) is not None}
+    tags = {one["Key"]: one["Value"] for one in request.get("Tags", ())}
+    bus = await buses_of(app).create(request["Name"], request.get("Description"), tags, shown)
+    return {"EventBusArn": bus.arn(app.config), **_shown(bus)}
+
+
+@operation("events", "UpdateEventBus")
+async def update_event_bus(app: App, _call: Call, request: Json) -> Json:
+    """Change what a bus shows."""
+    shown = {name: request[name] for name in SHOWN if request.get(name) is not None}
+    bus = await buses_of(app).update(bus_name(request.get("Name")), request.get("Description"), shown)
+    return {"Arn": bus.arn(app.config), "Name": bus.name, **_shown(bus)}
+
+
+@operation("events", "DescribeEventBus")
+async def describe_event_bus(app: App, _call: Call, request: Json) -> Json:
+    """A bus."""
+    bus = buses_of(app).get(bus_name(request.get("Name")))
+    return {
+        "Name": bus.name, "Arn": bus.arn(app.config), "CreationTime": bus.created_ms,
+        "LastModifiedTime": bus.modified_ms, **({"Policy": bus.policy} if bus.policy is not None else {}),
+        **_shown(bus),
+    }  # fmt: skip
+
+
+@operation("events", "ListEventBuses")
+async def list_event_buses(app: App, _call: Call, request: Json) -> Json:
+    """Buses by name."""
+    found = buses_of(app).all(request.get("NamePrefix", ""))
+    listed, token = page(found, [bus.name for bus in found], request)
+    shown = [
+        {
+            "Name": bus.name, "Arn": bus.arn(app.config), "CreationTime": bus.created_ms,
+            "LastModifiedTime": bus.modified_ms,
+            **({"Policy": bus.policy} if bus.policy is not None else {}),
+            **({"Description": bus.description} if bus.description is not None else {}),
+        }
+        for bus in listed
+    ]  # fmt: skip
+    return {"EventBuses": shown, **token}
+
+
+@operation("events", "DeleteEventBus")
+async def delete_event_bus(app: App, _call: Call, request: Json) -> Json:
+    """Delete a bus."""
+    await buses_of(app).delete(request["Name"])
+    return {}
+
+
+@operation("events", "PutPermission")
+async def put_permission(app: App, _call: Call, request: Json) -> Json:
+    """Keep and show a permission of a bus; nothing is refused for want of one."""
+    bus = buses_of(app).get(request.get("EventBusName", DEFAULT_BUS))
+    if request.get("Policy"):
+        await buses_of(app).set_policy(bus.name, _statements(request["Policy"]))
+        return {}
+    if not all(request.get(name) for name in ("Action", "Principal", "StatementId")):
+        raise invalid("Parameters Action, Principal and StatementId must be specified where Policy is not.")
+    who = request["Principal"]
+    statement = {
+        "Sid": request["StatementId"], "Effect": "Allow",
+        "Principal": who if who == "*" else {"AWS": f"arn:aws:iam::{who}:root"},
+        "Action": request["Action"], "Resource": bus.arn(app.config),
+    }  # fmt: skip
+    condition = request.get("Condition")
+    if condition is not None:
+        statement["Condition"] = {condition["Type"]: {condition["Key"]: condition["Value"]}}
+    await buses_of(app).permit(bus.name, statement)
+    return {}
+
+
+def _statements(policy: str) -> list[Json]:
+    try:
+        found = orjson.loads(policy)["Statement"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        found = None
+    statements = [found] if isinstance(found, dict) else found
+    if not isinstance(statements, list) or not all(isinstance(one, dict) for one in statements):
+        raise invalid("Parameter Policy is not valid. Reason: it is no policy document.")
+    return statements
+
+
+@operation("events", "RemovePermission")
+async def remove_permission(app: App, _call: Call, request: Json) -> Json:
+    """Take a permission of a bus away, or all of them."""
+    bus = buses_of(app).get(request.get("EventBusName", DEFAULT_BUS))
+    if request.get("RemoveAllPermissions"):
+        await buses_of(app).set_policy(bus.name, ())
+    elif request.get("StatementId"):
+        await buses_of(app).forbid(bus.name, request["StatementId"])
+    else:
+        raise invalid("Parameter StatementId or RemoveAllPermissions must be specified.")
+    return {}
+
+
+@operation("events", "PutEvents")
+async def put_events(app: App, _call: Call, request: Json) -> Json:
+    """Put events on buses; each of them succeeds or fails."""
+    if request.get("EndpointId"):
+        raise invalid("This version of Statewright has no global endpoints.")
+    answers = await buses_of(app).put(request["Entries"])
+    return {"FailedEntryCount": sum("ErrorCode" in one for one in answers), "Entries": answers}
+
+
+@operation("events", "TestEventPattern")
+async def try_event_pattern(_app: App, _call: Call, request: Json) -> Json:
+    """Whether a pattern matches an event."""
+    matches = read_pattern(request["EventPattern"])
+    try:
+        event = orjson.loads(request["Event"])
+    except orjson.JSONDecodeError:
+        raise invalid("Parameter Event is not valid. Reason: Event is not a valid JSON.") from None
+    needed = ("id", "account", "source", "time", "region", "resources", "detail-type")
+    missing = [name for name in needed if name not in event] if isinstance(event, dict) else list(needed)
+    if missing:
+        # Source: API reference, TestEventPattern; the words are ours.
+        raise invalid(f"Parameter Event is not valid. Reason: {missing[0]} is a required member.")
+    return {"Result": matches(event)}

@@ -1,0 +1,164 @@
+"""Operations on rules, their targets, and tags of rules and buses."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.api.events.buses import buses_of, page
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.events.bus_records import Rule, invalid
+from statewright.payload import Json
+
+MOST_TAGS: Final = 50
+
+
+def _bus(app: App, request: Json) -> str:
+    return buses_of(app).name_of(request.get("EventBusName"))
+
+
+def _shown(app: App, rule: Rule) -> dict[str, Json]:
+    view: dict[str, Json] = {
+        "Name": rule.name, "Arn": rule.arn(app.config), "EventPattern": rule.pattern,
+        "ScheduleExpression": rule.expression, "State": rule.state, "Description": rule.description,
+        "RoleArn": rule.role_arn, "EventBusName": rule.bus,
+    }  # fmt: skip
+    return {name: value for name, value in view.items() if value is not None}
+
+
+@operation("events", "PutRule")
+async def put_rule(app: App, _call: Call, request: Json) -> Json:
+    """Create or replace a rule."""
+    made = await buses_of(app).rules.put(request["Name"], _bus(app, request), request)
+    return {"RuleArn": made.arn(app.config)}
+
+
+@operation("events", "DescribeRule")
+async def describe_rule(app: App, _call: Call, request: Json) -> Json:
+    """A rule."""
+    rule = buses_of(app).rules.get(request["Name"], _bus(app, request))
+    return {**_shown(app, rule), "CreatedBy": app.config.account}
+
+
+@operation("events", "ListRules")
+async def list_rules(app: App, _call: Call, request: Json) -> Json:
+    """Rules of a bus by name."""
+    prefix = request.get("NamePrefix", "")
+    found = [rule for rule in buses_of(app).rules.of(_bus(app, request)) if rule.name.startswith(prefix)]
+    listed, token = page(found, [rule.name for rule in found], request)
+    return {"Rules": [_shown(app, rule) for rule in listed], **token}
+
+
+@operation("events", "DeleteRule")
+async def delete_rule(app: App, _call: Call, request: Json) -> Json:
+    """Delete a rule."""
+    await buses_of(app).rules.delete(request["Name"], _bus(app, request))
+    return {}
+
+
+@operation("events", "EnableRule")
+async def enable_rule(app: App, _call: Call, request: Json) -> Json:
+    """Let a rule work."""
+    await buses_of(app).rules.set_state(request["Name"], _bus(app, request), "ENABLED")
+    return {}
+
+
+@operation("events", "DisableRule")
+async def disable_rule(app: App, _call: Call, request: Json) -> Json:
+    """Stop a rule from working."""
+    await buses_of(app).rules.set_state(request["Name"], _bus(app, request), "DISABLED")
+    return {}
+
+
+# ------------------------------------------------------------------ targets
+
+
+@operation("events", "PutTargets")
+async def put_targets(app: App, _call: Call, request: Json) -> Json:
+    """Add targets to a rule, or replace them."""
+    await buses_of(app).rules.put_targets(request["Rule"], _bus(app, request), request["Targets"])
+    return {"FailedEntryCount": 0, "FailedEntries": []}
+
+
+@operation("events", "RemoveTargets")
+async def remove_targets(app: App, _call: Call, request: Json) -> Json:
+    """Take targets away from a rule."""
+    missing = await buses_of(app).rules.remove_targets(request["Rule"], _bus(app, request), request["Ids"])
+    failed = [
+        {
+            "TargetId": one, "ErrorCode": "ResourceNotFoundException",
+            "ErrorMessage": f"Rule {request['Rule']} does not have a target with the Id {one}.",
+        }
+        for one in missing
+    ]  # fmt: skip
+    return {"FailedEntryCount": len(failed), "FailedEntries": failed}
+
+
+@operation("events", "ListTargetsByRule")
+async def list_targets_by_rule(app: App, _call: Call, request: Json) -> Json:
+    """The targets of a rule by id."""
+    rule = buses_of(app).rules.get(request["Rule"], _bus(app, request))
+    ids = sorted(rule.targets)
+    listed, token = page([rule.targets[one] for one in ids], ids, request)
+    return {"Targets": list(listed), **token}
+
+
+@operation("events", "ListRuleNamesByTarget")
+async def list_rule_names_by_target(app: App, _call: Call, request: Json) -> Json:
+    """Names of a bus's rules that have a target."""
+    wanted = request["TargetArn"]
+    rules = buses_of(app).rules.of(_bus(app, request))
+    names = [rule.name for rule in rules if any(one["Arn"] == wanted for one in rule.targets.values())]
+    listed, token = page(names, names, request)
+    return {"RuleNames": list(listed), **token}
+
+
+# ------------------------------------------------------------------ tags
+
+
+@operation("events", "TagResource")
+async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a rule or a bus."""
+    tags = {one["Key"]: one["Value"] for one in request["Tags"]}
+    if len({**_tags(app, request["ResourceARN"]), **tags}) > MOST_TAGS:
+        raise invalid(f"A resource may have {MOST_TAGS} tags at most.")
+    await _change(app, request["ResourceARN"], tags, ())
+    return {}
+
+
+@operation("events", "UntagResource")
+async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a rule or a bus."""
+    await _change(app, request["ResourceARN"], {}, tuple(request["TagKeys"]))
+    return {}
+
+
+@operation("events", "ListTagsForResource")
+async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
+    """The tags of a rule or a bus."""
+    tags = _tags(app, request["ResourceARN"])
+    return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+
+def _named(app: App, arn: str) -> tuple[str, str]:
+    """Bus and rule of an ARN; no rule for a bus. Raises: ApiError."""
+    kind, _, rest = arn.split(":", 5)[-1].partition("/")
+    if kind == "event-bus" and rest:
+        return buses_of(app).get(rest).name, ""
+    if kind == "rule" and rest:
+        bus, _, name = rest.rpartition("/")
+        return buses_of(app).name_of(bus or None), name
+    raise ApiError("ResourceNotFoundException", f"Resource {arn} does not exist.")
+
+
+def _tags(app: App, arn: str) -> dict[str, str]:
+    bus, rule = _named(app, arn)
+    return dict(buses_of(app).rules.get(rule, bus).tags if rule else buses_of(app).get(bus).tags)
+
+
+async def _change(app: App, arn: str, tags: dict[str, str], remove: tuple[str, ...]) -> None:
+    bus, rule = _named(app, arn)
+    if rule:
+        await buses_of(app).rules.tag(rule, bus, tags, remove)
+    else:
+        await buses_of(app).tag(bus, tags, remove)

@@ -1,0 +1,229 @@
+"""Event buses and rules as the catalogue keeps them, and what may be asked of them.
+
+Source: EventBridge API reference and quotas; texts as SDK users report them unless a comment says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from statewright.config import Config
+from statewright.engine.catalogue_timers import timer_record
+from statewright.errors import ApiError
+from statewright.events.expressions import Expression, ExpressionError, parse
+from statewright.events.inputs import PREDEFINED, variables_of
+from statewright.events.targets import UNIVERSAL, Unsupported, call_of
+from statewright.payload import Json
+from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.stores.protocol import Record
+
+BUS: Final = "eventBus"
+RULE: Final = "rule"
+RULE_DUE: Final = "rule-due"
+DEFAULT_BUS: Final = "default"
+MOST_RULES: Final = 300
+MOST_TARGETS: Final = 5
+MOST_BUSES: Final = 100
+"""Source: EventBridge quotas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bus:
+    """An event bus. `shown` are members that are kept and given back, no more, as are the statements of its policy."""
+
+    name: str
+    created_ms: int
+    modified_ms: int
+    description: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    statements: tuple[Any, ...] = ()
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write."""
+        return Record(BUS, self.name, "", 0, self.stored + 1, orjson.dumps(self))
+
+    def arn(self, config: Config) -> str:
+        """Its ARN."""
+        return f"arn:aws:events:{config.region}:{config.account}:event-bus/{self.name}"
+
+    @property
+    def policy(self) -> str | None:
+        """Its policy as JSON, if it has any."""
+        document = {"Version": "2012-10-17", "Statement": self.statements}
+        return orjson.dumps(document).decode() if self.statements else None
+
+
+def bus_of(record: Record) -> Bus:
+    """Read an entry back."""
+    fields: dict[str, Any] = orjson.loads(record.body)
+    fields |= {"stored": record.version, "statements": tuple(fields["statements"])}
+    return Bus(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule with its targets, by their ids. `number` names the timer of one that has a schedule."""
+
+    name: str
+    bus: str
+    number: int
+    pattern: str | None = None
+    expression: str | None = None
+    state: str = "ENABLED"
+    description: str | None = None
+    role_arn: str | None = None
+    targets: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    anchor_ms: int = 0
+    next_ms: int | None = None
+    stored: int = 0
+
+    @property
+    def key(self) -> str:
+        """Its key in the catalogue; no name of a rule or bus has a colon."""
+        return f"{self.bus}:{self.name}"
+
+    def records(self) -> list[Record]:
+        """The entries to write: the rule, and its timer."""
+        return [
+            Record(RULE, self.key, "", 0, self.stored + 1, orjson.dumps(self)),
+            timer_record(RULE_DUE, self.number, self.next_ms, self.stored + 1, self.key.encode()),
+        ]
+
+    def arn(self, config: Config) -> str:
+        """Its ARN, which names no bus but a custom one."""
+        where = self.name if self.bus == DEFAULT_BUS else f"{self.bus}/{self.name}"
+        return f"arn:aws:events:{config.region}:{config.account}:rule/{where}"
+
+    def compiled(self) -> Expression | None:
+        """Its schedule, which was read before."""
+        return parse(self.expression, rules=True) if self.expression is not None else None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it does anything."""
+        return self.state != "DISABLED"
+
+
+def rule_of(record: Record) -> Rule:
+    """Read an entry back."""
+    fields: dict[str, Any] = orjson.loads(record.body)
+    fields["stored"] = record.version
+    return Rule(**fields)
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def invalid(text: str) -> ApiError:
+    """A `ValidationException`."""
+    return ApiError("ValidationException", text)
+
+
+def no_rule(name: str, bus: str) -> ApiError:
+    """The answer to a request for a rule that is not there."""
+    return ApiError("ResourceNotFoundException", f"Rule {name} does not exist on EventBus {bus}.")
+
+
+def no_bus(name: str) -> ApiError:
+    """The answer to a request for a bus that is not there."""
+    return ApiError("ResourceNotFoundException", f"Event bus {name} does not exist.")
+
+
+def too_many() -> ApiError:
+    """The answer when a quota is used up."""
+    return ApiError("LimitExceededException", "The requested resource exceeds the maximum number allowed.")
+
+
+def read_pattern(text: str) -> Callable[[Json], bool]:
+    """Compile an event pattern. Raises: ApiError (`InvalidEventPatternException`)."""
+    try:
+        pattern = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise ApiError(
+            "InvalidEventPatternException", "Event pattern is not valid. Reason: Filter is not a valid JSON"
+        ) from None
+    try:
+        return compile_pattern(pattern, leaves=False)
+    except PatternError as problem:
+        raise ApiError("InvalidEventPatternException", str(problem)) from None
+
+
+def sources_of(rule: Rule) -> Iterable[str | None]:
+    """The sources that the pattern of a rule names; None where it may be any other."""
+    named = orjson.loads(rule.pattern or "{}").get("source")
+    if isinstance(named, list) and all(isinstance(one, str) for one in named):
+        return dict.fromkeys(named)
+    return (None,)
+
+
+def check_rule(rule: Rule) -> None:
+    """Refuse what a rule cannot be. Raises: ApiError."""
+    if rule.pattern is None and rule.expression is None:
+        raise invalid("Parameter(s) EventPattern or ScheduleExpression must be specified.")
+    if rule.pattern is not None:
+        read_pattern(rule.pattern)
+    if rule.expression is None:
+        return
+    if rule.bus != DEFAULT_BUS:
+        raise invalid("ScheduleExpression is supported only on the default event bus.")
+    try:
+        parse(rule.expression, rules=True)
+    except ExpressionError:
+        raise invalid("Parameter ScheduleExpression is not valid.") from None
+
+
+_REFUSED: Final = (
+    "KinesisParameters", "RunCommandParameters", "HttpParameters", "RedshiftDataParameters",
+    "SageMakerPipelineParameters", "AppSyncParameters",
+)  # fmt: skip
+
+
+def check_target(target: Mapping[str, Any], config: Config) -> None:
+    """Refuse what a target of a rule cannot be. Raises: ApiError (`ValidationException`)."""
+    arn: str = target["Arn"]
+    parts = arn.split(":", 5)
+    if len(parts) < 6 or parts[0] != "arn" or not parts[5]:
+        raise invalid(f"Parameter {arn} is not valid. Reason: Provided Arn is not in correct format.")
+    ways = [name for name in ("Input", "InputPath", "InputTransformer") if target.get(name) is not None]
+    if len(ways) > 1:
+        raise invalid(f"Only one of Input, InputPath, or InputTransformer must be provided for target {target['Id']}.")
+    if target.get("Input") is not None:
+        try:
+            orjson.loads(target["Input"])
+        except orjson.JSONDecodeError:
+            raise invalid(f"JSON syntax error in input for target {target['Id']}.") from None
+    group = (target.get("SqsParameters") or {}).get("MessageGroupId")
+    if parts[2] == "sqs" and parts[5].endswith(".fifo") and not group:
+        raise invalid(f"Parameter(s) SqsParameters must be specified for target: {target['Id']}.")
+    # The words of the rest are ours.
+    for name in _REFUSED:
+        if target.get(name):
+            raise invalid(f"This version of Statewright has no targets with {name}.")
+    try:
+        call_of({**target, "EventBridgeParameters": {"Source": "s", "DetailType": "t"}}, "{}", "check")
+    except Unsupported as problem:
+        raise invalid(f"Parameter {arn} is not valid. Reason: {problem}.") from None
+    if UNIVERSAL.fullmatch(arn):
+        raise invalid(f"Parameter {arn} is not valid. Reason: rules have no universal targets.")
+    if parts[2] == "events" and parts[3:5] != [config.region, config.account]:
+        raise invalid(f"Parameter {arn} is not valid. Reason: this server has one account and one region.")
+    _check_template(target)
+
+
+def _check_template(target: Mapping[str, Any]) -> None:
+    """Refuse a template with variables that nothing defines."""
+    transformer = target.get("InputTransformer") or {}
+    known = {*(transformer.get("InputPathsMap") or ()), *PREDEFINED}
+    for name in variables_of(transformer.get("InputTemplate") or ""):
+        if name not in known:
+            raise invalid(f"InputTemplate for target {target['Id']} has the variable <{name}> that is not defined.")
+    for name in transformer.get("InputPathsMap") or ():
+        if name in PREDEFINED:
+            raise invalid(f"InputPathsMap for target {target['Id']} defines <{name}>, which is reserved.")

@@ -1,0 +1,254 @@
+"""Event buses: what is put on them goes to the targets of the rules that match, once it is durable.
+
+Owns the catalogue of buses, what an event must be like, and the events that executions make when their status changes.
+Rules are `rules.py`'s.
+
+Source: EventBridge API reference, PutEvents; Step Functions developer guide, "Automating event delivery"; texts and the
+detail of status changes observed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.engine.views import ExecutionView, StatusChange
+from statewright.errors import ApiError
+from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, bus_of, invalid, no_bus, too_many
+from statewright.events.deliveries import Deliveries, call_id_of
+from statewright.events.rules import Event, Rules
+from statewright.events.schedule_records import iso_seconds
+from statewright.payload import JsonTextError, dump_json, parse_json
+from statewright.stores.protocol import Store
+
+PAGE: Final = 500
+ENTRIES_BYTES: Final = 1_048_576
+"""All entries of one request. Source: API reference, PutEvents."""
+POLICY_LENGTH: Final = 10_240
+"""Source: EventBridge quotas."""
+STATUS_BYTES: Final = 253_952
+"""Input and output of a status change that are longer are left out. Source: developer guide: 248 KiB."""
+SOURCE: Final = "aws.states"
+STATUS_CHANGE: Final = "Step Functions Execution Status Change"
+
+log = logging.getLogger("statewright.events")
+
+
+class Buses:
+    """The buses of one store."""
+
+    def __init__(self, store: Store, clock: Clock, config: Config, deliveries: Deliveries) -> None:
+        self._catalog = store.catalog
+        self._clock = clock
+        self._config = config
+        self._deliveries = deliveries
+        self._buses: dict[str, Bus] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.rules = Rules(store.catalog, clock, config, deliveries)
+
+    async def start(self) -> None:
+        """Take up what the store has. Deliveries are started."""
+        for record in await self._catalog.list_entries(BUS, "", after=None, limit=PAGE, newest_first=False):
+            self._buses[record.key] = bus_of(record)
+        if DEFAULT_BUS not in self._buses:
+            now_ms = self._clock.now_ms()
+            await self._write(Bus(DEFAULT_BUS, now_ms, now_ms))
+        await self.rules.start()
+
+    async def stop(self) -> None:
+        """Take no more scheduled events; what was put is delivered by the next process."""
+        await self.rules.stop()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ------------------------------------------------------------------ the catalogue
+
+    async def create(
+        self, name: str, description: str | None, tags: Mapping[str, str], shown: Mapping[str, Any]
+    ) -> Bus:
+        """Create a bus. Raises: ApiError (`ResourceAlreadyExistsException`, `ValidationException`)."""
+        if name in self._buses:
+            raise ApiError("ResourceAlreadyExistsException", f"Event bus {name} already exists.")
+        if "/" in name:
+            raise invalid("Event bus name must not contain '/'.")
+        if len(self._buses) >= MOST_BUSES:
+            raise too_many()
+        now_ms = self._clock.now_ms()
+        return await self._write(Bus(name, now_ms, now_ms, description, dict(tags), dict(shown)))
+
+    async def update(self, name: str, description: str | None, shown: Mapping[str, Any]) -> Bus:
+        """Change what a bus shows. Raises: ApiError."""
+        bus = self.get(name)
+        return await self._write(
+            replace(bus, description=description, shown=dict(shown), modified_ms=self._clock.now_ms())
+        )
+
+    async def delete(self, name: str) -> None:
+        """Delete a bus without rules; one that is not there does not matter. Raises: ApiError."""
+        if name == DEFAULT_BUS:
+            raise invalid("Cannot delete event bus default.")
+        if self.rules.of(name):
+            raise invalid("Event bus can't be deleted since it has rules.")
+        await self._catalog.write([], [(BUS, name)])
+        self._buses.pop(name, None)
+
+    def get(self, name: str) -> Bus:
+        """A bus. Raises: ApiError (`ResourceNotFoundException`)."""
+        found = self._buses.get(name)
+        if found is None:
+            raise no_bus(name)
+        return found
+
+    def name_of(self, name_or_arn: str | None) -> str:
+        """The name of a bus that is there. Raises: ApiError (`ResourceNotFoundException`)."""
+        return self.get(bus_name(name_or_arn)).name
+
+    def all(self, prefix: str = "") -> list[Bus]:
+        """Buses by name."""
+        return [bus for name, bus in sorted(self._buses.items()) if name.startswith(prefix)]
+
+    async def permit(self, name: str, statement: Mapping[str, Any]) -> None:
+        """Put a statement into the policy of a bus, for another of its id if there is one. Raises: ApiError."""
+        bus = self.get(name)
+        kept = tuple(one for one in bus.statements if one.get("Sid") != statement["Sid"])
+        await self.set_policy(name, (*kept, dict(statement)))
+
+    async def set_policy(self, name: str, statements: Sequence[Mapping[str, Any]]) -> None:
+        """Replace the policy of a bus. Raises: ApiError (`PolicyLengthExceededException`)."""
+        bus = replace(self.get(name), statements=tuple(statements))
+        if len(bus.policy or "") > POLICY_LENGTH:
+            raise ApiError("PolicyLengthExceededException", "The policy of the event bus is too long.")
+        await self._write(bus)
+
+    async def forbid(self, name: str, statement_id: str) -> None:
+        """Take a statement out of the policy of a bus. Raises: ApiError (`ResourceNotFoundException`)."""
+        bus = self.get(name)
+        if not bus.statements:
+            raise ApiError("ResourceNotFoundException", "EventBus does not have a policy.")
+        kept = [one for one in bus.statements if one.get("Sid") != statement_id]
+        if len(kept) == len(bus.statements):
+            raise ApiError("ResourceNotFoundException", "Statement with the provided id does not exist.")
+        await self.set_policy(name, kept)
+
+    async def tag(self, name: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
+        """Put tags on a bus and take some away. Raises: ApiError."""
+        bus = self.get(name)
+        gone = set(remove)
+        await self._write(replace(bus, tags={k: v for k, v in {**bus.tags, **tags}.items() if k not in gone}))
+
+    async def _write(self, bus: Bus) -> Bus:
+        if not await self._catalog.write([bus.record()]):
+            raise ApiError("ConcurrentModificationException", f"Event bus {bus.name} was changed by somebody else.")
+        bus = replace(bus, stored=bus.stored + 1)
+        self._buses[bus.name] = bus
+        return bus
+
+    # ------------------------------------------------------------------ events
+
+    async def put(self, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+        """Put events; each has an id or an error, in order. Returns once what they lead to is durable.
+
+        Raises: ApiError (`ValidationException`) for entries that are too long together.
+        """
+        if sum(entry_bytes(entry) for entry in entries) >= ENTRIES_BYTES:
+            raise invalid("Total size of the entries in the request is over the limit.")
+        answers: list[dict[str, str]] = []
+        deliveries = []
+        for entry in entries:
+            refused, detail = _checked(entry)
+            if refused is not None:
+                answers.append({"ErrorCode": refused[0], "ErrorMessage": refused[1]})
+                continue
+            event = self.event(
+                entry["Source"], entry["DetailType"], detail, entry.get("Resources") or (), entry.get("Time")
+            )
+            answers.append({"EventId": event["id"]})
+            # An unknown bus takes the event and nobody hears of it (observed).
+            deliveries += self.rules.deliveries_for(bus_name(entry.get("EventBusName")), event)
+        await self._deliveries.accept(deliveries)
+        return answers
+
+    def event(
+        self, source: str, detail_type: str, detail: Any, resources: Iterable[str], at_ms: int | None = None
+    ) -> Event:
+        """An event as targets see it."""
+        at_ms = self._clock.now_ms() if at_ms is None else at_ms
+        return {
+            "version": "0", "id": call_id_of(self._deliveries.next_number()), "detail-type": detail_type,
+            "source": source, "account": self._config.account, "time": iso_seconds(at_ms),
+            "region": self._config.region, "resources": list(resources), "detail": detail,
+        }  # fmt: skip
+
+    def status_changed(self, change: StatusChange) -> None:
+        """An execution changed its status: an event of the default bus, best effort, as the service's are."""
+        if not self.rules.expects(DEFAULT_BUS, SOURCE):
+            return
+        view = change.view
+        event = self.event(SOURCE, STATUS_CHANGE, _status_detail(view), [view.execution_arn])
+        deliveries = self.rules.deliveries_for(DEFAULT_BUS, event)
+        if deliveries:
+            task = asyncio.get_running_loop().create_task(self._accept(deliveries))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, deliveries: Sequence[Any]) -> None:
+        try:
+            await self._deliveries.accept(deliveries)
+        except Exception as problem:
+            log.warning("an event about an execution is lost: %s", problem)
+
+
+def bus_name(name_or_arn: str | None) -> str:
+    """The name in a name or an ARN of a bus; the default bus for nothing."""
+    return (name_or_arn or DEFAULT_BUS).rpartition(":event-bus/")[2]
+
+
+def entry_bytes(entry: Mapping[str, Any]) -> int:
+    """The size of an entry as the quota counts it. Source: user guide, "Calculating event entry size"."""
+    size = 14 if entry.get("Time") is not None else 0
+    for text in (entry.get("Source"), entry.get("DetailType"), entry.get("Detail"), *(entry.get("Resources") or ())):
+        size += len((text or "").encode("utf-8", "replace"))
+    return size
+
+
+def _checked(entry: Mapping[str, Any]) -> tuple[tuple[str, str] | None, Any]:
+    """Code and text of what is wrong with an entry, and its detail."""
+    for name in ("Source", "DetailType", "Detail"):
+        if not entry.get(name):
+            text = f"Parameter {name} is not valid. Reason: {name} is a required argument."
+            return ("InvalidArgument", text), None
+    if entry["Source"].startswith("aws."):
+        return ("NotAuthorizedForSourceException", "Not authorized for the source."), None
+    try:
+        detail = parse_json(entry["Detail"])
+    except JsonTextError:
+        detail = None
+    if not isinstance(detail, dict):
+        return ("MalformedDetail", "Detail is malformed."), None
+    return None, detail
+
+
+def _status_detail(view: ExecutionView) -> dict[str, Any]:
+    output_size = _escaped_bytes(view.output)
+    input_fits = _escaped_bytes(view.input) + output_size <= STATUS_BYTES
+    output_fits = output_size <= STATUS_BYTES
+    redrivable = view.redrive_status == "REDRIVABLE"
+    reason = f"Execution is {view.status} and is redrivable" if redrivable else view.redrive_reason
+    return {
+        "executionArn": view.execution_arn, "stateMachineArn": view.machine_arn, "name": view.name,
+        "status": view.status, "startDate": view.started_ms, "stopDate": view.stopped_ms,
+        "input": view.input if input_fits else None, "inputDetails": {"included": input_fits},
+        "output": view.output if output_fits else None,
+        "outputDetails": {"included": output_fits} if view.output is not None else None,
+        "stateMachineVersionArn": view.version_arn, "stateMachineAliasArn": view.alias_arn,
+        "redriveCount": view.redrive_count, "redriveDate": view.redriven_ms, "redriveStatus": view.redrive_status,
+        "redriveStatusReason": reason, "error": view.error, "cause": view.cause,
+    }  # fmt: skip
+
+
+def _escaped_bytes(text: str | None) -> int:
+    return len(dump_json(text).encode("utf-8", "replace")) if text is not None else 0

@@ -1,0 +1,145 @@
+"""What a target of a rule gets of an event: all of it, a part, a constant, or a text made from a template.
+
+Source: EventBridge user guide, "Input transformation".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from statewright.payload import Json, dump_json
+
+_STEP: Final = re.compile(r"\.([A-Za-z0-9_\-/*]+)|\[([0-9]+|\*)\]|\[['\"]([^'\"]+)['\"]\]")
+_VARIABLE: Final = re.compile(r"<([A-Za-z0-9_.\-]+)>")
+_MISSING: Final = object()
+PREDEFINED: Final = frozenset(
+    {
+        "aws.events.rule-arn", "aws.events.rule-name", "aws.events.event.ingestion-time", "aws.events.event",
+        "aws.events.event.json",
+    }
+)  # fmt: skip
+"""Variables that every template has."""
+_PARAMETERS: Final = ("EcsParameters", "SqsParameters")
+"""Parameters whose texts may be paths. Source: user guide, "Dynamic path parameters"."""
+
+
+def variables_of(template: str) -> list[str]:
+    """The variables that a template names."""
+    return _VARIABLE.findall(template)
+
+
+def with_paths(target: Mapping[str, Any], event: Json) -> Mapping[str, Any]:
+    """A target with the paths in its parameters replaced by what the event has there; missing ones become empty."""
+    found = dict(target)
+    for name in _PARAMETERS:
+        if target.get(name):
+            found[name] = _resolved(target[name], event)
+    return found
+
+
+def _resolved(value: Any, event: Json) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _resolved(inner, event) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_resolved(inner, event) for inner in value]
+    if isinstance(value, str) and value.startswith("$."):
+        found = look(value, event)
+        return found if isinstance(found, str) else "" if found is None else dump_json(found)
+    return value
+
+
+def look(path: str, event: Json) -> Any:
+    """The value at a path of names, indices and wildcards; `None` where the event has none."""
+    found = _look(path, event)
+    return None if found is _MISSING else found
+
+
+def payload_of(target: Mapping[str, Any], event: Mapping[str, Any], predefined: Mapping[str, Any]) -> str:
+    """The text that a target gets. `predefined` are the variables that every template has."""
+    if target.get("Input") is not None:
+        constant: str = target["Input"]
+        return constant
+    if target.get("InputPath"):
+        return dump_json(look(target["InputPath"], event))
+    transformer = target.get("InputTransformer")
+    if transformer is None:
+        return dump_json(event)
+    variables = dict(predefined)
+    for name, path in (transformer.get("InputPathsMap") or {}).items():
+        variables[name] = _look(path, event)
+    return fill(transformer["InputTemplate"], variables)
+
+
+def fill(template: str, variables: Mapping[str, Any]) -> str:
+    """A template with its variables replaced.
+
+    Within quotes a text is put in as it is and anything else without its quotes; outside, as JSON. A variable that the
+    event does not have is nothing within quotes and an empty text outside (our reading).
+    """
+    parts: list[str] = []
+    quoted = False
+    end = 0
+    for found in _VARIABLE.finditer(template):
+        before = template[end : found.start()]
+        quoted = _quoted_after(before, quoted)
+        parts.append(before)
+        end = found.end()
+        if found[1] not in variables:
+            parts.append(found[0])
+            continue
+        value = variables[found[1]]
+        if value is _MISSING:
+            parts.append("" if quoted else '""')
+        elif quoted:
+            parts.append(value if isinstance(value, str) else dump_json(value).replace('"', ""))
+        else:
+            parts.append(dump_json(value))
+    parts.append(template[end:])
+    return "".join(parts)
+
+
+def _quoted_after(text: str, quoted: bool) -> bool:
+    """Whether the end of a text lies within quotes."""
+    escaped = False
+    for character in text:
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character == '"':
+            quoted = not quoted
+    return quoted
+
+
+def _look(path: str, event: Json) -> Any:
+    if path == "$":
+        return event
+    if not path.startswith("$"):
+        return _MISSING
+    values: list[Any] = [event]
+    place, many = 1, False
+    while place < len(path):
+        step = _STEP.match(path, place)
+        if step is None:
+            return _MISSING
+        place = step.end()
+        name = step[1] or step[3]
+        if name == "*" or step[2] == "*":
+            many = True
+            values = [inner for value in values for inner in _all(value)]
+        elif name is not None:
+            values = [value[name] for value in values if isinstance(value, dict) and name in value]
+        else:
+            index = int(step[2])
+            values = [value[index] for value in values if isinstance(value, list) and index < len(value)]
+    if many:
+        return values
+    return values[0] if values else _MISSING
+
+
+def _all(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

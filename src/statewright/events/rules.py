@@ -1,0 +1,302 @@
+"""Rules: which events go where, and the scheduled events of those that have a schedule.
+
+Rules and buses are few, so all of them are in memory, with their patterns compiled and found by the sources that they
+name: an event that no rule waits for costs a look into a table. Every change is written before it holds. Events are
+put by `buses.py`; what a target gets is made in `inputs.py`, and delivered by `deliveries.py`.
+
+Source: EventBridge user guide, "Rules" and "Creating a scheduled rule".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.engine.catalogue_timers import CatalogueTimers, timer_key
+from statewright.engine.timers import DueSoon
+from statewright.errors import ApiError, StoreError
+from statewright.events.bus_records import (
+    MOST_RULES,
+    MOST_TARGETS,
+    RULE,
+    RULE_DUE,
+    Rule,
+    check_rule,
+    check_target,
+    invalid,
+    no_rule,
+    read_pattern,
+    rule_of,
+    sources_of,
+    too_many,
+)
+from statewright.events.deliveries import MOST_AGE_SECONDS, Deliveries, Delivery, call_id_of
+from statewright.events.expressions import Rate
+from statewright.events.inputs import payload_of, with_paths
+from statewright.events.schedule_records import iso_seconds
+from statewright.payload import Json, dump_json
+from statewright.stores.protocol import CatalogStore
+
+PAGE: Final = 500
+STORE_PAUSE_MS: Final = 1_000
+MOST_HOPS: Final = 1
+"""From bus to bus an event is passed on so often at most. Source: user guide, "Sending events between event buses"."""
+
+log = logging.getLogger("statewright.events")
+
+Event = dict[str, Any]
+
+
+class Rules:
+    """The rules of one store, by bus and name."""
+
+    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, deliveries: Deliveries) -> None:
+        self._catalog = catalog
+        self._clock = clock
+        self._config = config
+        self._deliveries = deliveries
+        self._rules: dict[str, dict[str, Rule]] = {}
+        self._matching: dict[str, Callable[[Json], bool]] = {}
+        """Compiled patterns by the key of their rule."""
+        self._listening: dict[str, dict[str | None, list[str]]] = {}
+        """For each bus that was asked for: names of rules with targets by the sources they name, None for any."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._due = DueSoon(CatalogueTimers(catalog, RULE_DUE), clock, 0, self._fire)
+
+    async def start(self) -> None:
+        """Take up what the store has. Deliveries are started."""
+        after: tuple[int, str] | None = None
+        while True:
+            page = await self._catalog.list_entries(RULE, "", after=after, limit=PAGE, newest_first=False)
+            for record in page:
+                self._hold(rule_of(record))
+            if len(page) < PAGE:
+                break
+            after = (page[-1].sort, page[-1].key)
+        await self._due.recover()
+
+    async def stop(self) -> None:
+        """Fire nothing more."""
+        self._due.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ------------------------------------------------------------------ the catalogue
+
+    async def put(self, name: str, bus: str, request: Mapping[str, Any]) -> Rule:
+        """Create a rule, or replace what it is but for its targets. The request has the members of PutRule.
+
+        Raises: ApiError.
+        """
+        there = self._rules.get(bus, {}).get(name)
+        if there is None and len(self._rules.get(bus, {})) >= MOST_RULES:
+            raise too_many()
+        number = there.number if there is not None else await self._catalog.next_number("rule")
+        now_ms = self._clock.now_ms()
+        expression = request.get("ScheduleExpression") or None
+        tags = {one["Key"]: one["Value"] for one in request.get("Tags") or ()}
+        made = Rule(
+            name, bus, number, request.get("EventPattern") or None, expression, request.get("State", "ENABLED"),
+            request.get("Description"), request.get("RoleArn"),
+            targets=there.targets if there is not None else {},
+            tags=there.tags if there is not None else tags,
+            anchor_ms=there.anchor_ms if there is not None and there.expression == expression else now_ms,
+            stored=there.stored if there is not None else 0,
+        )  # fmt: skip
+        check_rule(made)
+        return await self._write(made)
+
+    async def set_state(self, name: str, bus: str, state: str) -> None:
+        """Enable or disable a rule. Raises: ApiError."""
+        await self._write(replace(self.get(name, bus), state=state))
+
+    async def delete(self, name: str, bus: str) -> None:
+        """Delete a rule without targets; one that is not there does not matter. Raises: ApiError."""
+        rule = self._rules.get(bus, {}).get(name)
+        if rule is None:
+            return
+        if rule.targets:
+            raise invalid("Rule can't be deleted since it has targets.")
+        await self._catalog.write([], [(RULE, rule.key), (RULE_DUE, timer_key(rule.number))])
+        self._due.disarm(rule.number, 0)
+        self._rules[bus].pop(name, None)
+        self._matching.pop(rule.key, None)
+        self._listening.pop(bus, None)
+
+    def get(self, name: str, bus: str) -> Rule:
+        """A rule. Raises: ApiError (`ResourceNotFoundException`)."""
+        found = self._rules.get(bus, {}).get(name)
+        if found is None:
+            raise no_rule(name, bus)
+        return found
+
+    def of(self, bus: str) -> list[Rule]:
+        """The rules of a bus by name."""
+        return [rule for _, rule in sorted(self._rules.get(bus, {}).items())]
+
+    async def put_targets(self, name: str, bus: str, targets: Sequence[Mapping[str, Any]]) -> None:
+        """Add targets to a rule, or replace those of the same ids. Raises: ApiError."""
+        rule = self.get(name, bus)
+        for target in targets:
+            check_target(target, self._config)
+        changed = {**rule.targets, **{target["Id"]: target for target in targets}}
+        if len(changed) > MOST_TARGETS:
+            raise too_many()
+        await self._write(replace(rule, targets=changed))
+
+    async def remove_targets(self, name: str, bus: str, ids: Sequence[str]) -> list[str]:
+        """Take targets away from a rule; those that it has not. Raises: ApiError."""
+        rule = self.get(name, bus)
+        await self._write(replace(rule, targets={key: one for key, one in rule.targets.items() if key not in ids}))
+        return [one for one in ids if one not in rule.targets]
+
+    async def tag(self, name: str, bus: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
+        """Put tags on a rule and take some away. Raises: ApiError."""
+        rule = self.get(name, bus)
+        gone = set(remove)
+        kept = {key: value for key, value in {**rule.tags, **tags}.items() if key not in gone}
+        await self._write(replace(rule, tags=kept))
+
+    async def _write(self, rule: Rule) -> Rule:
+        rule = replace(rule, next_ms=self._next_ms(rule, self._clock.now_ms()))
+        if not await self._catalog.write(rule.records()):
+            raise ApiError("ConcurrentModificationException", f"Rule {rule.name} was changed by somebody else.")
+        rule = replace(rule, stored=rule.stored + 1)
+        self._due.disarm(rule.number, 0)
+        self._hold(rule)
+        self._arm(rule)
+        return rule
+
+    def _hold(self, rule: Rule) -> None:
+        self._rules.setdefault(rule.bus, {})[rule.name] = rule
+        self._matching.pop(rule.key, None)
+        self._listening.pop(rule.bus, None)
+        if rule.pattern is not None and rule.enabled:
+            self._matching[rule.key] = read_pattern(rule.pattern)
+
+    def _listeners(self, bus: str, source: str) -> list[str]:
+        """Names of rules of a bus that may match events of a source."""
+        table = self._listening.get(bus)
+        if table is None:
+            table = self._listening[bus] = {None: []}
+            for rule in self._rules.get(bus, {}).values():
+                if rule.key in self._matching and rule.targets:
+                    for name in sources_of(rule):
+                        table.setdefault(name, []).append(rule.name)
+        return [*table.get(source, ()), *table[None]]
+
+    # ------------------------------------------------------------------ events
+
+    def expects(self, bus: str, source: str) -> bool:
+        """Whether any rule of a bus may match events of a source."""
+        return bool(self._listeners(bus, source))
+
+    def deliveries_for(self, bus: str, event: Event, hops: int = 0) -> list[Delivery]:
+        """What the rules of a bus make of an event."""
+        found: list[Delivery] = []
+        for name in self._listeners(bus, event["source"]):
+            rule = self._rules[bus][name]
+            if self._matching[rule.key](event):
+                found.extend(self._to_targets(rule, event, hops))
+        return found
+
+    def _to_targets(self, rule: Rule, event: Event, hops: int) -> list[Delivery]:
+        now_ms = self._clock.now_ms()
+        arn = rule.arn(self._config)
+        whole = dump_json(event)
+        predefined = {
+            "aws.events.rule-arn": arn,
+            "aws.events.rule-name": rule.name,
+            "aws.events.event.ingestion-time": iso_seconds(now_ms),
+            "aws.events.event": {name: value for name, value in event.items() if name != "detail"},
+            "aws.events.event.json": event,
+        }
+        found: list[Delivery] = []
+        for target in rule.targets.values():
+            bus = self._own_bus(target["Arn"])
+            if bus is not None:
+                if hops < MOST_HOPS:
+                    found.extend(self.deliveries_for(bus, event, hops + 1))
+                else:
+                    log.warning("rule %s passes nothing on that has come from another bus already", rule.key)
+                continue
+            payload = payload_of(target, event, predefined)
+            number = self._deliveries.next_number()
+            found.append(
+                Delivery(number, with_paths(target, event), payload, now_ms, now_ms, {"RULE_ARN": arn}, dead_body=whole)
+            )
+        return found
+
+    def _own_bus(self, arn: str) -> str | None:
+        """The bus of this server that an ARN names, if it does."""
+        before = f"arn:aws:events:{self._config.region}:{self._config.account}:event-bus/"
+        return arn.removeprefix(before) if arn.startswith(before) else None
+
+    # ------------------------------------------------------------------ schedules
+
+    def _next_ms(self, rule: Rule, after_ms: int) -> int | None:
+        expression = rule.compiled() if rule.enabled else None
+        if expression is None:
+            return None
+        if isinstance(expression, Rate):
+            # It fires for the first time when its time has passed once.
+            after_ms = max(after_ms, rule.anchor_ms)
+        return expression.after(after_ms, rule.anchor_ms)
+
+    def _arm(self, rule: Rule) -> None:
+        if rule.next_ms is not None:
+            self._due.arm(rule.number, 0, rule.next_ms)
+
+    def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._take(number, settled))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _take(self, number: int, settled: Callable[[], None]) -> None:
+        try:
+            while not await self._advance(number):
+                pass
+        except StoreError as problem:
+            log.warning("the store did not answer a rule that is due, which is tried again: %s", problem)
+            self._due.arm(number, 0, self._clock.now_ms() + STORE_PAUSE_MS)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("rule number %d failed by a mistake of ours; it is left to the next start", number)
+        finally:
+            settled()
+
+    async def _advance(self, number: int) -> bool:
+        """Fire a rule once and move it on; False when somebody changed it meanwhile."""
+        timer = await self._catalog.get(RULE_DUE, timer_key(number))
+        bus, _, name = timer.body.decode().partition(":") if timer is not None else ("", "", "")
+        rule = self._rules.get(bus, {}).get(name)
+        now_ms = self._clock.now_ms()
+        if rule is None or rule.number != number or rule.next_ms is None or rule.next_ms > now_ms:
+            return True
+        oldest_ms = now_ms - 1000 * MOST_AGE_SECONDS
+        fires = rule.next_ms >= oldest_ms
+        if not fires:
+            log.warning("rule %s was due while no server ran: what is older than a day is dropped", rule.key)
+        moved = replace(rule, next_ms=self._next_ms(rule, rule.next_ms if fires else oldest_ms - 1))
+        deliveries = self._to_targets(rule, self._scheduled_event(rule), 0) if fires else []
+        if not await self._deliveries.accept(deliveries, moved.records()):
+            return False
+        moved = replace(moved, stored=moved.stored + 1)
+        self._rules[rule.bus][rule.name] = moved
+        self._arm(moved)
+        return True
+
+    def _scheduled_event(self, rule: Rule) -> Event:
+        assert rule.next_ms is not None
+        return {
+            "version": "0", "id": call_id_of(self._deliveries.next_number()), "detail-type": "Scheduled Event",
+            "source": "aws.events", "account": self._config.account, "time": iso_seconds(rule.next_ms),
+            "region": self._config.region, "resources": [rule.arn(self._config)], "detail": {},
+        }  # fmt: skip
