@@ -14,6 +14,7 @@ import contextvars
 import heapq
 import re
 import selectors
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from types import TracebackType
@@ -33,6 +34,7 @@ The wall may be set forward, or the host suspended.
 
 _NS_PER_MS: Final = 1_000_000
 _COMPACT_ABOVE: Final = 64
+_LONG_WAIT_SECONDS: Final = 1.0
 
 
 class Timer(Protocol):
@@ -59,6 +61,12 @@ class Clock(Protocol):
 
     def busy(self) -> BusyToken:
         """Hold time still while something real is in flight; may be released from any thread."""
+
+    def at_rest(self, order: int, callback: Callable[[], object]) -> None:
+        """Take what real work has brought: in real time now; in virtual time once all of this instant's is done.
+
+        What came at one rest is taken by `order`, then by arrival, so that it does not matter who was faster.
+        """
 
 
 class BusyToken:
@@ -174,6 +182,10 @@ class RealClock:
         """Real time waits for nobody: a token without effect."""
         return BusyToken()
 
+    def at_rest(self, order: int, callback: Callable[[], object]) -> None:  # noqa: ARG002
+        """Real time waits for nobody: called at once."""
+        callback()
+
     def _now_ns(self) -> int:
         monotonic_ns = self._monotonic_ns()
         # Rounded up: a caller who asks every nanosecond must not stop time.
@@ -215,6 +227,9 @@ class VirtualClock:
         self._loop: VirtualLoop | None = None
         # A set, because adding and discarding are atomic: tokens are released from executor threads too.
         self._held: set[BusyToken] = set()
+        self._resting: list[tuple[int, int, Callable[[], object], contextvars.Context]] = []
+        self.on_long_wait: list[Callable[[float], None]] = []
+        """Told once a second of real time for which the loop has waited for real work; with the seconds so far."""
 
     def now_ms(self) -> int:
         """The present instant; it changes only between two turns of the loop."""
@@ -244,6 +259,20 @@ class VirtualClock:
         """Whether a token is held."""
         return bool(self._held)
 
+    def at_rest(self, order: int, callback: Callable[[], object]) -> None:
+        """See `Clock.at_rest`. Time stands still until it has been taken."""
+        self._resting.append((order, len(self._resting), callback, contextvars.copy_context()))
+
+    def take_rest(self) -> bool:
+        """Have the loop take what waits for this rest; false when nothing does. For the loop alone."""
+        if not self._resting or self._loop is None:
+            return False
+        resting, self._resting = self._resting, []
+        resting.sort(key=_by_order)
+        for _, _, callback, context in resting:
+            self._loop.call_soon(callback, context=context)
+        return True
+
     def serve(self, loop: VirtualLoop) -> None:
         """Bind the clock to its loop, which calls this itself.
 
@@ -269,11 +298,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     With no callback ready, no input or output ready and no busy token, it jumps to the next timer. When there is no
     timer either, it waits for input and output; with `stall_is_error` it raises `VirtualTimeStalled` if nothing is
-    watched for these.
+    watched for these. `run_to` drives it by hand, from one instant to the next.
     """
 
     _clock_resolution: float
-    _scheduled: list[asyncio.TimerHandle]
+    _scheduled: list[Any]
+    _timer_cancelled_count: int
 
     def __init__(self, clock: VirtualClock, *, stall_is_error: bool = False) -> None:
         self.clock = clock
@@ -291,6 +321,33 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         # A timer counts as due within this many seconds. The standard nanosecond is less than what a float can tell
         # apart after a month of virtual time: such a timer would never run.
         self._clock_resolution = 1e-6
+        self.horizon: float | None = None
+        """Up to where `run_to` lets time jump, in seconds as `time` counts them."""
+
+    def nothing_comes_from_outside(self) -> None:
+        """Count no watched descriptor as hope: whoever may still write to one holds a busy token meanwhile."""
+        self.watched_at_rest = sys.maxsize
+
+    def run_to(self, due_ms: int) -> None:
+        """Run until an instant, everything that is due then included, and return when only later timers are left.
+
+        An instant that is not later than now lets what is due now come to rest.
+        """
+        horizon = max((due_ms - self.clock.start_ms) / 1000, self.clock.elapsed_seconds)
+        self.horizon = horizon
+        try:
+            self.run_forever()
+        finally:
+            self.horizon = None
+
+    def next_due_ms(self) -> int | None:
+        """When the first timer is due, in epoch milliseconds; `None` when there is none."""
+        while self._scheduled and self._scheduled[0].cancelled():
+            # As the standard loop drops them.
+            timer = heapq.heappop(self._scheduled)
+            timer._scheduled = False
+            self._timer_cancelled_count -= 1
+        return self.clock.start_ms + round(self._scheduled[0].when() * 1000) if self._scheduled else None
 
     def time(self) -> float:
         """Virtual seconds since the clock's start."""
@@ -298,7 +355,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def next_timer_at(self) -> float:
         """When the first timer is due, in seconds as `time` counts them; there must be one."""
-        return self._scheduled[0].when()
+        when: float = self._scheduled[0].when()
+        return when
 
     def call_at(
         self,
@@ -401,7 +459,14 @@ class _JumpingSelector(selectors.DefaultSelector):
             return ready
         clock = self._loop.clock
         if clock.is_busy:
-            return super().select(None)
+            return self._wait_for_real_work()
+        if clock.take_rest():
+            return ready
+        horizon = self._loop.horizon
+        if horizon is not None and (timeout is None or self._loop.next_timer_at() > horizon + 1e-6):
+            clock.elapsed_seconds = horizon
+            self._loop.stop()
+            return ready
         if timeout is not None:
             clock.elapsed_seconds = self._loop.next_timer_at()
             return ready
@@ -411,6 +476,21 @@ class _JumpingSelector(selectors.DefaultSelector):
                 "in threads and other processes"
             )
         return super().select(None)
+
+    def _wait_for_real_work(self) -> list[tuple[selectors.SelectorKey, int]]:
+        clock = self._loop.clock
+        began = time.monotonic()
+        while True:
+            ready = super().select(_LONG_WAIT_SECONDS if clock.on_long_wait else None)
+            # A watcher that asks for something has the loop turn once more.
+            if ready or not clock.is_busy:
+                return ready
+            for told in clock.on_long_wait:
+                told(time.monotonic() - began)
+
+
+def _by_order(one: tuple[int, int, object, object]) -> tuple[int, int]:
+    return one[:2]
 
 
 async def _sleep_until(clock: Clock, due_ms: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "statewright"
 
 LAYERS = [
-    ["errors", "payload", "clock", "limits", "arn", "config", "__init__"],
+    ["errors", "payload", "clock", "chance", "limits", "arn", "config", "__init__"],
     ["query"],
     ["asl"],
     ["interpreter"],
@@ -24,6 +24,7 @@ LAYERS = [
     ["integrations"],
     ["api"],
     ["assembly"],
+    ["virtual"],
     ["server"],
     ["projects"],
     ["cli"],

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from typing import Final
 
 import orjson
 
-from statewright import __version__
+from statewright import __version__, chance
 from statewright.api import auth, guard, streaming
 from statewright.api.errors import internal_error
 from statewright.api.metrics import CONTENT_TYPE as METRICS_TYPE
@@ -292,7 +291,7 @@ _ANYBODY: Final = JsonWire("")
 
 def _new_id() -> str:
     """A random UUID (version 4), made without the cost of `uuid`, which every request would pay."""
-    text = os.urandom(16).hex()
+    text = chance.random_bytes(16).hex()
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}"
 
 

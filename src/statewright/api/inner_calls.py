@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
-from uuid import uuid4
 
+from statewright import chance
 from statewright.api.errors import status_of
 from statewright.api.models import load_model
 from statewright.api.operations import App, Call, perform
@@ -36,7 +36,7 @@ def invoker(app: App) -> Invoke:
     """Runs operations of Step Functions on `app`; the function raises ApiError as the API answers it."""
 
     async def invoke(name: str, request: dict[str, Json], sent_by: str | None = None) -> Json:
-        return await perform(app, Call(STATES, name, str(uuid4()), sent_by=sent_by), request)
+        return await perform(app, Call(STATES, name, chance.uuid4(), sent_by=sent_by), request)
 
     return invoke
 

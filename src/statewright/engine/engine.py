@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from statewright import chance
 from statewright.arn import EXPRESS, MACHINE, MAP_RUN, execution_arn, parse_arn
 from statewright.clock import Clock
 from statewright.engine import live as kinds
@@ -63,7 +62,7 @@ class EngineSettings:
 
     limits: Limits = AWS
     hot_executions: int = 512
-    make_seed: Callable[[], bytes] = lambda: os.urandom(16)
+    make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16)
     retention_ms: int | None = 90 * DAY_MS
     data: Path | None = None
     """The data folder, for the logs of executions."""
@@ -191,7 +190,7 @@ class Engine:
         Raises: ApiError (`InvalidExecutionInput`, `ExecutionAlreadyExists`).
         """
         payload = read_input(input_text)
-        chosen = name if name is not None else str(uuid.uuid4())
+        chosen = name if name is not None else chance.uuid4()
         await self.names.note_machine(target.machine_arn, target.machine_id)
         if target.type == "EXPRESS":
             return await self.express.start(target, chosen, input_text, payload, trace_header)
@@ -235,7 +234,7 @@ class Engine:
         if target.type != "EXPRESS":
             raise type_not_supported()
         payload = read_input(input_text)
-        return await self.express.run(target, name or str(uuid.uuid4()), input_text, payload, trace_header)
+        return await self.express.run(target, name or chance.uuid4(), input_text, payload, trace_header)
 
     async def describe(self, execution_arn: str) -> ExecutionView:
         """Show an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from statewright import chance
 from statewright.arn import express_arn
 from statewright.engine.express import BILLED_MB, EXPRESS, ExpressRun, billed_ms
 from statewright.engine.heavy_steps import Source
@@ -121,7 +121,7 @@ class ExpressRuns:
         await self._engine.runner.commit_patiently(Commit(closed, version, None, inbox_done=[inbox_id]))
 
     def _head(self, target: Target, name: str, input_text: str, trace_header: str | None) -> Head:
-        arn = express_arn(target.machine_arn, name, str(uuid.uuid4()))
+        arn = express_arn(target.machine_arn, name, chance.uuid4())
         return Head(
             arn, target.machine_arn, target.machine_name, target.machine_id, target.revision_id, "EXPRESS",
             target.role_arn, target.version_arn, target.alias_arn, trace_header, input_text,

@@ -8,7 +8,6 @@ A revision never changes. It outlives its machine, because executions go on with
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from statewright import chance
 from statewright.arn import MACHINE, StatesArn, machine_arn, parse_arn
 from statewright.asl.program import Program
 from statewright.clock import Clock
@@ -107,7 +107,7 @@ class Machines:
         self.store = store
         self.clock = clock
         self.config = config or Config()
-        self.entropy = entropy or Entropy(os.urandom(32))
+        self.entropy = entropy or Entropy(chance.random_bytes(32))
         self.records = Records(store.catalog, clock.now_ms)
         self.versions = Versions(self)
         self.aliases = Aliases(self)

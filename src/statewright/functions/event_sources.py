@@ -6,11 +6,11 @@ Owns the catalogue of mappings and starts one `Poller` for each that is enabled.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from statewright import chance
 from statewright.errors import ApiError
 from statewright.functions.functions import Functions
 from statewright.functions.mapping_records import (
@@ -43,7 +43,7 @@ class EventSources:
         self._clock = functions.clock
         self._config = functions.config
         self._profile = default_profile(profile)
-        self._entropy = Entropy(os.urandom(32))
+        self._entropy = Entropy(chance.random_bytes(32))
         self._mappings: dict[str, MappingRecord] = {}
         self._pollers: dict[str, Poller] = {}
         self._retired: set[Poller] = set()
@@ -149,6 +149,10 @@ class EventSources:
         self.get(uuid)
         poller = self._pollers.get(uuid)
         return poller.counts if poller is not None else MappingCounts()
+
+    def polled(self) -> set[str]:
+        """ARNs of the queues that some mapping polls."""
+        return {self._mappings[uuid].queue_arn for uuid in self._pollers}
 
     # -------------------------------------------------------------- what a mapping is between
 

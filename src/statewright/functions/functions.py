@@ -6,12 +6,12 @@ process made, before the first invocation.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
+from statewright import chance
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.functions.async_queue import AsyncQueue, Deliver
@@ -20,6 +20,7 @@ from statewright.functions.invoke import Invoker, check_payload, decoded_context
 from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
+from statewright.functions.models import Model, ModelRunner
 from statewright.functions.names import parse_name
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
@@ -49,7 +50,7 @@ class Functions:
         if data is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="statewright-functions-")
             data = Path(self._temporary.name)
-        entropy = Entropy(os.urandom(32))
+        entropy = Entropy(chance.random_bytes(32))
         self.clock = clock
         self.config = config
         self.logs = Logs(data / LOGS, clock)
@@ -73,6 +74,16 @@ class Functions:
     def read_objects_with(self, read_object: ReadObject) -> None:
         """Say how code is read from buckets."""
         self.definitions.read_object = read_object
+
+    def model_with(self, name: str, model: Model | None) -> None:
+        """Have a model stand in for a function's handler, whenever the function is there; `None` ends that.
+
+        Raises: ValueError for a model that cannot be.
+        """
+        if model is None:
+            self.invoker.models.pop(name, None)
+        else:
+            self.invoker.models[name] = ModelRunner(model)
 
     async def start(self) -> None:
         """Take up reservations and what waits to be invoked."""

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from statewright.clock import Clock, Timer
+from statewright import chance
+from statewright.clock import Clock, Timer, VirtualClock
 from statewright.functions.workers import Outcome, Worker, WorkerPlan
 
 STARTING_AT_ONCE: Final = 4
@@ -117,6 +118,7 @@ class Pool:
         """A worker is gone. One that never became ready tells its reason to the first that waits."""
         self.workers.discard(worker)
         self.pools.count -= 1
+        self.pools.by_number.pop(worker.number, None)
         if worker in self.idle:
             self.idle.remove(worker)
         if not worker.pid_counted:
@@ -163,9 +165,11 @@ class Pool:
         self.pools.make_room()
         self.pools.look_later()
         worker = Worker(
-            next(self.pools.numbers), self.plan, self.pools.clock, self._stream(), self.on_free, self.on_end
-        )
+            next(self.pools.numbers), self.plan, self.pools.clock, self._stream(), self.pools.turns, self.on_free,
+            self.on_end,
+        )  # fmt: skip
         self.pools.count += 1
+        self.pools.by_number[worker.number] = worker
         self.workers.add(worker)
         try:
             await worker.start()
@@ -173,11 +177,12 @@ class Pool:
             log.warning("no worker can be started: %s", problem)
             self.workers.discard(worker)
             self.pools.count -= 1
+            self.pools.by_number.pop(worker.number, None)
             self.starting -= 1
             self._tell(Outcome("unstartable", str(problem).encode()))
 
     def _stream(self) -> str:
-        return f"{self.stream_prefix}{os.urandom(16).hex()}"
+        return f"{self.stream_prefix}{chance.random_bytes(16).hex()}"
 
 
 class Pools:
@@ -186,10 +191,25 @@ class Pools:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.numbers = itertools.count(1)
+        self.turns = itertools.count(1)
+        self.by_number: dict[int, Worker] = {}
         self.count = 0
         self._pools: dict[tuple[str, str], Pool] = {}
         self._retired: list[Pool] = []
         self._look: Timer | None = None
+        self._look_ms = LOOK_MS
+        if isinstance(clock, VirtualClock):
+            # Handlers that sleep in virtual time do not grow.
+            self._look_ms = IDLE_MS
+            clock.on_long_wait.append(self._look_at_long_work)
+
+    def worker(self, number: int) -> Worker | None:
+        """The worker of that number, while it lives."""
+        return self.by_number.get(number)
+
+    def _look_at_long_work(self, waited_seconds: float) -> None:
+        for worker in list(self.by_number.values()):
+            worker.look_at_long_work(waited_seconds)
 
     def get(self, name: str, version: str) -> Pool | None:
         """The pool of a function version, if it has one."""
@@ -222,7 +242,7 @@ class Pools:
     def look_later(self) -> None:
         """Have the workers looked at in a while; once is enough."""
         if self._look is None:
-            self._look = self.clock.call_at(self.clock.now_ms() + LOOK_MS, self._look_at_all)
+            self._look = self.clock.call_at(self.clock.now_ms() + self._look_ms, self._look_at_all)
 
     def _look_at_all(self) -> None:
         self._look = None

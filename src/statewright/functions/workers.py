@@ -11,11 +11,12 @@ in real time it is refused, because then it has its own.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,8 +26,12 @@ from statewright.clock import BusyToken, Clock, Timer
 from statewright.functions.fork_servers import ForkServer
 from statewright.functions.logs import StreamLog
 
+log = logging.getLogger("statewright.functions")
+
 _HEAD: Final = struct.Struct(">II")
 _READ_BYTES: Final = 65_536
+_LONG_SECONDS: Final = 10.0
+"""Real time for which virtual time may stand still before somebody is told."""
 _LAST_WORDS_MS: Final = 200
 """How long a dead worker's socket may hold back its end of file, when some child of it still has the other end."""
 
@@ -73,6 +78,7 @@ class Worker(asyncio.BufferedProtocol):
         plan: WorkerPlan,
         clock: Clock,
         stream: str,
+        turns: Iterator[int],
         on_free: Callable[[Worker], None],
         on_end: Callable[[Worker], None],
     ) -> None:
@@ -101,6 +107,18 @@ class Worker(asyncio.BufferedProtocol):
         self._buffer = bytearray(_READ_BYTES)
         self._filled = 0
         self._deadline: Timer | None = None
+        self.turn = 0
+        """What orders this worker among others in virtual time: its invocation's number."""
+        self._turns = turns
+        self._sent_ms = 0
+        self._is_parked = False
+        """Whether the handler sleeps in virtual time."""
+        self._calls = 0
+        self._is_stuck = False
+        self._has_told = False
+        self._most_seconds = plan.start_ms / 1000
+        self.name = str(plan.order["env"].get("AWS_LAMBDA_FUNCTION_NAME", ""))
+        self._ending: BusyToken | None = None
         self._ended = False
         self._exit_code: int | None = None
         self._sent_ns = 0
@@ -118,8 +136,12 @@ class Worker(asyncio.BufferedProtocol):
         os.set_blocking(output, False)
         null = os.open(os.devnull, os.O_RDONLY)
         self._token = self._clock.busy()
+        self.turn = next(self._turns)
+        self._sent_ns = time.perf_counter_ns()
         try:
             order = {**self.plan.order, "env": {**self.plan.order["env"], "AWS_LAMBDA_LOG_STREAM_NAME": self.stream}}
+            if self.plan.virtual_time:
+                order |= {"worker": self.number, "now_ms": self._clock.now_ms()}
             self.fork_server.spawn(
                 self.number, order, (theirs.fileno(), their_output, null), self._on_started, self._on_ended
             )
@@ -137,6 +159,7 @@ class Worker(asyncio.BufferedProtocol):
         """End the process with its children; harmless when repeated."""
         if not self.doomed and not self.died:
             self.doomed = True
+            self._ending = self._clock.busy()
             if grace_seconds is None:
                 self.fork_server.end(self.number)
             else:
@@ -163,10 +186,15 @@ class Worker(asyncio.BufferedProtocol):
         self._ended = True
         self._exit_code = exit_code
         if self.transport is None or self.transport.is_closing():
-            self._bury()
-        else:
+            self._bury_at_rest()
+        elif not self.plan.virtual_time:
             # What it had sent before it died may still lie in the socket; the end of file comes after it.
             self._clock.call_at(self._clock.now_ms() + _LAST_WORDS_MS, self._bury)
+
+    def _bury_at_rest(self) -> None:
+        self._release()
+        self._let_end()
+        self._clock.at_rest(self.turn, self._bury)
 
     def _bury(self) -> None:
         if self.died:
@@ -182,7 +210,13 @@ class Worker(asyncio.BufferedProtocol):
             self.transport.abort()
         self._finish(Outcome("exit", exit_code=self._exit_code, killed_for_memory=self.killed_for_memory))
         self._release()
+        self._let_end()
         self.on_end(self)
+
+    def _let_end(self) -> None:
+        token, self._ending = self._ending, None
+        if token is not None:
+            token.release()
 
     # ------------------------------------------------------------------ invocations
 
@@ -197,7 +231,14 @@ class Worker(asyncio.BufferedProtocol):
         self.in_hand = future
         self.log.begin(start)
         self._token = self._clock.busy()
+        self.turn = next(self._turns)
+        self._is_parked = False
+        self._sent_ms = self._clock.now_ms()
+        if self.plan.virtual_time:
+            header = b'{"now_ms":%d,' % self._sent_ms + header[1:]
         self._sent_ns = time.perf_counter_ns()
+        self._most_seconds = timeout_ms / 1000
+        self._has_told = False
         self._deadline = self._clock.call_at(self._clock.now_ms() + timeout_ms, self._time_out)
         head = _HEAD.pack(4 + len(header) + len(payload), len(header))
         self.transport.write(head + header + payload)
@@ -213,7 +254,10 @@ class Worker(asyncio.BufferedProtocol):
         if future is None:
             return
         self._stop_deadline()
-        outcome.duration_ns = time.perf_counter_ns() - self._sent_ns
+        if self.plan.virtual_time:
+            outcome.duration_ns = (self._clock.now_ms() - self._sent_ms) * 1_000_000
+        else:
+            outcome.duration_ns = time.perf_counter_ns() - self._sent_ns
         self._release()
         if not future.done():
             future.set_result(outcome)
@@ -233,7 +277,7 @@ class Worker(asyncio.BufferedProtocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         """The process is gone, or closed its socket; either way it is of no use."""
         if self._ended:
-            self._bury()
+            self._bury_at_rest()
         else:
             self.end()
 
@@ -272,6 +316,15 @@ class Worker(asyncio.BufferedProtocol):
 
     def _hear(self, header: bytes, body: bytes) -> None:
         message = orjson.loads(header)
+        if message["t"] != "now":
+            # What this worker has brought is there; the server takes it when all others have come to rest as well.
+            self._clock.at_rest(self.turn, lambda: self._take(message, body))
+            if self.plan.virtual_time:
+                self._release()
+        else:
+            self._take(message, body)
+
+    def _take(self, message: Mapping[str, Any], body: bytes) -> None:
         kind = message["t"]
         if kind in ("result", "error"):
             self._read_output()
@@ -281,7 +334,7 @@ class Worker(asyncio.BufferedProtocol):
                 self.on_free(self)
         elif kind == "ready":
             self.ready = True
-            self.init_ms = (time.perf_counter_ns() - self.started_ns) / 1e6
+            self.init_ms = 0.0 if self.plan.virtual_time else (time.perf_counter_ns() - self.started_ns) / 1e6
             self._stop_deadline()
             self._release()
             self.on_free(self)
@@ -301,13 +354,59 @@ class Worker(asyncio.BufferedProtocol):
         else:
             # A handler in a virtual sleep is not busy: time may jump to where it wakes.
             due_ms = max(int(message["due_ms"]), self._clock.now_ms())
+            self._is_parked = True
             self._clock.call_at(due_ms, self._wake)
             self._release()
 
     def _wake(self) -> None:
-        if self.in_hand is not None:
-            self._token = self._clock.busy()
+        if not self.died:
+            self._is_parked = False
+            self._hold()
             self._say({"t": "time", "now_ms": self._clock.now_ms()})
+
+    def _hold(self) -> None:
+        """Hold time still for a worker that really works again."""
+        if (
+            self._token is None
+            and not self.died
+            and not self._is_stuck
+            and (self.in_hand is not None or not self.ready)
+        ):
+            self._token = self._clock.busy()
+
+    # ------------------------------------------------------------------ calls to the server itself
+
+    def begin_call(self) -> None:
+        """The handler waits for an answer of this very server: time may pass until it has one."""
+        self._calls += 1
+        self._release()
+
+    def end_call(self) -> None:
+        """The handler is about to be answered."""
+        if self._calls:
+            self._calls -= 1
+            if not self._is_parked:
+                self._hold()
+
+    def look_at_long_work(self, waited_seconds: float) -> None:
+        """Time has stood still for so long, really: say so, and let time go on when the invocation's own is over."""
+        if self._token is None:
+            return
+        if self._ended and not self.died:
+            # A child of the dead process holds its socket open.
+            self._bury()
+            return
+        if (time.perf_counter_ns() - self._sent_ns) / 1e9 > self._most_seconds:
+            log.warning("worker %d of %s has really worked for its whole time: it times out", self.number, self.name)
+            self._is_stuck = True
+            self._release()
+        elif not self._has_told and waited_seconds >= _LONG_SECONDS:
+            self._has_told = True
+            log.warning(
+                "virtual time has stood still for %d s: worker %d of %s is really at work, or waits for something "
+                "that virtual time does not know",
+                waited_seconds, self.number, self.name,
+            )  # fmt: skip
 
     def _say(self, header: Mapping[str, Any]) -> None:
         head = orjson.dumps(header)

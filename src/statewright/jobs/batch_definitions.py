@@ -7,11 +7,11 @@ texts are the service's as SDK users report them, where they do.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from statewright import chance
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import Container, named_values
@@ -224,7 +224,7 @@ class Definitions:
         check_name(name, "Compute environment name")
         if name in self.environments:
             raise refused(f"Object already exists: {name}")
-        rest = {"state": "ENABLED", **request, "uuid": str(uuid.uuid4())}
+        rest = {"state": "ENABLED", **request, "uuid": chance.uuid4()}
         made = Environment(name, f"{self._prefix}compute-environment/{name}", rest)
         await self._rows.put((ENVIRONMENT, name, made))
         self.environments[name] = made

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import binascii
 import logging
-import uuid
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from statewright import chance
 from statewright.errors import ApiError, StoreError
 from statewright.queues.attributes import INVALID_PARAMETER
 from statewright.queues.catalogue import Catalogue
@@ -163,7 +163,7 @@ class MoveTasks:
         if len(self._running) >= MOST_ACTIVE:
             raise ApiError("OverLimit", f"There are {MOST_ACTIVE} active message movement tasks already.")
         number = 0
-        task = _Task(str(uuid.uuid4()), number, source_arn, destination_arn, per_second, self._site.clock.now_ms(), 0)
+        task = _Task(chance.uuid4(), number, source_arn, destination_arn, per_second, self._site.clock.now_ms(), 0)
         # Taken before the first wait, so that a second call finds it.
         self._running[source_arn] = task
         try:

@@ -11,8 +11,8 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from uuid import uuid4
 
+from statewright import chance
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
@@ -101,7 +101,7 @@ class Catalogue:
         async with self._change:
             if request["TableName"] in self._tables:
                 raise in_use(request["TableName"])
-            definition = await definition_of_new(request, str(uuid4()), self._clock.now_ms(), self.next_space)
+            definition = await definition_of_new(request, chance.uuid4(), self._clock.now_ms(), self.next_space)
             await self._write([definition.record()])
             return self._add(replace(definition, stored=1))
 

@@ -14,15 +14,14 @@ import base64
 import gzip
 import hashlib
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
-from uuid import uuid4
 
 import orjson
 
+from statewright import chance
 from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
@@ -149,11 +148,11 @@ class Exports:
                 "The specified ExportTime is outside of the point in time recovery window: Statewright exports a "
                 "table as it is, so leave ExportTime out",
             )
-        token = request.get("ClientToken") or str(uuid4())
+        token = request.get("ClientToken") or chance.uuid4()
         same = next((one for one in await self.all(table.arn) if one.token == token), None)
         if same is not None:
             return self._repeated(same, request)
-        name = f"{now_ms:014}-{secrets.token_hex(4)}"
+        name = f"{now_ms:014}-{chance.random_bytes(4).hex()}"
         export = Export(
             f"{table.arn}/export/{name}",
             table.arn,
@@ -268,7 +267,7 @@ async def _put_file(
 ) -> dict[str, Json]:
     # Off the loop: compressing megabytes takes a while.
     content = await asyncio.get_running_loop().run_in_executor(None, _packed, lines)
-    key = f"{export.folder}data/{secrets.token_hex(13)}.json.gz"
+    key = f"{export.folder}data/{chance.random_bytes(13).hex()}.json.gz"
     etag = await put(key, content)
     checksum = base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
     return {"itemCount": len(lines), "md5Checksum": checksum, "etag": etag, "dataFileS3Key": key}

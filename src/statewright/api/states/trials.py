@@ -10,10 +10,10 @@ Source: API reference, TestState; texts as observed, where no comment says other
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, cast
 
+from statewright import chance
 from statewright.api.operations import App, Call, operation
 from statewright.asl import jackson
 from statewright.asl.compile import compile_definition
@@ -73,7 +73,7 @@ async def test_state(app: App, call: Call, request: dict[str, Any]) -> Json:
         mode = request["mock"].get("fieldValidationMode", "STRICT")
         with app.clock.busy():
             await asyncio.to_thread(check_mock, definition.body.resource, mock.value, mode)
-    seed = os.urandom(32)
+    seed = chance.random_bytes(32)
     account, region = app.config.account, app.config.region
     identity = trial_identity(seed, request.get("roleArn", ""), account=account, region=region)
     begun = begin_trial(program, setup, identity=identity, now_ms=app.clock.now_ms(), seed=seed)

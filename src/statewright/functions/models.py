@@ -1,0 +1,199 @@
+"""Models in place of handlers: how long a function takes and what comes of it, without a process.
+
+A function with a model keeps everything else that it has: its timeout, its concurrency, its mappings and retries are
+the real ones. Owns the shapes of durations and how outcomes are drawn. The draws of a model come from a seed, one
+invocation after the other, so that the same invocations have the same outcomes.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import orjson
+
+from statewright import chance
+from statewright.clock import Clock, parse_duration_ms
+from statewright.functions.workers import Outcome
+from statewright.payload import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A length of time that is drawn, in seconds."""
+
+    draw: Callable[[random.Random], float]
+
+
+Duration = float | str | Sequence[float | str] | Distribution | Callable[[Json], float]
+"""A constant (`120`, `"2m"`), a list whose entries are taken in turn, one of the distributions below, or a function of
+the event that gives seconds."""
+_P_LOW: Final = 0.0
+_P_HIGH: Final = 100.0
+
+
+def uniform(low: float | str, high: float | str) -> Distribution:
+    """Anything between two lengths of time."""
+    a, b = _seconds(low), _seconds(high)
+    return Distribution(lambda draws: draws.uniform(a, b))
+
+
+def normal(mean: float | str, deviation: float | str) -> Distribution:
+    """A normal distribution; what would be less than nothing is nothing."""
+    mu, sigma = _seconds(mean), _seconds(deviation)
+    return Distribution(lambda draws: draws.normalvariate(mu, sigma))
+
+
+def lognormal(median: float | str, sigma: float) -> Distribution:
+    """A log-normal distribution by its median; `sigma` is the deviation of the logarithm."""
+    mu = math.log(_seconds(median))
+    return Distribution(lambda draws: draws.lognormvariate(mu, sigma))
+
+
+def exponential(mean: float | str) -> Distribution:
+    """An exponential distribution."""
+    rate = 1 / _seconds(mean)
+    return Distribution(lambda draws: draws.expovariate(rate))
+
+
+def percentiles(points: Mapping[float, float | str]) -> Distribution:
+    """What was measured: `{50: "1s", 95: "3s", 99: "10s"}`, straight lines between; 0 is taken to be like the lowest.
+
+    Raises: ValueError for a percentile that is none, or for lengths that do not grow.
+    """
+    known = sorted((float(percent), _seconds(length)) for percent, length in points.items())
+    if not known or known[0][0] < _P_LOW or known[-1][0] > _P_HIGH:
+        raise ValueError("percentiles are numbers between 0 and 100, at least one")
+    if any(after[1] < before[1] for before, after in pairwise(known)):
+        raise ValueError("a higher percentile cannot be shorter than a lower one")
+    known = [(_P_LOW, known[0][1]), *known, (_P_HIGH, known[-1][1])]
+    percents = [percent for percent, _ in known]
+
+    def draw(draws: random.Random) -> float:
+        at = draws.uniform(_P_LOW, _P_HIGH)
+        above = max(1, bisect_left(percents, at))
+        (p0, s0), (p1, s1) = known[above - 1], known[above]
+        return s0 if p1 == p0 else s0 + (s1 - s0) * (at - p0) / (p1 - p0)
+
+    return Distribution(draw)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What stands in for a handler.
+
+    `duration` is how long an invocation takes. Of `failure_rate` (0 to
+    1) of the invocations comes `error`, an error's name. `answer` is the result, or a function of the event: an
+    exception that it raises is the handler's.
+    """
+
+    duration: Duration = 0.0
+    failure_rate: float = 0.0
+    error: str = "ModelledFailure"
+    answer: Json | Callable[[Json], Json] = None
+
+    @staticmethod
+    def read(given: Mapping[str, Any]) -> Model:
+        """A model from a file: `{"duration": {"normal": {"mean": "2s", "deviation": "300ms"}}, "failure_rate": 0.01}`.
+
+        Raises: ValueError, in a sentence for whoever wrote it.
+        """
+        unknown = set(given) - {"duration", "failure_rate", "error", "answer"}
+        if unknown:
+            raise ValueError(f"a model has no {sorted(unknown)[0]!r}: it has duration, failure_rate, error and answer")
+        duration = given.get("duration", 0)
+        if isinstance(duration, Mapping):
+            duration = _read_distribution(duration)
+        model = Model(duration, given.get("failure_rate", 0.0), given.get("error", Model().error), given.get("answer"))
+        ModelRunner(model, 0)
+        return model
+
+
+class ModelRunner:
+    """Runs invocations of one function by its model."""
+
+    def __init__(self, model: Model, seed: int | None = None) -> None:
+        """Raises: ValueError for a model that cannot be."""
+        if not 0 <= model.failure_rate <= 1:
+            raise ValueError(f"failure_rate is {model.failure_rate!r}; it must be between 0 and 1")
+        self._model = model
+        self._draws = random.Random(int.from_bytes(chance.random_bytes(8), "big") if seed is None else seed)
+        self._turn = 0
+        self._seconds = _seconds_of(model)
+
+    async def run(self, clock: Clock, payload: bytes, timeout_ms: int) -> Outcome:
+        """One invocation: its length by the clock, then what comes of it."""
+        model = self._model
+        turn, self._turn = self._turn, self._turn + 1
+        event = orjson.loads(payload) if callable(model.duration) or callable(model.answer) else None
+        took_ms = max(0.0, 1000 * self._seconds(turn, self._draws, event))
+        fails = model.failure_rate > 0 and self._draws.random() < model.failure_rate
+        if took_ms >= timeout_ms:
+            await clock.sleep_until(clock.now_ms() + timeout_ms)
+            return Outcome("timeout", duration_ns=timeout_ms * 1_000_000)
+        await clock.sleep_until(clock.now_ms() + round(took_ms))
+        outcome = (
+            _failed(model.error, "The model says that this invocation fails.") if fails else _answered(model, event)
+        )
+        outcome.duration_ns = round(took_ms * 1e6)
+        return outcome
+
+
+def _answered(model: Model, event: Json) -> Outcome:
+    if not callable(model.answer):
+        return Outcome("result", orjson.dumps(model.answer))
+    try:
+        return Outcome("result", orjson.dumps(model.answer(event)))
+    except Exception as problem:
+        return _failed(type(problem).__name__, str(problem))
+
+
+def _failed(error: str, message: str) -> Outcome:
+    return Outcome("error", orjson.dumps({"errorMessage": message, "errorType": error, "stackTrace": []}))
+
+
+def _seconds_of(model: Model) -> Callable[[int, random.Random, Json], float]:
+    duration: Any = model.duration
+    if isinstance(duration, Distribution):
+        return lambda _turn, draws, _event: duration.draw(draws)
+    if callable(duration):
+        return lambda _turn, _draws, event: float(duration(event))
+    if isinstance(duration, Sequence) and not isinstance(duration, str):
+        lengths = [_seconds(one) for one in duration]
+        if not lengths:
+            raise ValueError("a list of durations needs at least one")
+        return lambda turn, _draws, _event: lengths[turn % len(lengths)]
+    constant = _seconds(duration)
+    return lambda _turn, _draws, _event: constant
+
+
+_DISTRIBUTIONS: Final[Mapping[str, Callable[..., Distribution]]] = {
+    "uniform": uniform,
+    "normal": normal,
+    "lognormal": lognormal,
+    "exponential": exponential,
+}
+
+
+def _read_distribution(given: Mapping[str, Any]) -> Distribution:
+    (name, parameters), *more = given.items() if given else [("nothing", {})]
+    if more or not isinstance(parameters, Mapping):
+        raise ValueError("a distribution is one name with its parameters, as in {normal: {mean: 2s, deviation: 300ms}}")
+    if name == "percentiles":
+        return percentiles({float(percent): length for percent, length in parameters.items()})
+    made = _DISTRIBUTIONS.get(name)
+    if made is None:
+        raise ValueError(f"there is no distribution {name!r}: {', '.join([*_DISTRIBUTIONS, 'percentiles'])}")
+    try:
+        return made(**parameters)
+    except TypeError as problem:
+        raise ValueError(f"{name}: {problem}") from None
+
+
+def _seconds(length: float | str) -> float:
+    return parse_duration_ms(length) / 1000

@@ -1,0 +1,339 @@
+"""A whole system in virtual time: engine, queues, functions, mappings and schedules on one clock that the test moves.
+
+    with VirtualSystem() as system:
+        sfn = system.client("stepfunctions")
+        arn = sfn.start_execution(stateMachineArn=machine)["executionArn"]
+        system.advance("1h")
+        assert sfn.describe_execution(executionArn=arn)["status"] == "SUCCEEDED"
+
+Time stands still between two calls. A call runs the system until it is answered, which takes no time unless it waits
+for something (a long poll). `advance`, `run_until` and `run_until_idle` let time pass: it jumps from one instant at
+which something is due to the next, and everything that is due then is done before it moves on. The same seed and the
+same calls give the same history, ids included, on the store in memory.
+
+Owns the loop, the clock and the store of one system; what a system is made of is `assembly.py`'s. Not for several
+threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import io
+import logging
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from statewright import chance
+from statewright.api.app import Api
+from statewright.api.inner_calls import OwnInvoker
+from statewright.assembly import System, assemble
+from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
+from statewright.config import Config
+from statewright.functions.models import Model, ModelRunner
+from statewright.payload import Json
+from statewright.stores.memory import MemoryStore
+from statewright.stores.protocol import Store
+from statewright.stores.sqlite import SqliteStore
+from statewright.virtual import transport
+from statewright.virtual.port import WorkerPort
+
+T = TypeVar("T")
+Instant = datetime | int
+"""A date with its zone, or epoch milliseconds."""
+SIGNING_NAMES: Final = {"stepfunctions": "states", "sfn": "states"}
+ROLE: Final = "arn:aws:iam::{}:role/virtual"
+ANY_TIME: Final = "365d"
+"""How long is waited for something unless told otherwise."""
+MODELLED_CODE: Final = (
+    "def handler(event, context):\n    raise NotImplementedError('a model stands in for this function')\n"
+)
+
+log = logging.getLogger("statewright.virtual")
+
+
+class NeverHappened(AssertionError):
+    """What was waited for did not happen: nothing is due any more, or not within the time."""
+
+
+class VirtualSystem:
+    """A system in virtual time; use it in a `with` block.
+
+    `start` is when time begins, `seed` what all ids and draws derive from, `config` as for a server (credentials are
+    left out: there is no stranger). `data` is the folder of a SQLite store; without one all is in memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        start: Instant = VIRTUAL_START_MS,
+        seed: int = 0,
+        config: Config | None = None,
+        data: Path | None = None,
+    ) -> None:
+        self.config = replace(config or Config(), credentials={})
+        self._start_ms = _ms_of(start)
+        self._seed = seed
+        self._data = data
+        self._files: tempfile.TemporaryDirectory[str] | None = None
+        self._memory = MemoryStore() if data is None else None
+        self._clients: dict[str, Any] = {}
+        self._running: _Running | None = None
+
+    def __enter__(self) -> Self:
+        if self._data is None:
+            self._files = tempfile.TemporaryDirectory(prefix="statewright-virtual-")
+        self._running = self._started(self._start_ms, self._seed)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        running, self._running = self._live, None
+        running.stop()
+        if self._files is not None:
+            self._files.cleanup()
+
+    # ------------------------------------------------------------------ time
+
+    @property
+    def now_ms(self) -> int:
+        """The present instant, in epoch milliseconds."""
+        return self._live.clock.now_ms()
+
+    @property
+    def now(self) -> datetime:
+        """The present instant."""
+        return datetime.fromtimestamp(self.now_ms / 1000, UTC)
+
+    def advance(self, duration: str | float) -> None:
+        """Let time pass (`90`, `"1h30m"`): all that is due until then is done, and what is due at its end too."""
+        self._live.run_to(self.now_ms + parse_duration_ms(duration))
+
+    def run_until(self, condition: Instant | Callable[[], object], *, within: str | float = ANY_TIME) -> None:
+        """Let time pass until an instant, or until a condition holds, which is looked at before each jump.
+
+        The condition may call the system. Raises: NeverHappened.
+        """
+        if not callable(condition):
+            self._live.run_to(_ms_of(condition))
+            return
+        until_ms = self.now_ms + parse_duration_ms(within)
+        self._live.run_to(self.now_ms)
+        while not condition():
+            due_ms = self._live.loop.next_due_ms()
+            if due_ms is None or due_ms > until_ms:
+                raise NeverHappened(
+                    f"{condition!r} did not come true "
+                    + ("before nothing more was due" if due_ms is None else f"within {within}")
+                )
+            self._live.run_to(due_ms)
+
+    def run_until_idle(self, *, within: str | float = ANY_TIME) -> None:
+        """Let time pass until nothing is under way any more.
+
+        No execution is running, no invocation is under way or waits to be repeated, and no queue that a mapping polls
+        holds a message. Schedules and rules of the future do not count. Raises: NeverHappened.
+        """
+        self.run_until(self._live.is_idle, within=within)
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, service: str, operation: str, request: Mapping[str, Json] | None = None) -> Any:
+        """Call an operation by its name in the service model; instants in the answer are epoch milliseconds.
+
+        Raises: ApiError.
+        """
+        live = self._live
+        invoke = OwnInvoker(live.system.app, SIGNING_NAMES.get(service, service))
+        return live.run(invoke(operation, dict(request or {}), request_id=chance.uuid4()))
+
+    def client(self, service: str, **settings: Any) -> Any:
+        """A boto3 client of this system; it goes on working after `restart`."""
+        if service not in self._clients or settings:
+            made = transport.make_client(service, self.config.region, self._answer, **settings)
+            if settings:
+                return made
+            self._clients[service] = made
+        return self._clients[service]
+
+    def model(self, function: str, model: Model, *, timeout: int = 900, memory: int = 128) -> str:
+        """Have a model stand in for a function, which is created if it is not there; returns its ARN."""
+        live = self._live
+        client = self.client("lambda")
+        live.enter(live.system.app.functions.model_with, function, model)
+        try:
+            found: str = client.get_function(FunctionName=function)["Configuration"]["FunctionArn"]
+        except client.exceptions.ResourceNotFoundException:
+            found = client.create_function(
+                FunctionName=function,
+                Runtime="python{}.{}".format(*sys.version_info),
+                Role=ROLE.format(self.config.account),
+                Handler="modelled.handler",
+                Code={"ZipFile": _modelled_code()},
+                Timeout=timeout,
+                MemorySize=memory,
+            )["FunctionArn"]
+        return found
+
+    def restart(self) -> None:
+        """Kill the system as it stands and start it again on its store, at the same instant.
+
+        What was not committed is gone, and so are invocations under way. Models stay.
+        """
+        live = self._live
+        now_ms, models = live.clock.now_ms(), dict(live.system.app.functions.invoker.models)
+        self._running = None
+        live.kill()
+        self._seed += 1
+        self._running = self._started(now_ms, self._seed, models)
+
+    @property
+    def parts(self) -> System:
+        """The system's parts, for those who look inside."""
+        return self._live.system
+
+    # ------------------------------------------------------------------ what runs
+
+    @property
+    def _live(self) -> _Running:
+        if self._running is None:
+            raise RuntimeError("this system does not run: use it in a `with` block")
+        return self._running
+
+    def _started(self, start_ms: int, seed: int, models: Mapping[str, ModelRunner] | None = None) -> _Running:
+        folder = self._data if self._data is not None else Path(self._files.name) if self._files is not None else None
+        assert folder is not None
+        return _Running(self.config, start_ms, seed, folder, self._memory, models or {})
+
+    def _answer(self, request: Any) -> Any:
+        live = self._live
+        return live.run(transport.answered(live.api, request))
+
+
+class _Running:
+    """A system from its start to its end or its death: a loop, a clock, an open store and the parts."""
+
+    def __init__(
+        self, config: Config, start_ms: int, seed: int, folder: Path, memory: MemoryStore | None,
+        models: Mapping[str, ModelRunner],
+    ) -> None:  # fmt: skip
+        self.clock = VirtualClock(start_ms)
+        self.loop = VirtualLoop(self.clock, stall_is_error=True)
+        self.loop.nothing_comes_from_outside()
+        self.loop.set_exception_handler(self._note)
+        self._context = contextvars.copy_context()
+        self._context.run(chance.sow, seed)
+        self._is_killed = False
+        self.store: Store = memory if memory is not None else SqliteStore(folder, clock=self.clock)
+        self._port = WorkerPort(self.clock)
+        self.system, self.api = self.run(self._start(config, folder, models))
+
+    async def _start(self, config: Config, folder: Path, models: Mapping[str, ModelRunner]) -> tuple[System, Api]:
+        await self.store.open("virtual")
+        system = assemble(config, self.clock, self.store, folder, self._port.address)
+        api = Api(system.app)
+        system.app.functions.invoker.models.update(models)
+        self._port.serve(api, system.app.functions.invoker.pools)
+        await system.start()
+        return system, api
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run until a coroutine is done; time goes on if it waits for some."""
+        if self.loop.is_running():
+            work.close()
+            raise RuntimeError("a virtual system is called from within itself, or by two threads at once")
+        return self.loop.run_until_complete(self.loop.create_task(work, context=self._context))
+
+    def run_to(self, due_ms: int) -> None:
+        """Run until an instant, with all that is due then."""
+        self._context.run(self.loop.run_to, due_ms)
+
+    def enter(self, function: Callable[..., T], *given: Any) -> T:
+        """Call what draws lots, with the system's chance."""
+        return self._context.run(function, *given)
+
+    def is_idle(self) -> bool:
+        """Whether nothing is under way: see `VirtualSystem.run_until_idle`."""
+        parts = self.system.app
+        if parts.functions.invoker.concurrency.running or parts.functions.events.count:
+            return False
+        return self.run(self._has_nothing_to_do())
+
+    async def _has_nothing_to_do(self) -> bool:
+        parts = self.system.app
+        if (await self.store.executions.count_by_status(None))["RUNNING"]:
+            return False
+        for queue_arn in parts.part("event_sources").polled():
+            with contextlib.suppress(Exception):
+                counts = await parts.queues.counts(parts.queues.find(queue_arn))
+                if counts.visible or counts.in_flight or counts.delayed:
+                    return False
+        return True
+
+    def stop(self) -> None:
+        """End in order."""
+        try:
+            self.run(self._stop())
+        finally:
+            self._end()
+
+    async def _stop(self) -> None:
+        await self._port.close()
+        await self.system.stop()
+        await self.store.close()
+
+    def kill(self) -> None:
+        """End as a process does that dies: nothing more reaches the store."""
+        self._is_killed = True
+        self.run(self.store.close())
+        self.system.app.functions.invoker.close()
+        self._end()
+
+    def _end(self) -> None:
+        async def last() -> None:
+            me = asyncio.current_task()
+            left = [task for task in asyncio.all_tasks() if task is not me]
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+            await self._port.close()
+            await self.loop.shutdown_asyncgens()
+            await self.loop.shutdown_default_executor()
+
+        logging_was = logging.root.manager.disable
+        if self._is_killed:
+            # What finds its store closed says so; nobody is to read that.
+            logging.disable(logging.CRITICAL)
+        try:
+            self.run(last())
+        finally:
+            logging.disable(logging_was)
+            self.loop.close()
+
+    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not self._is_killed:
+            loop.default_exception_handler(context)
+
+
+def _ms_of(instant: Instant) -> int:
+    if isinstance(instant, datetime):
+        if instant.tzinfo is None:
+            raise ValueError(f"{instant} has no time zone: write datetime(..., tzinfo=UTC)")
+        return round(instant.timestamp() * 1000)
+    return instant
+
+
+def _modelled_code() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("modelled.py", (1980, 1, 1, 0, 0, 0)), MODELLED_CODE)
+    return made.getvalue()
