@@ -27,10 +27,23 @@ from statewright.integrations.registry import Registry
 from statewright.jobs.jobs import Jobs
 from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
+from statewright.records.identities import Identities
+from statewright.records.sessions import Sessions
 from statewright.stores.protocol import Store
 from statewright.tables.tables import Tables
 
-OWN_SERVICES: Final = ("batch", "dynamodb", "ecs", "events", "lambda", "s3", "scheduler", "sqs")
+OWN_SERVICES: Final = (
+    "batch",
+    "dynamodb",
+    "ecs",
+    "events",
+    "iam",
+    "lambda",
+    "s3",
+    "scheduler",
+    "sqs",
+    "sts",
+)
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
 
 
@@ -99,6 +112,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
         "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
         **called,
         **callers,
+        "identities": Identities(store.catalog, clock, config),
     }
     app = operations.App(engine, machines, clock, config, extras)
     deliveries.calls = target_calls.TargetCalls(app)
@@ -127,6 +141,7 @@ def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:
         "functions": functions,
         "event_sources": event_sources,
         "jobs": jobs,
+        "sessions": Sessions(store.catalog, clock),
     }
 
 

@@ -19,6 +19,7 @@ LAYERS = [
     ["engine"],
     ["queues", "objects", "tables"],
     ["functions", "jobs"],
+    ["records"],
     ["events"],
     ["topics"],
     ["integrations"],

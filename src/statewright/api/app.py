@@ -26,7 +26,7 @@ from statewright.api.operations import App, Call, find, perform, registered, wai
 from statewright.api.protocols.json10 import NEWER_TYPE, JsonWire
 from statewright.api.protocols.rest import JsonBodies, RestWire
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive, Wire
-from statewright.api.routing import FOREIGN, JSON, QUERY, REST, SERVICES, Route, route
+from statewright.api.routing import FOREIGN, JSON, QUERY, REST, SERVICES, Route, form_route, route, signing_service
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
 
@@ -116,6 +116,8 @@ class Api:
         if self.draining:
             raise _shutting_down()
         key = await self._verify(where, incoming)
+        if where.protocol == QUERY and signing_service(incoming.query, incoming.headers) is None:
+            where = handling.where = form_route(where, incoming.query, await incoming.body())
         if where.protocol == FOREIGN:
             answer: Answer = await self.app.part("forwarding").call(where.service, incoming)
             return answer
@@ -137,7 +139,8 @@ class Api:
             return None
         body = None if where.service == "s3" else await incoming.body()
         signed = auth.Request(incoming.method, incoming.raw_path, incoming.query, incoming.headers, body)
-        return auth.verify(signed, config.credentials, time.time())
+        secrets = self.app.secrets(incoming.headers, incoming.query)
+        return auth.verify(signed, secrets, time.time())
 
     async def _while_connected(self, running: Awaitable[Json], receive: Receive, watch: Watch | None) -> Json:
         """Await an operation that may wait long; give it up when its caller goes, or the server does.
@@ -269,6 +272,10 @@ def wire_of(service: str, protocol: str) -> Wire:
         from statewright.api.sqs import wires
 
         return wires.QUERY_WIRE if protocol == QUERY else wires.JSON_WIRE
+    if service in ("sts", "iam"):
+        from statewright.api.iam.wires import wire_of as by_query
+
+        return by_query(service)
     if service == "dynamodb":
         from statewright.api.dynamodb.wires import WIRE
 

@@ -61,6 +61,17 @@ class App:
         """The tables and their items."""
         return self.part("tables")
 
+    def secrets(self, headers: Mapping[str, str], query: str = "") -> Mapping[str, str]:
+        """Secrets by access key: those of the settings, and the one that a request's session token stands for.
+
+        Raises: ApiError (`ExpiredTokenException`).
+        """
+        sessions = self.extras.get("sessions")
+        session = sessions.session_of(headers, query) if sessions is not None else None
+        if session is None:
+            return self.config.credentials
+        return {**self.config.credentials, session.access_key: session.secret}
+
     def part(self, name: str) -> Any:
         """A part by its name. Raises: ApiError where the server runs without it."""
         part = self.extras.get(name)
@@ -134,6 +145,11 @@ MODULES: Final = (
     "statewright.api.scheduler.groups",
     "statewright.api.events.buses",
     "statewright.api.events.rules",
+    "statewright.api.sts.callers",
+    "statewright.api.iam.roles",
+    "statewright.api.iam.users",
+    "statewright.api.iam.entities",
+    "statewright.api.iam.policies",
 )
 """Where operations are; `load` imports them."""
 

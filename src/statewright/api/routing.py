@@ -40,11 +40,17 @@ PROTOCOLS: Final = {
     "batch": (REST,),
     "scheduler": (REST,),
     "events": (JSON,),
+    "sts": (QUERY,),
+    "iam": (QUERY,),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
 
 SERVICES: Final = frozenset(PROTOCOLS)
 
+VERSIONS: Final = {"2011-06-15": "sts", "2010-05-08": "iam"}
+"""Services of the query protocol by the version that their forms name; nothing else tells unsigned ones apart."""
+
+_VERSION: Final = re.compile(r"(?:^|&)Version=([0-9-]{10})(?:&|$)")
 _DATED_PATH: Final = re.compile(r"/20[0-9]{2}-[01][0-9]-[0-3][0-9]/")
 """The paths of Lambda's API begin with the date of the operation's version."""
 _OURS: Final = re.compile(r"/(health|metrics|console|favicon\.ico|robots\.txt)?(/.*)?")
@@ -90,6 +96,14 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
     if not _OURS.fullmatch(path) or (path == "/" and bucket_in_host(headers.get("host", "")) is not None):
         return Route("s3", REST)
     raise ApiError("NotFound", f"There is nothing at {path[:200]}. Point an AWS SDK or the AWS CLI at this address.")
+
+
+def form_route(where: Route, query: str, body: bytes) -> Route:
+    """The route of an unsigned form, once it has been read: its version names the service."""
+    found = _VERSION.search(query) or _VERSION.search(body[-4_096:].decode("latin-1"))
+    found = found or _VERSION.search(body[:4_096].decode("latin-1"))
+    service = VERSIONS.get(found[1]) if found else None
+    return where if service is None else Route(service, QUERY)
 
 
 def bucket_in_host(host: str) -> str | None:

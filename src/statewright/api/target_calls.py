@@ -24,6 +24,7 @@ SIGNING_NAMES: Final = {
     "cloudwatchlogs": "logs",
     "dynamodb": "dynamodb",
     "ecs": "ecs",
+    "iam": "iam",
     "eventbridge": "events",
     "lambda": "lambda",
     "s3": "s3",
@@ -31,6 +32,7 @@ SIGNING_NAMES: Final = {
     "sfn": "states",
     "sns": "sns",
     "sqs": "sqs",
+    "sts": "sts",
 }
 """Signing names by the identifiers that universal targets have."""
 

@@ -35,7 +35,21 @@ log = logging.getLogger("statewright.integrations")
 
 _OURS: Final = frozenset({"states", "aws-sdk:sfn"})
 _NOT_HERE_YET: Final = frozenset({"statewright", "bedrockagentcore"})
-_DURABLE: Final = frozenset({"lambda", "sqs", "s3", "dynamodb", "ecs", "batch", "events", "eventbridge", "scheduler"})
+_DURABLE: Final = frozenset(
+    {
+        "batch",
+        "dynamodb",
+        "ecs",
+        "eventbridge",
+        "events",
+        "iam",
+        "lambda",
+        "s3",
+        "scheduler",
+        "sqs",
+        "sts",
+    }
+)
 """Services that are our own: without them nothing volatile takes their place."""
 _FAULT: Final = "Statewright.InternalError"
 

@@ -107,8 +107,9 @@ class QueryWire:
 
     def refusal(self, error: ApiError, request_id: str, _path: str) -> Answer:
         """The error in XML, with its legacy code."""
-        status = status_of(error, self._service)
-        return Answer(status, write_error(self._legacy(error), status, request_id, self._service), XML_TYPE)
+        said = self._legacy(error)
+        status = said.status or status_of(error, self._service)
+        return Answer(status, write_error(said, status, request_id, self._service), XML_TYPE)
 
 
 # ------------------------------------------------------------------ requests

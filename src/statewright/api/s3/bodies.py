@@ -64,4 +64,4 @@ def _hash_of(app: App, call: Call) -> str | None:
 
 
 def _seed(app: App, call: Call) -> Seed | None:
-    return auth.chunk_seed(call.headers, app.config.credentials) if app.config.credentials else None
+    return auth.chunk_seed(call.headers, app.secrets(call.headers, call.query)) if app.config.credentials else None

@@ -1,0 +1,1 @@
+"""The IAM API: one function an operation."""

@@ -1,0 +1,96 @@
+"""What answers of IAM have in common: pages, documents, tags, and how roles, users and groups are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from statewright.api import shapes
+from statewright.api.operations import App
+from statewright.api.sts.callers import refusal
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.records.identities import GROUP, ROLE, Kind
+from statewright.records.shelf import Entry, Place, place_of, token_of
+
+if TYPE_CHECKING:
+    from statewright.records.identities import Identities
+
+LISTED: Final = 100
+HOUR_SECONDS: Final = 3600
+
+shapes.refuse_with("iam", refusal)
+
+
+def identities_of(app: App) -> Identities:
+    """The roles, users and groups. Raises: ApiError where the server runs without."""
+    found: Identities = app.part("identities")
+    return found
+
+
+def name_member(kind: Kind) -> str:
+    """The member that names one: `RoleName`."""
+    return f"{kind.title}Name"
+
+
+def shown(app: App, kind: Kind, entry: Entry, *, in_list: bool = False) -> dict[str, Json]:
+    """A role, user or group. Lists leave out tags, boundaries and the last use."""
+    fields = entry.fields
+    view: dict[str, Json] = {
+        "Path": fields["path"],
+        name_member(kind): fields["name"],
+        f"{kind.title}Id": fields["id"],
+        "Arn": identities_of(app).arn(kind, entry),
+        "CreateDate": fields["created_ms"],
+    }
+    if kind is ROLE:
+        view["AssumeRolePolicyDocument"] = document_text(fields["trust"])
+        view["Description"] = fields.get("description")
+        view["MaxSessionDuration"] = fields.get("longest_seconds", HOUR_SECONDS)
+    if in_list or kind is GROUP:
+        return view
+    boundary = fields.get("boundary")
+    if boundary is not None:
+        view["PermissionsBoundary"] = {"PermissionsBoundaryType": "Policy", "PermissionsBoundaryArn": boundary}
+    if fields["tags"]:
+        view["Tags"] = tags_shown(fields["tags"])
+    if kind is ROLE:
+        view["RoleLastUsed"] = {}
+    return view
+
+
+def document_text(document: str) -> str:
+    """A policy document as answers have it: escaped. Source: RFC 3986, as the API reference asks."""
+    return quote(document, safe="-_.~")
+
+
+def tags_shown(tags: Mapping[str, str]) -> list[Json]:
+    """Tags as answers have them."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+def tags_of(request: Json, name: str = "Tags") -> dict[str, str]:
+    """The tags of a request."""
+    return {one["Key"]: one["Value"] for one in request.get(name, ())}
+
+
+def start_of(request: Json) -> tuple[Place | None, int]:
+    """Where a list goes on, and how many are wanted. Raises: ApiError (`ValidationError`)."""
+    try:
+        return place_of(request.get("Marker")), request.get("MaxItems", LISTED)
+    except ValueError:
+        raise ApiError("ValidationError", f"Invalid Marker: {request['Marker']}") from None
+
+
+def paged(place: Place | None) -> dict[str, Json]:
+    """The members that say whether there is more."""
+    return {"IsTruncated": place is not None, "Marker": token_of(place)}
+
+
+def cut(listed: list[Any], request: Json) -> tuple[list[Any], dict[str, Json]]:
+    """A page of a list that is all there, and the members that say whether there is more."""
+    place, limit = start_of(request)
+    start = place[0] if place is not None else 0
+    more = start + limit < len(listed)
+    return listed[start : start + limit], paged((start + limit, "") if more else None)

@@ -1,0 +1,129 @@
+"""Operations that roles, users and groups have in common: their policies and tags, lists of them, the end of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from statewright.api.iam.answers import (
+    cut,
+    document_text,
+    identities_of,
+    name_member,
+    paged,
+    shown,
+    start_of,
+    tags_of,
+    tags_shown,
+)
+from statewright.api.operations import App, Call, operation
+from statewright.payload import Json
+from statewright.records.identities import GROUP, KINDS, Kind
+
+Answering = Callable[[App, str, Json], Awaitable[Json]]
+"""What an operation does with the name of an entity and its request."""
+
+
+def _register(kind: Kind, name: str, answer: Answering) -> None:
+    member = name_member(kind)
+
+    @operation("iam", name)
+    async def perform(app: App, _call: Call, request: Json) -> Json:
+        return await answer(app, request[member], request)
+
+
+def _entity_operations(kind: Kind) -> None:
+    title = kind.title
+
+    async def delete(app: App, name: str, _request: Json) -> Json:
+        await identities_of(app).delete(kind, name)
+        return {}
+
+    async def put_policy(app: App, name: str, request: Json) -> Json:
+        await identities_of(app).put_inline(kind, name, request["PolicyName"], request["PolicyDocument"])
+        return {}
+
+    async def get_policy(app: App, name: str, request: Json) -> Json:
+        found, document = await identities_of(app).inline(kind, name, request["PolicyName"])
+        named = {name_member(kind): found.fields["name"], "PolicyName": request["PolicyName"]}
+        return {**named, "PolicyDocument": document_text(document)}
+
+    async def list_policies(app: App, name: str, request: Json) -> Json:
+        found = await identities_of(app).get(kind, name)
+        names, more = cut(sorted(found.fields["inline"]), request)
+        return {"PolicyNames": names, **more}
+
+    async def delete_policy(app: App, name: str, request: Json) -> Json:
+        await identities_of(app).delete_inline(kind, name, request["PolicyName"])
+        return {}
+
+    async def attach(app: App, name: str, request: Json) -> Json:
+        await identities_of(app).attach(kind, name, request["PolicyArn"])
+        return {}
+
+    async def detach(app: App, name: str, request: Json) -> Json:
+        await identities_of(app).detach(kind, name, request["PolicyArn"])
+        return {}
+
+    async def list_attached(app: App, name: str, request: Json) -> Json:
+        found = await identities_of(app).get(kind, name)
+        prefix = request.get("PathPrefix", "/")
+        attached = [arn for arn in found.fields["attached"] if arn.partition(":policy")[2].startswith(prefix)]
+        arns, more = cut(attached, request)
+        views = [{"PolicyName": arn.rpartition("/")[2], "PolicyArn": arn} for arn in arns]
+        return {"AttachedPolicies": views, **more}
+
+    _register(kind, f"Delete{title}", delete)
+    _register(kind, f"Put{title}Policy", put_policy)
+    _register(kind, f"Get{title}Policy", get_policy)
+    _register(kind, f"List{title}Policies", list_policies)
+    _register(kind, f"Delete{title}Policy", delete_policy)
+    _register(kind, f"Attach{title}Policy", attach)
+    _register(kind, f"Detach{title}Policy", detach)
+    _register(kind, f"ListAttached{title}Policies", list_attached)
+
+
+def _tag_operations(kind: Kind) -> None:
+    title = kind.title
+
+    async def tag(app: App, name: str, request: Json) -> Json:
+        await identities_of(app).tag(kind, name, tags_of(request))
+        return {}
+
+    async def untag(app: App, name: str, request: Json) -> Json:
+        await identities_of(app).tag(kind, name, {}, request["TagKeys"])
+        return {}
+
+    async def list_tags(app: App, name: str, request: Json) -> Json:
+        found = await identities_of(app).get(kind, name)
+        tags, more = cut(tags_shown(found.fields["tags"]), request)
+        return {"Tags": tags, **more}
+
+    async def put_boundary(app: App, name: str, request: Json) -> Json:
+        await identities_of(app).policies.check_attachable(request["PermissionsBoundary"])
+        await identities_of(app).set(kind, name, boundary=request["PermissionsBoundary"])
+        return {}
+
+    async def delete_boundary(app: App, name: str, _request: Json) -> Json:
+        await identities_of(app).set(kind, name, boundary=None)
+        return {}
+
+    _register(kind, f"Tag{title}", tag)
+    _register(kind, f"Untag{title}", untag)
+    _register(kind, f"List{title}Tags", list_tags)
+    _register(kind, f"Put{title}PermissionsBoundary", put_boundary)
+    _register(kind, f"Delete{title}PermissionsBoundary", delete_boundary)
+
+
+def _list_operation(kind: Kind) -> None:
+    @operation("iam", f"List{kind.title}s")
+    async def listed(app: App, _call: Call, request: Json) -> Json:
+        after, limit = start_of(request)
+        found, place = await identities_of(app).page(kind, request.get("PathPrefix", "/"), after, limit)
+        return {f"{kind.title}s": [shown(app, kind, one, in_list=True) for one in found], **paged(place)}
+
+
+for _kind in KINDS:
+    _entity_operations(_kind)
+    _list_operation(_kind)
+    if _kind is not GROUP:
+        _tag_operations(_kind)

@@ -1,0 +1,159 @@
+"""Operations on managed policies and their versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from statewright.api.iam.answers import (
+    cut,
+    document_text,
+    identities_of,
+    paged,
+    start_of,
+    tags_of,
+    tags_shown,
+)
+from statewright.api.operations import App, Call, operation
+from statewright.payload import Json
+from statewright.records.policies import Policies
+from statewright.records.shelf import Entry
+
+
+def _policies(app: App) -> Policies:
+    return identities_of(app).policies
+
+
+async def _shown(app: App, entry: Entry, *, in_list: bool = False) -> dict[str, Json]:
+    fields, arn = entry.fields, _policies(app).arn(entry)
+    view: dict[str, Json] = {
+        "PolicyName": fields["name"], "PolicyId": fields["id"], "Arn": arn, "Path": fields["path"],
+        "DefaultVersionId": fields["default"], "AttachmentCount": len(await _policies(app).attachments(arn)),
+        "PermissionsBoundaryUsageCount": 0, "IsAttachable": True,
+        "CreateDate": fields["created_ms"], "UpdateDate": fields["updated_ms"],
+    }  # fmt: skip
+    if not in_list:
+        view["Description"] = fields.get("description")
+        view["Tags"] = tags_shown(fields["tags"])
+    return view
+
+
+def _version(entry: Entry, name: str, version: Mapping[str, Any], *, with_document: bool = False) -> dict[str, Json]:
+    view: dict[str, Json] = {"Document": document_text(version["document"])} if with_document else {}
+    is_default = entry.fields["default"] == name
+    return {**view, "VersionId": name, "IsDefaultVersion": is_default, "CreateDate": version["created_ms"]}
+
+
+@operation("iam", "CreatePolicy")
+async def create_policy(app: App, _call: Call, request: Json) -> Json:
+    """Create a managed policy."""
+    made = await _policies(app).create(
+        request["PolicyName"], request.get("Path", "/"), request["PolicyDocument"], request.get("Description"),
+        tags_of(request),
+    )  # fmt: skip
+    return {"Policy": await _shown(app, made)}
+
+
+@operation("iam", "GetPolicy")
+async def get_policy(app: App, _call: Call, request: Json) -> Json:
+    """A managed policy."""
+    return {"Policy": await _shown(app, await _policies(app).get(request["PolicyArn"]))}
+
+
+@operation("iam", "ListPolicies")
+async def list_policies(app: App, _call: Call, request: Json) -> Json:
+    """The account's managed policies; those of AWS are not listed."""
+    if request.get("Scope") == "AWS":
+        return {"Policies": [], "IsTruncated": False}
+    after, limit = start_of(request)
+    found, place = await _policies(app).page(
+        request.get("PathPrefix", "/"), bool(request.get("OnlyAttached")), after, limit
+    )
+    return {"Policies": [await _shown(app, one, in_list=True) for one in found], **paged(place)}
+
+
+@operation("iam", "DeletePolicy")
+async def delete_policy(app: App, _call: Call, request: Json) -> Json:
+    """Delete a managed policy."""
+    await _policies(app).delete(request["PolicyArn"])
+    return {}
+
+
+@operation("iam", "CreatePolicyVersion")
+async def create_policy_version(app: App, _call: Call, request: Json) -> Json:
+    """Add a version to a managed policy."""
+    as_default = bool(request.get("SetAsDefault"))
+    name, made = await _policies(app).add_version(
+        request["PolicyArn"], request["PolicyDocument"], as_default=as_default
+    )
+    return {"PolicyVersion": _version(made, name, made.fields["versions"][name])}
+
+
+@operation("iam", "GetPolicyVersion")
+async def get_policy_version(app: App, _call: Call, request: Json) -> Json:
+    """A version with its document."""
+    entry, version = await _policies(app).version(request["PolicyArn"], request["VersionId"])
+    return {"PolicyVersion": _version(entry, request["VersionId"], version, with_document=True)}
+
+
+@operation("iam", "ListPolicyVersions")
+async def list_policy_versions(app: App, _call: Call, request: Json) -> Json:
+    """The versions of a managed policy, newest first."""
+    entry = await _policies(app).get(request["PolicyArn"])
+    versions, more = cut(list(reversed(entry.fields["versions"].items())), request)
+    return {"Versions": [_version(entry, name, one) for name, one in versions], **more}
+
+
+@operation("iam", "SetDefaultPolicyVersion")
+async def set_default_policy_version(app: App, _call: Call, request: Json) -> Json:
+    """Choose the version that counts."""
+    await _policies(app).set_default(request["PolicyArn"], request["VersionId"])
+    return {}
+
+
+@operation("iam", "DeletePolicyVersion")
+async def delete_policy_version(app: App, _call: Call, request: Json) -> Json:
+    """Delete a version."""
+    await _policies(app).delete_version(request["PolicyArn"], request["VersionId"])
+    return {}
+
+
+@operation("iam", "ListEntitiesForPolicy")
+async def list_entities_for_policy(app: App, _call: Call, request: Json) -> Json:
+    """Who has a managed policy; nobody has one that is not there."""
+    wanted = request.get("EntityFilter")
+    found = [
+        one for one in await _policies(app).attachments(request["PolicyArn"])
+        if wanted in (None, one.fields["kind"].capitalize())
+    ]  # fmt: skip
+    chosen, more = cut(found, request)
+
+    def of(kind: str) -> list[Json]:
+        title = kind.capitalize()
+        return [
+            {f"{title}Name": one.fields["name"], f"{title}Id": one.fields["id"]}
+            for one in chosen if one.fields["kind"] == kind
+        ]  # fmt: skip
+
+    return {"PolicyGroups": of("group"), "PolicyUsers": of("user"), "PolicyRoles": of("role"), **more}
+
+
+@operation("iam", "TagPolicy")
+async def tag_policy(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a managed policy."""
+    await _policies(app).tag(request["PolicyArn"], tags_of(request))
+    return {}
+
+
+@operation("iam", "UntagPolicy")
+async def untag_policy(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a managed policy."""
+    await _policies(app).tag(request["PolicyArn"], {}, request["TagKeys"])
+    return {}
+
+
+@operation("iam", "ListPolicyTags")
+async def list_policy_tags(app: App, _call: Call, request: Json) -> Json:
+    """The tags of a managed policy."""
+    tags, more = cut(tags_shown((await _policies(app).get(request["PolicyArn"])).fields["tags"]), request)
+    return {"Tags": tags, **more}

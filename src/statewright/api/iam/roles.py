@@ -1,0 +1,102 @@
+"""Operations on roles that users and groups do not have."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from statewright.api.iam.answers import identities_of, shown, tags_of
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json, dump_json
+from statewright.records.identities import ROLE
+
+_SERVICE_SUFFIX: Final = ".amazonaws.com"
+_ROLE_FIELDS: Final = {
+    "AssumeRolePolicyDocument": "trust", "Description": "description", "MaxSessionDuration": "longest_seconds",
+    "PermissionsBoundary": "boundary",
+}  # fmt: skip
+
+
+def _fields(request: Json) -> dict[str, Any]:
+    return {own: request[name] for name, own in _ROLE_FIELDS.items() if name in request}
+
+
+@operation("iam", "CreateRole")
+async def create_role(app: App, _call: Call, request: Json) -> Json:
+    """Create a role."""
+    fields = {**_fields(request), "tags": tags_of(request)}
+    made = await identities_of(app).create(ROLE, request["RoleName"], request.get("Path", "/"), fields)
+    return {"Role": shown(app, ROLE, made)}
+
+
+@operation("iam", "GetRole")
+async def get_role(app: App, _call: Call, request: Json) -> Json:
+    """A role."""
+    return {"Role": shown(app, ROLE, await identities_of(app).get(ROLE, request["RoleName"]))}
+
+
+@operation("iam", "UpdateRole")
+async def update_role(app: App, _call: Call, request: Json) -> Json:
+    """Change a role's description and longest session; what is left out has the default."""
+    longest = request.get("MaxSessionDuration", 3600)
+    await identities_of(app).set(
+        ROLE, request["RoleName"], description=request.get("Description", ""), longest_seconds=longest
+    )
+    return {}
+
+
+@operation("iam", "UpdateRoleDescription")
+async def update_role_description(app: App, _call: Call, request: Json) -> Json:
+    """Change a role's description."""
+    changed = await identities_of(app).set(ROLE, request["RoleName"], description=request["Description"])
+    return {"Role": shown(app, ROLE, changed)}
+
+
+@operation("iam", "UpdateAssumeRolePolicy")
+async def update_assume_role_policy(app: App, _call: Call, request: Json) -> Json:
+    """Change who may assume a role."""
+    await identities_of(app).set(ROLE, request["RoleName"], trust=request["PolicyDocument"])
+    return {}
+
+
+@operation("iam", "ListInstanceProfilesForRole")
+async def list_instance_profiles_for_role(app: App, _call: Call, request: Json) -> Json:
+    """The instance profiles of a role: there are none."""
+    await identities_of(app).get(ROLE, request["RoleName"])
+    return {"InstanceProfiles": [], "IsTruncated": False}
+
+
+@operation("iam", "CreateServiceLinkedRole")
+async def create_service_linked_role(app: App, _call: Call, request: Json) -> Json:
+    """Create the role that a service makes for itself."""
+    service = request["AWSServiceName"]
+    if not service.endswith(_SERVICE_SUFFIX):
+        raise ApiError("InvalidInput", f"{service} is not a valid service name.")
+    word = "".join(part.capitalize() for part in service.removesuffix(_SERVICE_SUFFIX).split("."))
+    suffix = f"_{request['CustomSuffix']}" if "CustomSuffix" in request else ""
+    name = f"AWSServiceRoleFor{word}{suffix}"
+    if await identities_of(app).find(ROLE, name) is not None:
+        raise ApiError(
+            "InvalidInput", f"Service role name {name} has been taken in this account, please try a different suffix."
+        )
+    statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
+    trust = dump_json({"Version": "2012-10-17", "Statement": [statement]})
+    fields = {"trust": trust, **({"description": request["Description"]} if "Description" in request else {})}
+    made = await identities_of(app).create(ROLE, name, f"/aws-service-role/{service}/", fields)
+    return {"Role": shown(app, ROLE, made)}
+
+
+@operation("iam", "DeleteServiceLinkedRole")
+async def delete_service_linked_role(app: App, call: Call, request: Json) -> Json:
+    """Delete a service's role at once; the task that is named has ended when it is asked for."""
+    found = await identities_of(app).get(ROLE, request["RoleName"])
+    await identities_of(app).delete(ROLE, request["RoleName"])
+    return {"DeletionTaskId": f"task{found.fields['path']}{found.fields['name']}/{call.request_id}"}
+
+
+@operation("iam", "GetServiceLinkedRoleDeletionStatus")
+async def get_service_linked_role_deletion_status(_app: App, _call: Call, request: Json) -> Json:
+    """How far a deletion is: they are done at once."""
+    if not request["DeletionTaskId"].startswith("task/aws-service-role/"):
+        raise ApiError("NoSuchEntity", f"The deletion task {request['DeletionTaskId']} cannot be found.", status=404)
+    return {"Status": "SUCCEEDED"}

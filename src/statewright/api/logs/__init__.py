@@ -1,0 +1,1 @@
+"""The CloudWatch Logs API: one function an operation."""

@@ -1,0 +1,1 @@
+"""The Secrets Manager API: one function an operation."""

@@ -1,0 +1,1 @@
+"""The Parameter Store API: one function an operation."""

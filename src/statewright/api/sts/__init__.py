@@ -1,0 +1,1 @@
+"""The STS API: one function an operation."""

@@ -1,0 +1,139 @@
+"""Operations of STS: who calls, and temporary credentials.
+
+Policies are kept and never enforced, so any role can be assumed, also one that nobody has created.
+
+Source: STS API reference.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from statewright.api import shapes
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.records.identities import ROLE
+from statewright.records.shelf import letters
+
+if TYPE_CHECKING:
+    from statewright.records.sessions import Session, Sessions
+
+HOUR_SECONDS: Final = 3600
+_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/(?:[!-~]*/)?([\w+=,.@-]{1,64})")
+_LONGEST_SESSION_SECONDS: Final = 12 * HOUR_SECONDS
+
+
+def refusal(problems: shapes.Problems) -> ApiError:
+    """How services of the query protocol speak of what the model forbids."""
+    return ApiError("ValidationError", shapes.problem_text(problems))
+
+
+shapes.refuse_with("sts", refusal)
+
+
+def sessions_of(app: App) -> Sessions:
+    """The temporary credentials. Raises: ApiError where the server runs without."""
+    found: Sessions = app.part("sessions")
+    return found
+
+
+@operation("sts", "GetCallerIdentity")
+async def get_caller_identity(app: App, call: Call, _request: Json) -> Json:
+    """Who calls: the session of temporary credentials, else the account."""
+    session = sessions_of(app).session_of(call.headers, call.query)
+    if session is not None:
+        return {"UserId": session.user_id, "Account": app.config.account, "Arn": session.arn}
+    return {"UserId": app.config.account, "Account": app.config.account, "Arn": _root(app)}
+
+
+@operation("sts", "AssumeRole")
+async def assume_role(app: App, call: Call, request: Json) -> Json:
+    """Credentials of a role."""
+    chained = sessions_of(app).session_of(call.headers, call.query)
+    seconds = request.get("DurationSeconds", HOUR_SECONDS)
+    if chained is not None and ":assumed-role/" in chained.arn and seconds > HOUR_SECONDS:
+        raise ApiError(
+            "ValidationError",
+            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.",
+        )
+    answer = await _assumed(app, call, request, seconds)
+    if "SourceIdentity" in request:
+        answer["SourceIdentity"] = request["SourceIdentity"]
+    return answer
+
+
+@operation("sts", "AssumeRoleWithWebIdentity")
+async def assume_role_with_web_identity(app: App, call: Call, request: Json) -> Json:
+    """Credentials of a role for whoever has a token, which nobody here can verify.
+
+    The call is unsigned, so a server with credentials refuses it before it comes here.
+    """
+    answer = await _assumed(app, call, request, request.get("DurationSeconds", HOUR_SECONDS))
+    return {**answer, "Provider": request.get("ProviderId"), "SubjectFromWebIdentityToken": request["RoleSessionName"]}
+
+
+@operation("sts", "GetSessionToken")
+async def get_session_token(app: App, call: Call, request: Json) -> Json:
+    """Temporary credentials of the caller."""
+    if sessions_of(app).session_of(call.headers, call.query) is not None:
+        raise ApiError("AccessDenied", "Cannot call GetSessionToken with session credentials", status=403)
+    seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
+    issued = sessions_of(app).issue(_root(app), app.config.account, seconds, call.request_id)
+    return {"Credentials": _shown(issued)}
+
+
+@operation("sts", "GetFederationToken")
+async def get_federation_token(app: App, call: Call, request: Json) -> Json:
+    """Temporary credentials for somebody whom the caller vouches for."""
+    account, name = app.config.account, request["Name"]
+    arn = f"arn:aws:sts::{account}:federated-user/{name}"
+    seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
+    issued = sessions_of(app).issue(arn, f"{account}:{name}", seconds, call.request_id)
+    return {
+        "Credentials": _shown(issued),
+        "FederatedUser": {"FederatedUserId": f"{account}:{name}", "Arn": arn},
+        "PackedPolicySize": 0,
+    }
+
+
+@operation("sts", "GetAccessKeyInfo")
+async def get_access_key_info(app: App, _call: Call, _request: Json) -> Json:
+    """The account of an access key: there is one."""
+    return {"Account": app.config.account}
+
+
+@operation("sts", "DecodeAuthorizationMessage")
+async def decode_authorization_message(_app: App, _call: Call, _request: Json) -> Json:
+    """Refuse: nothing is forbidden here, so nobody has a message of ours to decode."""
+    raise ApiError("InvalidAuthorizationMessageException", "Statewright forbids nothing: there is no such message.")
+
+
+async def _assumed(app: App, call: Call, request: Json, seconds: int) -> dict[str, Any]:
+    arn, name = request["RoleArn"], request["RoleSessionName"]
+    found = _ROLE.fullmatch(arn)
+    if found is None:
+        raise ApiError("ValidationError", f"{arn} is invalid")
+    account, role_name = found.groups()
+    role = await app.part("identities").find(ROLE, role_name)
+    longest = role.fields.get("longest_seconds", HOUR_SECONDS) if role is not None else _LONGEST_SESSION_SECONDS
+    if seconds > longest:
+        raise ApiError(
+            "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
+        )
+    role_id = role.fields["id"] if role is not None else letters("AROA", arn, 17)
+    user = {"AssumedRoleId": f"{role_id}:{name}", "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{name}"}
+    issued = sessions_of(app).issue(user["Arn"], user["AssumedRoleId"], seconds, call.request_id)
+    return {"Credentials": _shown(issued), "AssumedRoleUser": user, "PackedPolicySize": 0}
+
+
+def _shown(session: Session) -> dict[str, Json]:
+    return {
+        "AccessKeyId": session.access_key, "SecretAccessKey": session.secret,
+        "SessionToken": session.token, "Expiration": session.expires_ms,
+    }  # fmt: skip
+
+
+def _root(app: App) -> str:
+    return f"arn:aws:iam::{app.config.account}:root"

@@ -1,0 +1,108 @@
+"""Temporary credentials: keys that are handed out, and known again when a request is signed with them.
+
+Nothing is stored for them. A session token says whose it is and until when, sealed with a key of the store; the secret
+follows from the access key. So they work after a restart as before, and cost no row. Who verifies signatures asks here
+for the secret that belongs to a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import orjson
+
+from statewright.clock import Clock
+from statewright.errors import ApiError
+from statewright.records.shelf import Entry, Shelf, letters
+from statewright.stores.protocol import CatalogStore
+
+KIND: Final = "session-key"
+_SEAL_BYTES: Final = 32
+_HEADER: Final = "x-amz-security-token"
+_QUERY: Final = "X-Amz-Security-Token"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Temporary credentials. `arn` and `user_id` are what GetCallerIdentity shows."""
+
+    access_key: str
+    secret: str
+    token: str
+    arn: str
+    user_id: str
+    expires_ms: int
+
+
+class Sessions:
+    """Hands out temporary credentials, and knows them again."""
+
+    def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
+        self._shelf = Shelf(catalog, KIND)
+        self._clock = clock
+        self._key: bytes | None = None
+        self._loading = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Read the store's key, which its first server draws."""
+        async with self._loading:
+            if self._key is not None:
+                return
+            found = await self._shelf.get("")
+            if found is None:
+                found = Entry("", {"key": base64.b64encode(os.urandom(32)).decode()})
+                await self._shelf.put(found)
+            self._key = base64.b64decode(found.fields["key"])
+
+    async def stop(self) -> None:
+        """Nothing is held."""
+
+    def issue(self, arn: str, user_id: str, seconds: int, request_id: str) -> Session:
+        """New credentials for so many seconds; the same ones for the same request within one millisecond."""
+        now_ms = self._clock.now_ms()
+        access_key = letters("ASIA", f"{request_id} {now_ms} {arn}", 16)
+        expires_ms = (now_ms // 1000 + seconds) * 1000
+        said = orjson.dumps({"key": access_key, "arn": arn, "id": user_id, "until": expires_ms})
+        token = base64.b64encode(self._sealed(b"token", said) + said).decode()
+        return Session(access_key, self._secret(access_key), token, arn, user_id, expires_ms)
+
+    def session_of(self, headers: Mapping[str, str], query: str = "") -> Session | None:
+        """The session whose token a request carries, in its header or its query; None for none of ours.
+
+        Raises: ApiError (`ExpiredTokenException`).
+        """
+        token = headers.get(_HEADER)
+        if token is None and _QUERY in query:
+            token = parse_qs(query).get(_QUERY, [None])[0]
+        session = self._opened(token) if token else None
+        if session is not None and session.expires_ms <= self._clock.now_ms():
+            raise ApiError("ExpiredTokenException", "The security token included in the request is expired", status=403)
+        return session
+
+    def _opened(self, token: str) -> Session | None:
+        try:
+            raw = base64.b64decode(token, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        seal, said = raw[:_SEAL_BYTES], raw[_SEAL_BYTES:]
+        if not hmac.compare_digest(seal, self._sealed(b"token", said)):
+            return None
+        found: dict[str, Any] = orjson.loads(said)
+        key = found["key"]
+        return Session(key, self._secret(key), token, found["arn"], found["id"], found["until"])
+
+    def _secret(self, access_key: str) -> str:
+        return base64.b64encode(self._sealed(b"secret", access_key.encode())[:30]).decode()
+
+    def _sealed(self, purpose: bytes, text: bytes) -> bytes:
+        assert self._key is not None, "start() comes before the first session"
+        return hashlib.blake2b(text, key=self._key, person=purpose, digest_size=_SEAL_BYTES).digest()
