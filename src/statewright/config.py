@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
+from statewright.config_tables import TABLES, ProjectSettings, checked_project, checked_tables
 from statewright.limits import AWS, PROFILES, Limits
 
 DEFAULT_ACCOUNT: Final = "000000000000"
@@ -86,7 +87,8 @@ class Config:
     `credentials` maps access key ids to secret keys. While it is empty, unsigned and dummy-signed calls are accepted,
     on loopback only; otherwise every signature is verified. `endpoints` are by the service's name as resource ARNs
     have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name. `volatile` lets moto play the
-    services that are neither ours nor at an endpoint, where it is installed.
+    services that are neither ours nor at an endpoint, where it is installed. `project` and `tables` (`queues`,
+    `functions` and their like, by name) are for who deploys the folder; the server does nothing with them.
     """
 
     account: str = DEFAULT_ACCOUNT
@@ -97,6 +99,8 @@ class Config:
     limits: Limits = AWS
     volatile: bool = True
     jobs: JobSettings = field(default_factory=JobSettings)
+    project: ProjectSettings = field(default_factory=ProjectSettings)
+    tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
 
 class ConfigError(Exception):
@@ -144,7 +148,7 @@ class _Reader:
         self._name = name
 
     def refuse(self, keys: tuple[str, ...], reason: str) -> NoReturn:
-        line = self._line_of(keys)
+        line = line_of(self._text, keys)
         where = f"{self._name}:{line}" if line else self._name
         raise ConfigError(f"{where}: {'.'.join(keys)} {reason}")
 
@@ -177,23 +181,24 @@ class _Reader:
             self.refuse(keys, f'must be an address such as "http://127.0.0.1:8000", not {text!r}')
         return text.rstrip("/")
 
-    def _line_of(self, keys: tuple[str, ...]) -> int | None:
-        """The line that sets a key: below its table's header, or inside an inline table's line."""
-        best = None
-        table: tuple[str, ...] = ()
-        for number, line in enumerate(self._text.splitlines(), 1):
-            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-            if header is not None:
-                table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
-                here = table
-            else:
-                named = re.match(r"\s*([^=#]+?)\s*=", line)
-                if named is None:
-                    continue
-                here = (*table, *(part.strip().strip("\"'") for part in named[1].split(".")))
-            if here == keys[: len(here)] and (best is None or len(here) > best[0]):
-                best = (len(here), number)
-        return best[1] if best else None
+
+def line_of(text: str, keys: tuple[str, ...]) -> int | None:
+    """The line of a settings file that sets a key: below its table's header, or inside an inline table's line."""
+    best = None
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+        if header is not None:
+            table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
+            here = table
+        else:
+            named = re.match(r"\s*([^=#]+?)\s*=", line)
+            if named is None:
+                continue
+            here = (*table, *(part.strip().strip("\"'") for part in named[1].split(".")))
+        if here == keys[: len(here)] and (best is None or len(here) > best[0]):
+            best = (len(here), number)
+    return best[1] if best else None
 
 
 def _meant(key: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
@@ -303,6 +308,17 @@ def _jobs(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, jobs=JobSettings(engine, slots, images))
 
 
+def _project(reader: _Reader, config: Config, value: object) -> Config:
+    return replace(config, project=checked_project(reader, value))
+
+
+def _tables(section: str) -> Callable[[_Reader, Config, Any], Config]:
+    def check(reader: _Reader, config: Config, value: object) -> Config:
+        return replace(config, tables={**config.tables, section: checked_tables(reader, section, value)})
+
+    return check
+
+
 _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "account": _account,
     "region": _region,
@@ -312,4 +328,6 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "limits": _limits,
     "volatile": _volatile,
     "jobs": _jobs,
+    "project": _project,
+    **{section: _tables(section) for section in TABLES},
 }

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "statewright"
 
 LAYERS = [
-    ["errors", "payload", "clock", "chance", "limits", "arn", "config", "__init__"],
+    ["errors", "payload", "clock", "chance", "limits", "arn", "config", "config_tables", "__init__"],
     ["query"],
     ["asl"],
     ["interpreter"],

@@ -1,0 +1,175 @@
+"""The tables of `statewright.toml` that make a folder a project: queues, tables, topics, buckets, schedules, functions
+and machines by name, and `[project]` itself.
+
+Owns which settings each of them has and of what form. What they become is up to `projects/folder.py`; how a mistake is
+told with its line is `config.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn, Protocol
+
+Keys = tuple[str, ...]
+
+
+class Reader(Protocol):
+    """What checks are given: refusals that name file, line and key."""
+
+    def refuse(self, keys: Keys, reason: str) -> NoReturn:
+        """Raises: ConfigError."""
+        ...
+
+    def text(self, keys: Keys, value: object, expected: str = ...) -> str:
+        """A text. Raises: ConfigError."""
+        ...
+
+    def table(self, keys: Keys, value: object, known: Keys | None = None) -> dict[str, Any]:
+        """A table of known keys. Raises: ConfigError."""
+        ...
+
+    def texts(self, keys: Keys, value: object) -> dict[str, str]:
+        """A table of texts. Raises: ConfigError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """`[project]`: what the project is called, the file that describes it, and what that is read with."""
+
+    name: str | None = None
+    template: str | None = None
+    stage: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+Check = Callable[[Reader, Keys, Any], Any]
+Tables = dict[str, dict[str, dict[str, Any]]]
+
+
+def _text(reader: Reader, keys: Keys, value: Any) -> Any:
+    if not reader.text(keys, value):
+        reader.refuse(keys, "must not be empty")
+    return value
+
+
+def _number(reader: Reader, keys: Keys, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        reader.refuse(keys, "must be a whole number from 0")
+    return value
+
+
+def _truth(reader: Reader, keys: Keys, value: Any) -> Any:
+    if not isinstance(value, bool):
+        reader.refuse(keys, "must be true or false")
+    return value
+
+
+def _texts(reader: Reader, keys: Keys, value: Any) -> Any:
+    return reader.texts(keys, value)
+
+
+def _list(reader: Reader, keys: Keys, value: Any) -> Any:
+    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        reader.refuse(keys, "must be a list of texts")
+    return value
+
+
+def _anything(_reader: Reader, _keys: Keys, value: Any) -> Any:
+    return value
+
+
+def _one_of(*choices: str) -> Check:
+    def check(reader: Reader, keys: Keys, value: Any) -> Any:
+        if value not in choices:
+            reader.refuse(keys, f"must be one of {', '.join(choices)}")
+        return value
+
+    return check
+
+
+def _table(members: Mapping[str, Check], *needed: str) -> Check:
+    def check(reader: Reader, keys: Keys, value: Any) -> Any:
+        found = reader.table(keys, value, tuple(members))
+        for name in needed:
+            if name not in found:
+                reader.refuse(keys, f"has no {name}")
+        return {name: members[name](reader, (*keys, name), one) for name, one in found.items()}
+
+    return check
+
+
+def _named(members: Check) -> Check:
+    def check(reader: Reader, keys: Keys, value: Any) -> Any:
+        return {name: members(reader, (*keys, name), one) for name, one in reader.table(keys, value).items()}
+
+    return check
+
+
+_INDEX: Final = _table({"hash": _text, "range": _text, "projection": _text, "include": _list}, "hash")
+_SUBSCRIPTION: Final = {"to": _text, "filter": _anything, "raw": _truth}
+
+
+def _subscriptions(reader: Reader, keys: Keys, value: Any) -> Any:
+    if not isinstance(value, list):
+        reader.refuse(keys, 'must be a list, such as ["queues.orders", "functions.mail"]')
+    return [
+        _table(_SUBSCRIPTION, "to")(reader, keys, one) if isinstance(one, dict) else {"to": _text(reader, keys, one)}
+        for one in value
+    ]
+
+
+TABLES: Final[dict[str, Check]] = {
+    "queues": _table(
+        {
+            "fifo": _truth, "deduplication": _truth, "visibility_timeout": _number, "delay": _number,
+            "retention": _number, "receive_wait": _number,
+            "redrive": _table({"queue": _text, "receives": _number}, "queue"),
+        }
+    ),
+    "tables": _table({"hash": _text, "range": _text, "ttl": _text, "indexes": _named(_INDEX)}, "hash"),
+    "topics": _table({"fifo": _truth, "deduplication": _truth, "subscriptions": _subscriptions}),
+    "buckets": _table({"versioning": _truth}),
+    "schedules": _table(
+        {
+            "expression": _text, "timezone": _text, "target": _text, "input": _anything, "window_minutes": _number,
+            "enabled": _truth, "retries": _number, "dead_letters": _text,
+        },
+        "expression", "target",
+    ),
+    "functions": _table(
+        {
+            "timeout": _number, "memory": _number, "environment": _texts, "concurrency": _number, "runtime": _text,
+            "retries": _number, "on_success": _text, "on_failure": _text,
+            "mapping": _table(
+                {
+                    "queue": _text, "batch_size": _number, "window": _number, "concurrency": _number,
+                    "report_failures": _truth, "filter": _anything,
+                },
+                "queue",
+            ),
+        }
+    ),
+    "machines": _table(
+        {
+            "type": _one_of("STANDARD", "EXPRESS"), "logging": _one_of("ALL", "ERROR", "FATAL", "OFF"),
+            "log_group": _text, "log_data": _truth, "substitutions": _texts,
+        }
+    ),
+}  # fmt: skip
+"""What `[queues.NAME]` and its like may hold, by the table's name."""
+
+
+def checked_tables(reader: Reader, section: str, value: Any) -> dict[str, dict[str, Any]]:
+    """The tables of one kind, by name. `buckets` may be a list of names. Raises: ConfigError."""
+    if section == "buckets" and isinstance(value, list):
+        return {name: {} for name in _list(reader, (section,), value)}
+    found: dict[str, dict[str, Any]] = _named(TABLES[section])(reader, (section,), value)
+    return found
+
+
+def checked_project(reader: Reader, value: Any) -> ProjectSettings:
+    """`[project]`. Raises: ConfigError."""
+    members = {"name": _text, "template": _text, "stage": _text, "parameters": _texts}
+    return ProjectSettings(**_table(members)(reader, ("project",), value))

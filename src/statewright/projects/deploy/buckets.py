@@ -1,0 +1,59 @@
+"""Buckets. Names that a project does not give are in lower case, as buckets are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from statewright.payload import Json
+from statewright.projects.deploy.kinds import Kind, Known, LeftOut, Site, Wanted, nothing
+
+SERVICE: Final = "s3"
+_UNUSED: Final = (
+    "NotificationConfiguration", "LifecycleConfiguration", "ReplicationConfiguration", "WebsiteConfiguration",
+    "CorsConfiguration", "ObjectLockConfiguration", "LoggingConfiguration",
+)  # fmt: skip
+
+
+def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    """Create a bucket; set whether it keeps versions, and its tags."""
+    name = wanted.name if wanted.properties.get("BucketName") else wanted.name.lower().replace("_", "-")
+    shown = site.found(SERVICE, "GetBucketLocation", Bucket=name)
+    if shown is None:
+        place = {} if site.region == "us-east-1" else {"LocationConstraint": site.region}
+        site.create(SERVICE, "CreateBucket", Bucket=name, CreateBucketConfiguration=place or None)
+    asked = wanted.table("VersioningConfiguration").get("Status")
+    there = None if shown is None else site.asked(SERVICE, "GetBucketVersioning", Bucket=name).get("Status")
+    if asked and asked != there:
+        site.change(SERVICE, "PutBucketVersioning", Bucket=name, VersioningConfiguration={"Status": asked})
+    tags = wanted.tags()
+    if tags:
+        found = None if shown is None else site.found(SERVICE, "GetBucketTagging", Bucket=name)
+        present = {one["Key"]: one["Value"] for one in (found or {}).get("TagSet", ())}
+        if not tags.items() <= present.items():
+            merged = [{"Key": key, "Value": value} for key, value in {**present, **tags}.items()]
+            site.change(SERVICE, "PutBucketTagging", Bucket=name, Tagging={"TagSet": merged})
+    site.ignored(wanted, *_UNUSED)
+    return {
+        "Ref": name,
+        "Arn": f"arn:aws:s3:::{name}",
+        "DomainName": f"{name}.s3.amazonaws.com",
+        "RegionalDomainName": f"{name}.s3.{site.region}.amazonaws.com",
+        "DualStackDomainName": f"{name}.s3.dualstack.{site.region}.amazonaws.com",
+        "WebsiteURL": f"http://{name}.s3-website-{site.region}.amazonaws.com",
+    }
+
+
+def policy(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
+    """Policies of buckets are asked by nobody."""
+    raise LeftOut("policies of buckets are not asked for here: every call is allowed")
+
+
+def _delete(site: Site, known: Known) -> None:
+    site.change(SERVICE, "DeleteBucket", Bucket=known.ref)
+
+
+KINDS: Final = {
+    "AWS::S3::Bucket": Kind("bucket", bucket, _delete, "BucketName", 63, "s3:::{name}"),
+    "AWS::S3::BucketPolicy": Kind("bucket policy", policy, nothing),
+}

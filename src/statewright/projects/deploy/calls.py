@@ -1,0 +1,50 @@
+"""One call of an API, whoever carries it out: over HTTP, or in the process.
+
+Owns the protocol, and which refusals mean that something is missing or that nobody serves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+Answer = dict[str, Any]
+
+_MISSING: Final = ("DoesNotExist", "NotFound", "NonExistent", "NoSuch", "ClusterNotFound")
+_MISSING_WORDS: Final = ("does not exist", "doesn't exist", "not found")
+_UNSERVED: Final = frozenset({"UnknownService", "UnknownOperationException", "NotImplemented", "InvalidAction"})
+
+
+class Call(Protocol):
+    """Carries out an operation."""
+
+    def __call__(self, service: str, operation: str, request: Mapping[str, Any]) -> Answer:
+        """The answer; instants are epoch milliseconds, bodies are bytes.
+
+        `service` is botocore's name of one (`stepfunctions`, `lambda`), `operation` the API's (`CreateQueue`).
+
+        Raises: CallRefused.
+        """
+        ...
+
+
+class CallRefused(Exception):
+    """What a service refused, in its own words."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}" if message else code)
+        self.code = code
+        self.message = message
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether what was asked about is not there."""
+        if any(part in self.code for part in _MISSING):
+            return not self.is_unserved
+        # Client and validation errors of some services tell it in words alone.
+        return self.code in ("ClientException", "ValidationError") and any(w in self.message for w in _MISSING_WORDS)
+
+    @property
+    def is_unserved(self) -> bool:
+        """Whether nobody has the service or the operation here."""
+        return self.code in _UNSERVED

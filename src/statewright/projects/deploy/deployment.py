@@ -1,0 +1,339 @@
+"""A project on its way to a server: resource after resource, in order, each reported as it is done.
+
+Owns order, names, references between resources, what becomes of those that depend on a failed one, and of those that
+the project no longer asks for. How a resource is made is its type's business (`registry.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.errors import DefinitionError, Diagnostic
+from statewright.payload import Json
+from statewright.projects.deploy.calls import Call, CallRefused
+from statewright.projects.deploy.kinds import (
+    TO_COME,
+    CannotApply,
+    Kind,
+    Known,
+    LeftOut,
+    Outcome,
+    Site,
+    Wanted,
+    text_of,
+)
+from statewright.projects.deploy.record import Record
+from statewright.projects.deploy.registry import IGNORED, kind_of
+from statewright.projects.functions import CodeError
+from statewright.projects.intrinsics import Unresolved, resolve
+from statewright.projects.resources import Place, Project, Resource
+
+_REVISIONS: Final = frozenset(
+    {
+        "AWS::Lambda::Version", "AWS::Lambda::LayerVersion", "AWS::StepFunctions::StateMachineVersion",
+        "AWS::ECS::TaskDefinition", "AWS::Batch::JobDefinition",
+    }
+)  # fmt: skip
+"""Types of which a change makes another one beside the old one, which stays for those who use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one resource. `message` says why, where something is out of the ordinary."""
+
+    id: str
+    type: str
+    noun: str
+    name: str
+    outcome: Outcome
+    place: Place | None
+    message: str = ""
+    notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    known: Known | None = None
+    stays: bool = False
+
+
+@dataclass(slots=True)
+class Report:
+    """All of it, in order."""
+
+    results: list[Result] = field(default_factory=list)
+    outputs: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something could not be done."""
+        return any(one.outcome in ("failed", "skipped") for one in self.results)
+
+    def count(self, *outcomes: Outcome) -> int:
+        """How many resources came out so."""
+        return sum(one.outcome in outcomes for one in self.results)
+
+
+@dataclass(slots=True)
+class Deployment:
+    """Deploys a project, perhaps again and again.
+
+    `record` is what is known of earlier deployments, and what is made goes into it. In a dry run nothing is changed.
+    `goes_on` lets what depends on a resource that cannot be changed use it as it was.
+    """
+
+    call: Call
+    account: str
+    region: str
+    record: Record
+    is_dry: bool = False
+    goes_on: bool = False
+    tell: Callable[[Result], None] = lambda _result: None
+    _refs: dict[str, Known] = field(default_factory=dict)
+    _failed: dict[str, str] = field(default_factory=dict)
+    _noted: set[str] = field(default_factory=set)
+
+    def run(self, project: Project, *, only: frozenset[str] | None = None, prune: bool = False) -> Report:
+        """Apply every resource of a project, or `only` some of them, and look at what it no longer asks for.
+
+        Raises: CallRefused only where the server itself cannot be asked.
+        """
+        report = Report()
+        site = Site(self.call, self.account, self.region, project.root, self.is_dry)
+        self._failed = {}
+        for key in project.order:
+            resource = project.resources[key]
+            if resource.type in IGNORED or (only is not None and key not in only and key in self._refs):
+                continue
+            self._add(report, self._applied(site, project, resource))
+        for key in project.resources.keys() - set(project.order):
+            self._failed[key] = key
+        self._gone(site, project, report, prune)
+        for name, value in project.outputs.items():
+            try:
+                report.outputs[name] = resolve(value, _Look(self._refs, self._failed, self._noted), self._dynamic)
+            except (Unresolved, CallRefused):
+                continue
+        return report
+
+    def failed(self) -> frozenset[str]:
+        """The ids that the last run could not apply."""
+        return frozenset(self._failed)
+
+    def _add(self, report: Report, result: Result) -> None:
+        report.results.append(result)
+        self.tell(result)
+
+    # ------------------------------------------------------------------ one resource
+
+    def _applied(self, site: Site, project: Project, resource: Resource) -> Result:
+        kind = kind_of(resource.type)
+        blocked = next((one for one in resource.depends_on if self._is_blocked(one)), None)
+        if blocked is not None:
+            self._failed[resource.id] = blocked
+            return self._result(
+                resource, kind, resource.id, "skipped", f"it depends on {blocked}, which is not there", stays=False
+            )
+        site.begin()
+        before = self.record.resources.get(resource.id)
+        name = resource.id
+        try:
+            wanted = self._wanted(project, resource, kind, before)
+            name = shown_name(wanted)
+            known = self._made(site, wanted, kind)
+        except LeftOut as left:
+            return self._left_out(project, resource, kind, str(left))
+        except CallRefused as refused:
+            if refused.is_unserved:
+                return self._left_out(project, resource, kind, refused.message or refused.code)
+            return self._bad(resource, kind, name, str(refused), ())
+        except DefinitionError as problem:
+            count = len(problem.diagnostics)
+            words = f"{count} error" if count == 1 else f"{count} errors"
+            return self._bad(resource, kind, name, words, tuple(problem.diagnostics))
+        except CodeError as problem:
+            place = f"{problem.path}:{problem.line}" if problem.line else str(problem.path)
+            return self._bad(resource, kind, name, f"{place}: {problem}", ())
+        except (CannotApply, Unresolved, OSError) as problem:
+            return self._bad(resource, kind, name, str(problem), ())
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            what = f"{type(problem).__name__}: {problem}"
+            return self._bad(resource, kind, name, f"its properties do not have the expected form ({what})", ())
+        return self._kept(site, resource, kind, name, before, known)
+
+    def _is_blocked(self, id: str) -> bool:
+        return id in self._failed and not (self.goes_on and id in self._refs)
+
+    def _wanted(self, project: Project, resource: Resource, kind: Kind, before: Known | None) -> Wanted:
+        look = _Look(self._refs, self._failed, self._noted)
+        properties = resolve(resource.properties, look, self._dynamic)
+        if not isinstance(properties, dict):
+            raise CannotApply("its properties must be an object")
+        given = properties.get(kind.name) if kind.name else None
+        name = text_of(given) if given else generated_name(project, resource, kind.longest)
+        return Wanted(resource, properties, name, self._arn(kind, name), before)
+
+    def _arn(self, kind: Kind, name: str) -> str:
+        if not kind.arn:
+            return ""
+        return "arn:aws:" + kind.arn.format(region=self.region, account=self.account, name=name)
+
+    def _made(self, site: Site, wanted: Wanted, kind: Kind) -> Known:
+        attributes = {"Arn": wanted.arn, **kind.apply(site, wanted)}
+        ref = attributes.pop("Ref", None)
+        if ref is None:
+            ref = wanted.arn if kind.ref == "arn" else wanted.name
+        return Known(wanted.resource.type, text_of(ref), attributes, wanted.resource.retain)
+
+    def _kept(
+        self, site: Site, resource: Resource, kind: Kind, name: str, before: Known | None, known: Known
+    ) -> Result:
+        outcome = site.outcome
+        notes = tuple(site.notes)
+        if before is not None and before.type == known.type and resource.type not in _REVISIONS and kind.name:
+            was, now = before.attributes.get("Arn"), known.attributes.get("Arn")
+            if was != now and TO_COME not in (was, now):
+                # Under another name it is another resource. The old one may hold data: it goes with --prune alone.
+                self.record.resources[f"{resource.id}@{before.ref}"] = before
+        self._noted.discard(resource.id)
+        self._refs[resource.id] = known
+        self.record.resources[resource.id] = known
+        return self._result(resource, kind, name, outcome, notes=notes, known=known)
+
+    def _left_out(self, project: Project, resource: Resource, kind: Kind, reason: str) -> Result:
+        name = generated_name(project, resource, kind.longest)
+        given = resource.properties.get(kind.name) if kind.name and isinstance(resource.properties, dict) else None
+        name = given if isinstance(given, str) else name
+        arn = self._arn(kind, name)
+        known = Known(resource.type, arn if kind.ref == "arn" and arn else name, {"Arn": arn} if arn else {})
+        self._refs[resource.id] = known
+        self._noted.add(resource.id)
+        return self._result(resource, kind, name, "noted", reason, known=known)
+
+    def _bad(
+        self, resource: Resource, kind: Kind, name: str, message: str, diagnostics: tuple[Diagnostic, ...]
+    ) -> Result:
+        self._failed[resource.id] = resource.id
+        before = self.record.resources.get(resource.id)
+        if before is not None:
+            self._refs.setdefault(resource.id, before)
+        return self._result(resource, kind, name, "failed", message, diagnostics=diagnostics, stays=before is not None)
+
+    def _result(
+        self, resource: Resource, kind: Kind, name: str, outcome: Outcome, message: str = "", *,
+        notes: tuple[str, ...] = (), diagnostics: tuple[Diagnostic, ...] = (), known: Known | None = None,
+        stays: bool = False,
+    ) -> Result:  # fmt: skip
+        return Result(
+            resource.id, resource.type, kind.noun, name, outcome, resource.place, message, notes, diagnostics, known,
+            stays,
+        )  # fmt: skip
+
+    def _dynamic(self, reference: str) -> str:
+        """What `{{resolve:...}}` stands for: a parameter or a secret of the server. Raises: Unresolved."""
+        service, _, rest = reference.partition(":")
+        try:
+            if service in ("ssm", "ssm-secure"):
+                found = self.call("ssm", "GetParameter", {"Name": rest, "WithDecryption": True})
+                return str(found["Parameter"]["Value"])
+            if service == "secretsmanager":
+                return self._secret(rest)
+        except CallRefused as refused:
+            raise Unresolved(f"{{{{resolve:{reference}}}}}: {refused}") from None
+        raise Unresolved(f"{{{{resolve:{reference}}}}} is not known here")
+
+    def _secret(self, rest: str) -> str:
+        import json
+
+        # Source: CloudFormation user guide: secret-id:secret-string:json-key:version-stage:version-id.
+        secret, _, tail = rest.partition(":SecretString")
+        text = str(self.call("secretsmanager", "GetSecretValue", {"SecretId": secret})["SecretString"])
+        key = tail.split(":")[1] if tail.startswith(":") else ""
+        if not key:
+            return text
+        try:
+            return text_of(json.loads(text)[key])
+        except (ValueError, KeyError, TypeError):
+            raise Unresolved(f"the secret {secret} has no key {key}") from None
+
+    # ------------------------------------------------------------------ what is asked for no more
+
+    def _gone(self, site: Site, project: Project, report: Report, prune: bool) -> None:
+        gone = [key for key in self.record.resources if key not in project.resources]
+        for key in reversed(gone):
+            known = self.record.resources[key]
+            kind = kind_of(known.type)
+            outcome: Outcome = "gone"
+            message = ""
+            if known.retain:
+                message = "it outlives its project (DeletionPolicy)"
+            elif prune and kind.remove is not None:
+                site.begin()
+                try:
+                    kind.remove(site, known)
+                    outcome = "removed"
+                except CallRefused as refused:
+                    outcome = "removed" if refused.is_missing else "failed"
+                    message = "" if refused.is_missing else str(refused)
+            if outcome == "removed" or known.retain:
+                if not self.is_dry:
+                    del self.record.resources[key]
+                self._refs.pop(key, None)
+            name = short_ref(known.ref)
+            self._add(report, Result(key, known.type, kind.noun, name, outcome, None, message, stays=True))
+
+
+class _Look:
+    """What the resources that are there give to those that refer to them."""
+
+    def __init__(self, refs: Mapping[str, Known], failed: Mapping[str, str], noted: set[str]) -> None:
+        self._refs = refs
+        self._failed = failed
+        self._noted = noted
+
+    def ref(self, id: str) -> Json:
+        """Raises: Unresolved."""
+        return self._known(id).ref
+
+    def attribute(self, id: str, name: str) -> Json:
+        """Raises: Unresolved."""
+        known = self._known(id)
+        found: Json = known.attributes
+        if name in known.attributes:
+            return known.attributes[name]
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if found is not None:
+            return found
+        if id in self._noted:
+            # Whoever refers to what is left out still gets a text, so that the rest can be tried.
+            return f"{known.ref}.{name}"
+        raise Unresolved(f"{id} ({known.type}) has no attribute {name}")
+
+    def _known(self, id: str) -> Known:
+        known = self._refs.get(id)
+        if known is None:
+            raise Unresolved(f"{id} is not there")
+        return known
+
+
+def generated_name(project: Project, resource: Resource, longest: int) -> str:
+    """The name of a resource that its project does not name: the same for every deployment."""
+    whole = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{resource.stack or project.name}-{resource.id}")
+    if len(whole) <= longest:
+        return whole
+    mark = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{whole[: longest - 9]}-{mark}"
+
+
+def shown_name(wanted: Wanted) -> str:
+    """What people call a resource: its own name, if it has one, else its id."""
+    return wanted.name if wanted.arn else wanted.resource.id
+
+
+def short_ref(ref: str) -> str:
+    """The part of an ARN or address that people know."""
+    if ref.startswith("arn:"):
+        return ":".join(ref.split(":")[6:]) or ref.split(":")[-1]
+    return ref.rpartition("/")[2] if ref.startswith("http") else ref

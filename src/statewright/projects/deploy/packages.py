@@ -1,0 +1,81 @@
+"""The code of functions and layers as packages: the same bytes for the same files.
+
+Owns what goes into a package. A plain folder's functions are packed by `projects.functions`, which knows handlers.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from statewright.projects.deploy.kinds import CannotApply
+
+_DATE: Final = (1980, 1, 1, 0, 0, 0)
+_LEFT_OUT: Final = frozenset({"__pycache__", "cdk.out", "venv"})
+_INLINE: Final = {"python": "index.py", "nodejs": "index.js"}
+"""Source: template reference, AWS::Lambda::Function Code, `ZipFile`."""
+MOST_BYTES: Final = 250 * 1024 * 1024
+"""Source: Lambda quotas: deployment package, unzipped."""
+
+
+def sha256_of(package: bytes) -> str:
+    """The `CodeSha256` that the API shows for a package."""
+    return base64.b64encode(hashlib.sha256(package).digest()).decode()
+
+
+def package_of(path: Path) -> bytes:
+    """A folder as a zip, a zip as it is, a single file as a zip of it.
+
+    Raises: CannotApply; OSError.
+    """
+    if path.is_file():
+        return path.read_bytes() if zipfile.is_zipfile(path) else zipped({path.name: path})
+    if not path.is_dir():
+        raise CannotApply(f"its code is not there: {path}")
+    files = {str(found.relative_to(path)): found for found in code_files(path)}
+    if not files:
+        raise CannotApply(f"there is no code in {path}")
+    if sum(found.stat().st_size for found in files.values()) > MOST_BYTES:
+        raise CannotApply(f"the code in {path} is larger than 250 MiB")
+    return zipped(files)
+
+
+def code_files(path: Path) -> list[Path]:
+    """The files that a code's package is made of, in order; hidden ones and caches are left out."""
+    if path.is_file():
+        return [path]
+    found: list[Path] = []
+    for place, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        found += [Path(place, name) for name in sorted(names) if not name.startswith(".") and not name.endswith(".pyc")]
+    return found
+
+
+def zipped(files: Mapping[str, Path]) -> bytes:
+    """Files as a zip, the same bytes whenever and wherever it is made. Raises: OSError."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.external_attr = (0o755 if os.access(path, os.X_OK) else 0o644) << 16
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+def inline_package(text: str, runtime: str) -> bytes:
+    """Code that stands in a template, as a package. Raises: CannotApply."""
+    name = next((name for prefix, name in _INLINE.items() if runtime.startswith(prefix)), None)
+    if name is None:
+        raise CannotApply(f"code in a template is for python and nodejs runtimes, not {runtime or 'none'}")
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        entry = zipfile.ZipInfo(name, _DATE)
+        entry.external_attr = 0o644 << 16
+        archive.writestr(entry, text.encode(), zipfile.ZIP_DEFLATED)
+    return made.getvalue()

@@ -1,0 +1,77 @@
+"""What a server remembers of projects: a small object for each, in a bucket of its own.
+
+Owns where the record is and how it reads. It tells which resources a project no longer asks for; what is there is found
+by name, with or without it, so that a lost record costs no more than that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.projects.deploy.calls import Call, CallRefused
+from statewright.projects.deploy.kinds import Known
+
+BUCKET: Final = "statewright-projects"
+_VERSION: Final = 1
+
+
+@dataclass(slots=True)
+class Record:
+    """The resources that deployments of a project have made, by id, in the order in which they were made."""
+
+    project: str
+    resources: dict[str, Known] = field(default_factory=dict)
+    is_stored: bool = False
+
+    def text(self) -> str:
+        """The record as it is stored."""
+        shown = {
+            key: {"type": one.type, "ref": one.ref, "attributes": dict(one.attributes), "retain": one.retain}
+            for key, one in self.resources.items()
+        }
+        return json.dumps({"version": _VERSION, "project": self.project, "resources": shown}, ensure_ascii=False)
+
+
+def read_record(call: Call, project: str) -> Record:
+    """The record of a project; an empty one where there is none. Raises: CallRefused."""
+    try:
+        body = call("s3", "GetObject", {"Bucket": BUCKET, "Key": _key(project)})["Body"]
+    except CallRefused as refused:
+        if refused.is_missing or refused.is_unserved:
+            return Record(project)
+        raise
+    try:
+        shown = json.loads(body)
+        resources = {
+            key: Known(one["type"], one["ref"], one["attributes"], one.get("retain", False))
+            for key, one in shown["resources"].items()
+        }
+    except (ValueError, KeyError, TypeError):
+        return Record(project)
+    return Record(project, resources, is_stored=True)
+
+
+def write_record(call: Call, record: Record) -> None:
+    """Keep a record. Raises: CallRefused."""
+    if not record.is_stored and not record.resources:
+        return
+    request = {"Bucket": BUCKET, "Key": _key(record.project), "Body": record.text().encode()}
+    try:
+        call("s3", "PutObject", request)
+    except CallRefused as refused:
+        if not refused.is_missing:
+            raise
+        call("s3", "CreateBucket", {"Bucket": BUCKET})
+        call("s3", "PutObject", request)
+
+
+def _key(project: str) -> str:
+    return f"{project}.json"
+
+
+def same(one: Mapping[str, Known], other: Mapping[str, Known]) -> bool:
+    """Whether two records say the same, apart from the order."""
+    return dict(one) == dict(other)

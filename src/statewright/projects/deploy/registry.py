@@ -1,0 +1,49 @@
+"""Every type of resource that deployment knows, by its name in templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from statewright.payload import Json
+from statewright.projects.deploy import (
+    buckets,
+    function_parts,
+    functions,
+    jobs,
+    machines,
+    queues,
+    roles,
+    schedules,
+    small,
+    tables,
+    topics,
+)
+from statewright.projects.deploy.kinds import Kind, LeftOut, Site, Wanted
+
+IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitConditionHandle"})
+"""Types that ask for nothing; nothing is said of them."""
+
+_KNOWN: Final[dict[str, Kind]] = {
+    **machines.KINDS, **functions.KINDS, **function_parts.KINDS, **queues.KINDS, **tables.KINDS, **topics.KINDS,
+    **buckets.KINDS, **schedules.KINDS, **small.KINDS, **roles.KINDS, **jobs.KINDS,
+}  # fmt: skip
+
+
+def _unknown(_site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    raise LeftOut(f"{wanted.resource.type} is not served")
+
+
+def kind_of(type: str) -> Kind:
+    """What is known of a type; an unknown one is left out, with a made-up ARN for those who refer to it."""
+    known = _KNOWN.get(type)
+    if known is not None:
+        return known
+    parts = type.split("::")
+    service = parts[1].lower() if len(parts) > 1 else "custom"
+    return Kind(parts[-1], _unknown, arn=f"{service}:{{region}}:{{account}}:{{name}}")
+
+
+def is_known(type: str) -> bool:
+    """Whether deployment does something for a type."""
+    return type in _KNOWN or type in IGNORED

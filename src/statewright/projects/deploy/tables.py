@@ -1,0 +1,174 @@
+"""Tables, their indexes and times to live.
+
+Owns that a table is never given up for a change that the service cannot make, unless it is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from statewright.payload import Json
+from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, typed
+
+SERVICE: Final = "dynamodb"
+_COUNTS: Final = ("ReadCapacityUnits", "WriteCapacityUnits")
+_ON_DEMAND: Final = "PAY_PER_REQUEST"
+
+
+def table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
+    """Create a table, or change its capacity, indexes and time to live."""
+    request = _request(site, wanted)
+    shown = site.found(SERVICE, "DescribeTable", TableName=wanted.name)
+    if shown is not None and not _same_keys(shown["Table"], request):
+        if site.asked(SERVICE, "Scan", TableName=wanted.name, Limit=1).get("Count"):
+            raise CannotApply(
+                f"the keys of {wanted.name} cannot be changed, and it holds items: give it another TableName, or "
+                f"delete it: statewright aws dynamodb delete-table --table-name {wanted.name}"
+            )
+        site.change(SERVICE, "DeleteTable", TableName=wanted.name)
+        site.replaced = True
+        shown = None
+    if shown is None:
+        site.create(
+            SERVICE, "CreateTable", TableName=wanted.name, **request,
+            Tags=[{"Key": key, "Value": value} for key, value in wanted.tags().items()] or None,
+        )  # fmt: skip
+    else:
+        _capacity(site, wanted, shown["Table"], request)
+        _indexes(site, wanted, shown["Table"], request)
+        _tag(site, wanted)
+    _time_to_live(site, wanted)
+    _backups(site, wanted)
+    return {"StreamArn": f"{wanted.arn}/stream/none"} if wanted.properties.get("StreamSpecification") else {}
+
+
+def _request(site: Site, wanted: Wanted) -> dict[str, Any]:
+    given = typed(
+        wanted.given(
+            "AttributeDefinitions", "KeySchema", "LocalSecondaryIndexes", "TableClass", "DeletionProtectionEnabled",
+            "GlobalSecondaryIndexes",
+        ),
+        numbers=_COUNTS,
+        truths=("DeletionProtectionEnabled",),
+    )  # fmt: skip
+    throughput = typed(wanted.table("ProvisionedThroughput"), numbers=_COUNTS)
+    mode = wanted.text("BillingMode", "PROVISIONED" if throughput else _ON_DEMAND)
+    given["BillingMode"] = mode
+    if mode == "PROVISIONED":
+        given["ProvisionedThroughput"] = throughput or {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
+    known = ("IndexName", "KeySchema", "Projection", *(("ProvisionedThroughput",) if mode == "PROVISIONED" else ()))
+    for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        if member in given:
+            given[member] = [{key: one[key] for key in known if key in one} for one in given[member]]
+    if wanted.properties.get("StreamSpecification"):
+        site.note("streams of tables are not served: nothing reads changes of its items")
+    site.ignored(
+        wanted, "SSESpecification", "KinesisStreamSpecification", "ContributorInsightsSpecification",
+        "ImportSourceSpecification", "ResourcePolicy",
+    )  # fmt: skip
+    made: dict[str, Any] = given
+    return made
+
+
+def _same_keys(shown: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
+    if not holds(shown["KeySchema"], request.get("KeySchema", [])):
+        return False
+    keys = {one["AttributeName"] for one in shown["KeySchema"]}
+    there = {one["AttributeName"]: one["AttributeType"] for one in shown["AttributeDefinitions"]}
+    wanted = {one["AttributeName"]: one["AttributeType"] for one in request.get("AttributeDefinitions", ())}
+    locals_there = {one["IndexName"]: one["KeySchema"] for one in shown.get("LocalSecondaryIndexes") or ()}
+    locals_wanted = {one["IndexName"]: one["KeySchema"] for one in request.get("LocalSecondaryIndexes") or ()}
+    return all(there.get(key) == wanted.get(key) for key in keys) and locals_there == locals_wanted
+
+
+def _capacity(site: Site, wanted: Wanted, shown: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+    mode = (shown.get("BillingModeSummary") or {}).get("BillingMode", "PROVISIONED")
+    changed: dict[str, Any] = {}
+    if mode != request["BillingMode"]:
+        changed["BillingMode"] = request["BillingMode"]
+    throughput = request.get("ProvisionedThroughput")
+    if throughput and (changed or not holds(shown.get("ProvisionedThroughput"), throughput)):
+        changed["ProvisionedThroughput"] = throughput
+    for member, default in (("DeletionProtectionEnabled", False), ("TableClass", None)):
+        value = request.get(member, default)
+        there = shown.get(member, default)
+        if member == "TableClass":
+            there = (shown.get("TableClassSummary") or {}).get("TableClass", "STANDARD")
+            value = value or "STANDARD"
+        if value != there:
+            changed[member] = value
+    if changed:
+        site.change(SERVICE, "UpdateTable", TableName=wanted.name, **changed)
+
+
+def _indexes(site: Site, wanted: Wanted, shown: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+    """Take away and make indexes, one at a time, as the service has it; one that changed is made anew."""
+    there = {one["IndexName"]: one for one in shown.get("GlobalSecondaryIndexes") or ()}
+    asked = {one["IndexName"]: one for one in request.get("GlobalSecondaryIndexes") or ()}
+    kept = {name for name, one in asked.items() if name in there and holds(there[name], _without_capacity(one))}
+    for name in there.keys() - kept:
+        site.change(
+            SERVICE, "UpdateTable", TableName=wanted.name,
+            GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": name}}],
+        )  # fmt: skip
+    for name, one in asked.items():
+        if name not in kept:
+            site.change(
+                SERVICE, "UpdateTable", TableName=wanted.name, AttributeDefinitions=request["AttributeDefinitions"],
+                GlobalSecondaryIndexUpdates=[{"Create": one}],
+            )  # fmt: skip
+
+
+def _without_capacity(index: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in index.items() if key != "ProvisionedThroughput"}
+
+
+def _time_to_live(site: Site, wanted: Wanted) -> None:
+    asked = typed(wanted.table("TimeToLiveSpecification"), truths=("Enabled",))
+    shown = None if site.created else site.found(SERVICE, "DescribeTimeToLive", TableName=wanted.name)
+    there = (shown or {}).get("TimeToLiveDescription") or {}
+    is_on = there.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    wants = bool(asked.get("Enabled"))
+    if wants == is_on and (not wants or there.get("AttributeName") == asked.get("AttributeName")):
+        return
+    name = asked.get("AttributeName") or there.get("AttributeName")
+    if is_on and wants:
+        # The service has one attribute at a time.
+        off = {"Enabled": False, "AttributeName": there.get("AttributeName")}
+        site.change(SERVICE, "UpdateTimeToLive", TableName=wanted.name, TimeToLiveSpecification=off)
+    setting = {"Enabled": wants, "AttributeName": name}
+    site.change(SERVICE, "UpdateTimeToLive", TableName=wanted.name, TimeToLiveSpecification=setting)
+
+
+def _backups(site: Site, wanted: Wanted) -> None:
+    asked = typed(wanted.table("PointInTimeRecoverySpecification"), truths=("PointInTimeRecoveryEnabled",))
+    if not asked.get("PointInTimeRecoveryEnabled"):
+        return
+    shown = None if site.created else site.found(SERVICE, "DescribeContinuousBackups", TableName=wanted.name)
+    there = ((shown or {}).get("ContinuousBackupsDescription") or {}).get("PointInTimeRecoveryDescription") or {}
+    if there.get("PointInTimeRecoveryStatus") != "ENABLED":
+        site.change(
+            SERVICE, "UpdateContinuousBackups", TableName=wanted.name,
+            PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+        )  # fmt: skip
+
+
+def _tag(site: Site, wanted: Wanted) -> None:
+    tags = wanted.tags()
+    if not tags:
+        return
+    shown = site.asked(SERVICE, "ListTagsOfResource", ResourceArn=wanted.arn)
+    there = {one["Key"]: one["Value"] for one in shown.get("Tags") or ()}
+    missing = [{"Key": key, "Value": value} for key, value in tags.items() if there.get(key) != value]
+    if missing:
+        site.change(SERVICE, "TagResource", ResourceArn=wanted.arn, Tags=missing)
+
+
+def _delete(site: Site, known: Known) -> None:
+    site.change(SERVICE, "DeleteTable", TableName=known.ref)
+
+
+KINDS: Final = {
+    "AWS::DynamoDB::Table": Kind("table", table, _delete, "TableName", 255, "dynamodb:{region}:{account}:table/{name}")
+}
