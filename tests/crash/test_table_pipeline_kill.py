@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,12 @@ def alive_until(run: Run, seen: Callable[[], Any], what: str) -> bool:
             # A server that is just dying cuts its connections first.
             return "dead" * (run.made.server.process.wait(PATIENCE_SECONDS) is not None)
 
-    return until(over, what) != "dead"
+    found: Any = until(over, what)
+    return bool(found != "dead")
+
+
+def final_files(run: Run, goal: int) -> bool:
+    return run.final() >= goal
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -165,7 +171,7 @@ def test_kills_while_files_are_written_down_and_treated(tmp_path: Path, seed: in
         run.killed()
         for number in range(2):
             goal = FILES * number // 3 + chance.randrange(5, FILES // 3)
-            until(lambda goal=goal: run.final() >= goal, f"{goal} final files")
+            until(partial(final_files, run, goal), f"{goal} final files")
             run.killed()
         run.finish(execution)
 

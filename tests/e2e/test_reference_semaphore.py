@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -17,17 +19,24 @@ from botocore.exceptions import ClientError
 from tests.e2e.conftest import ROLE
 from tests.e2e.systems import EXAMPLES, System, ended, entered, history, system, until
 
-NODE_HANDLER = """
+NODE_V2 = """
 const AWS = require('aws-sdk')
 const stepfunctions = new AWS.StepFunctions()
-
+const list = (request) => stepfunctions.listExecutions(request).promise()
+"""
+NODE_V3 = """
+const { SFNClient, ListExecutionsCommand } = require('@aws-sdk/client-sfn')
+const client = new SFNClient({})
+const list = (request) => client.send(new ListExecutionsCommand(request))
+"""
+NODE_HANDLER = """
 exports.handler = async (event) => {
   const running = []
   let nextToken
   do {
-    const page = await stepfunctions.listExecutions({
+    const page = await list({
       stateMachineArn: process.env.STATE_MACHINE_ARN, statusFilter: 'RUNNING', maxResults: 2, nextToken
-    }).promise()
+    })
     running.push(...page.executions)
     nextToken = page.nextToken
   } while (nextToken)
@@ -73,25 +82,26 @@ def test_never_two_are_inside(server):
     one_after_the_other(made, machine, 1.2)
 
 
-def has_aws_sdk() -> bool:
+def require_node_with(package: str) -> None:
     node = shutil.which("node")
-    return (
-        node is not None
-        and subprocess.run([node, "-e", "require.resolve('aws-sdk')"], capture_output=True).returncode == 0
-    )
+    if node is None or subprocess.run([node, "-e", f"require.resolve('{package}')"], capture_output=True).returncode:
+        pytest.skip(f"`node` with the package {package} (NODE_PATH) is not there")
 
 
-@pytest.mark.skipif(not has_aws_sdk(), reason="`node` with the package aws-sdk (NODE_PATH) is not there")
-def test_the_function_may_be_written_for_node(server):
+@pytest.mark.parametrize(
+    ("package", "client"), [("aws-sdk", NODE_V2), ("@aws-sdk/client-sfn", NODE_V3)], ids=["v2", "v3"]
+)
+def test_the_function_may_be_written_for_node(server, package, client):
+    require_node_with(package)
     made, machine = semaphore(server)
-    package = io.BytesIO()
-    with zipfile.ZipFile(package, "w") as archive:
-        archive.writestr("index.js", NODE_HANDLER)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("index.js", client + NODE_HANDLER)
     functions, name = made.client("lambda"), made.named("only-one-shall-run")
     functions.delete_function(FunctionName=name)
     functions.create_function(
         FunctionName=name, Runtime="nodejs20.x", Role=ROLE, Handler="index.handler", Timeout=30, MemorySize=512,
-        Code={"ZipFile": package.getvalue()}, Environment={"Variables": {"STATE_MACHINE_ARN": machine}},
+        Code={"ZipFile": packed.getvalue()}, Environment={"Variables": {"STATE_MACHINE_ARN": machine}},
     )  # fmt: skip
     one_after_the_other(made, machine, 1.2)
 
@@ -168,28 +178,43 @@ MOST, ORDERS = 2, 6
 
 
 def test_starts_are_limited_by_a_queue_in_order(server):
-    """The function is invoked again and again, as a schedule does every minute."""
+    """A schedule of every minute invokes the function at once; its next minutes are moved to the next seconds."""
     made = system(server)
-    made.function("starter", STARTER)
+    function = made.function("starter", STARTER)
     url, _ = made.queue("orders", FifoQueue="true", ContentBasedDeduplication="true")
-    wait = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 1, "End": True}}}
+    wait = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 2, "End": True}}}
     machine = made.machine(wait)
-    sfn, sqs, functions = made.client("stepfunctions"), made.client("sqs"), made.client("lambda")
+    sfn, sqs, scheduler = made.client("stepfunctions"), made.client("sqs"), made.client("scheduler")
     for number in range(ORDERS):
         sqs.send_message(QueueUrl=url, MessageBody=str(number), MessageGroupId="orders")
-    given = json.dumps({"machine": machine, "queue": url, "most": MOST})
+    target = {
+        "Arn": function, "RoleArn": ROLE, "Input": json.dumps({"machine": machine, "queue": url, "most": MOST}),
+    }  # fmt: skip
+    now = datetime.now(UTC)
+    for number in range(12):
+        expression = f"at({now + timedelta(seconds=2 + number):%Y-%m-%dT%H:%M:%S})" if number else "rate(1 minute)"
+        scheduler.create_schedule(
+            Name=made.named(f"minute-{number}"), ScheduleExpression=expression, Target=target,
+            FlexibleTimeWindow={"Mode": "OFF"},
+        )  # fmt: skip
+    seen = set()
 
     def all_started() -> list[Any] | None:
-        answer = functions.invoke(FunctionName=made.named("starter"), Payload=given)
-        assert "FunctionError" not in answer
         running = sfn.list_executions(stateMachineArn=machine, statusFilter="RUNNING")["executions"]
-        assert len(running) <= MOST
+        seen.add(len(running))
         listed: list[Any] = sfn.list_executions(stateMachineArn=machine)["executions"]
         return listed if len(listed) == ORDERS else None
 
     listed = until(all_started, "every start")
+    assert max(seen) == MOST
     inputs = [sfn.describe_execution(executionArn=one["executionArn"])["input"] for one in reversed(listed)]
     assert inputs == [str(number) for number in range(ORDERS)]
+    # The first two were started when the schedule was made, the others when there was room again.
+    starts = [one["startDate"] for one in reversed(listed)]
+    assert all(later - start >= timedelta(seconds=2) for start, later in zip(starts, starts[MOST:], strict=False))
+    for number in range(12):
+        with suppress(ClientError):
+            scheduler.delete_schedule(Name=made.named(f"minute-{number}"))
 
 
 def test_a_group_with_a_message_in_flight_gives_no_other(server):
