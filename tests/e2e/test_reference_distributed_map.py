@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e import conftest
 from tests.e2e.conftest import Server
 from tests.e2e.systems import System, ended, history, system, zipped
 
@@ -194,3 +195,59 @@ def test_only_what_failed_is_done_again_by_a_redrive(made):
     assert (run["redriveCount"], counts(run)) == (1, {"total": 6, "succeeded": 6, "failed": 0})
     types = [event["type"] for event in history(sfn, execution)]
     assert types.count("ExecutionRedriven") == types.count("MapRunRedriven") == 1
+
+
+# ---------------------------------------------------------------------- the wall of an inline Map
+
+WALL_ITEMS = 5_000
+
+
+def wall(made: System, mode: str) -> dict[str, Any]:
+    """A Map of five thousand calls of a function; an inline one hands on the number of its results alone."""
+    task = {
+        "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "OutputPath": "$.Payload.double", "End": True,
+        "Parameters": {"FunctionName": made.named("double"), "Payload": {"name": "n", "value.$": "$"}},
+    }  # fmt: skip
+    processor = {"StartAt": "Treat", "States": {"Treat": task}, "ProcessorConfig": {"Mode": mode}}
+    if mode == "DISTRIBUTED":
+        processor["ProcessorConfig"]["ExecutionType"] = "EXPRESS"
+    state = {
+        "Type": "Map", "ItemsPath": "$.numbers", "MaxConcurrency": 40, "ItemProcessor": processor, "End": True,
+        "ResultSelector": {"count.$": "States.ArrayLength($)"},
+    }  # fmt: skip
+    return {"StartAt": "Each", "States": {"Each": state}}
+
+
+def run_wall(made: System, mode: str) -> tuple[dict[str, Any], str]:
+    machine = system(made.server).machine(wall(made, mode))
+    execution = made.start(machine, {"numbers": list(range(WALL_ITEMS))})
+    return ended(made.client("stepfunctions"), execution), execution
+
+
+def test_an_inline_map_ends_at_the_limit_of_its_history(made, monkeypatch):
+    monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
+    shown, execution = run_wall(made, "INLINE")
+    assert (shown["status"], shown["error"]) == ("FAILED", "States.Runtime"), shown
+    assert "25000" in shown["cause"]
+    [last] = made.client("stepfunctions").get_execution_history(
+        executionArn=execution, reverseOrder=True, maxResults=1
+    )["events"]
+    assert (last["id"], last["type"]) == (25_000, "ExecutionFailed")
+
+
+def test_a_distributed_map_does_not(made, monkeypatch):
+    monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
+    shown, _ = run_wall(made, "DISTRIBUTED")
+    assert (shown["status"], json.loads(shown["output"])) == ("SUCCEEDED", {"count": WALL_ITEMS})
+
+
+def test_nor_an_inline_map_without_that_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
+    running = Server(tmp_path / "data", "--limits", "open")
+    try:
+        other = system(running)
+        other.function("double", DOUBLE)
+        shown, _ = run_wall(other, "INLINE")
+        assert (shown["status"], json.loads(shown["output"])) == ("SUCCEEDED", {"count": WALL_ITEMS})
+    finally:
+        assert running.stop() == 0, running.log.read_text()

@@ -113,3 +113,37 @@ def test_the_event_of_a_job_that_fails_is_kept(poller, started):
     assert record["requestContext"]["condition"] == "RetriesExhausted"
     assert record["requestContext"]["approximateInvokeCount"] == 1
     assert record["responsePayload"]["errorType"] == "RuntimeError"
+
+
+# ---------------------------------------------------------------------- a deadline of so many waits
+
+
+def counted(*, language: str) -> dict[str, Any]:
+    """A loop that waits three times for a job that never ends, in either query language."""
+    jsonata = language == "JSONata"
+    count: dict[str, Any] = (
+        {"Assign": {"waits": "{% $waits + 1 %}"}}
+        if jsonata
+        else {"Parameters": {"waits.$": "States.MathAdd($.waits, 1)"}}
+    )
+    first: dict[str, Any] = {"Assign": {"waits": 0}} if jsonata else {"Result": {"waits": 0}}
+    rule = (
+        {"Condition": "{% $waits >= 3 %}"} if jsonata else {"Variable": "$.waits", "NumericGreaterThanEquals": 3}
+    )  # fmt: skip
+    states = {
+        "Begin": {"Type": "Pass", **first, "Next": "Over?"},
+        "Over?": {"Type": "Choice", "Choices": [{**rule, "Next": "Too Late"}], "Default": "Wait"},
+        "Wait": {"Type": "Wait", "Seconds": 1, "Next": "Count"},
+        "Count": {"Type": "Pass", **count, "Next": "Over?"},
+        "Too Late": {"Type": "Fail", "Error": "TimeoutError", "Cause": "waited three times"},
+    }
+    return {"QueryLanguage": language, "StartAt": "Begin", "States": states}
+
+
+@pytest.mark.parametrize("language", ["JSONPath", "JSONata"])
+def test_so_many_waits_and_no_more(server, language):
+    made = system(server)
+    shown = ended(made.client("stepfunctions"), execution := made.start(made.machine(counted(language=language)), {}))
+    assert (shown["status"], shown["error"], shown["cause"]) == ("FAILED", "TimeoutError", "waited three times")
+    assert entered(history(made.client("stepfunctions"), execution)).count("Wait") == 3
+    assert 3 <= (shown["stopDate"] - shown["startDate"]).total_seconds() < 10
