@@ -208,9 +208,8 @@ def wall(made: System, mode: str) -> dict[str, Any]:
         "Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "OutputPath": "$.Payload.double", "End": True,
         "Parameters": {"FunctionName": made.named("double"), "Payload": {"name": "n", "value.$": "$"}},
     }  # fmt: skip
-    processor = {"StartAt": "Treat", "States": {"Treat": task}, "ProcessorConfig": {"Mode": mode}}
-    if mode == "DISTRIBUTED":
-        processor["ProcessorConfig"]["ExecutionType"] = "EXPRESS"
+    kind = {"ExecutionType": "EXPRESS"} if mode == "DISTRIBUTED" else {}
+    processor = {"StartAt": "Treat", "States": {"Treat": task}, "ProcessorConfig": {"Mode": mode, **kind}}
     state = {
         "Type": "Map", "ItemsPath": "$.numbers", "MaxConcurrency": 40, "ItemProcessor": processor, "End": True,
         "ResultSelector": {"count.$": "States.ArrayLength($)"},
