@@ -293,6 +293,8 @@ class Invoker:
         with self.clock.busy():
             root, layers = await asyncio.to_thread(self._folders, settings)
             preload = ("boto3",) if runtime.kind == "python" and plans.mentions_boto3(root) else ()
+        if isinstance(self.clock, VirtualClock):
+            preload = ("worker_time", *preload)
         variables = plans.environment(self.config, target.name, target.version, settings, root, layers, self.endpoint())
         program = runtime.program if runtime.kind == "python" else plans.own_python()
 

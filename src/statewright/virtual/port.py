@@ -20,6 +20,7 @@ from statewright.clock import VirtualClock
 from statewright.functions.pools import Pools
 
 WORKER_HEADER: Final = b"x-statewright-worker"
+NOW_HEADER: Final = b"x-statewright-now"
 MOST_CONNECTIONS: Final = 60_000
 
 
@@ -48,8 +49,8 @@ class WorkerPort:
 
     async def _open(self, listening: socket.socket) -> None:
         config = uvicorn.Config(
-            self._answer, ws="none", lifespan="off", access_log=False, log_config=None, log_level="error",
-            server_header=False, proxy_headers=False, backlog=2048,
+            self._answer, interface="asgi3", ws="none", lifespan="off", access_log=False, log_config=None,
+            log_level="error", server_header=False, proxy_headers=False, backlog=2048,
         )  # fmt: skip
         config.load()
 
@@ -99,6 +100,9 @@ class WorkerPort:
 
             async def tell(message: Message) -> None:
                 worker.end_call()
+                if message["type"] == "http.response.start":
+                    now = str(self._clock.now_ms()).encode()
+                    message = {**message, "headers": [*message["headers"], (NOW_HEADER, now)]}
                 await send(message)
 
             await self._api(scope, replay, tell)

@@ -110,6 +110,8 @@ class ServerClock:
         return now_ms
 
 
+SHOWN_ROOT = ("", "")
+"""The folder of the code, and how stack traces show it: in virtual time as in the service, the same in every run."""
 CLOCK: ServerClock
 """The server's clock, from the worker's start on."""
 
@@ -215,7 +217,7 @@ def load_handler(text: str) -> Callable[[Any, Any], Any]:
 def _trace(problem: BaseException) -> list[str]:
     """The frames of the function's own code, as the service shows them."""
     found = [
-        (frame.filename, frame.lineno, frame.name, frame.line)
+        (frame.filename.replace(*SHOWN_ROOT), frame.lineno, frame.name, frame.line)
         for frame in traceback.extract_tb(problem.__traceback__)
         if frame.filename not in (__file__, importlib.__file__) and not frame.filename.startswith("<frozen importlib")
     ]
@@ -283,6 +285,7 @@ def main(order: dict[str, Any]) -> None:
     global CLOCK
     CLOCK = ServerClock(channel)
     own_pid = os.getpid()
+    virtual = _virtual_time(order, channel)
     try:
         handler = load_handler(order["handler"])
     except CannotLoad as problem:
@@ -300,6 +303,11 @@ def main(order: dict[str, Any]) -> None:
         if frame is None:
             return
         header, body = frame
+        if header["t"] != "invoke":
+            # What a thread slept for that the last invocation has left behind.
+            continue
+        if virtual is not None:
+            virtual.begin(header["now_ms"], header["id"])
         kind, answer = _call(handler, header, body, settings)
         if os.getpid() != own_pid:
             # A handler that forked, and whose child came back here: only the parent answers.
@@ -310,6 +318,29 @@ def main(order: dict[str, Any]) -> None:
         except (OSError, ValueError):
             pass
         channel.send({"t": kind, "peak_kib": _peak_kib()}, answer)
+
+
+def _virtual_time(order: dict[str, Any], channel: Channel) -> Any:
+    """Virtual time installed in this process, if the server keeps it; its `WorkerTime`."""
+    if "now_ms" not in order:
+        return None
+
+    def ask(due_ms: int) -> None:
+        channel.send({"t": "sleep_until", "due_ms": due_ms})
+
+    def answer() -> int:
+        frame = channel.receive()
+        if frame is None:
+            os._exit(0)
+        now_ms: int = frame[0]["now_ms"]
+        return now_ms
+
+    # The fork server has loaded it.
+    made: Any = importlib.import_module("worker_time").WorkerTime(order["now_ms"], ask, answer)
+    made.install(order["worker"])
+    global SHOWN_ROOT
+    SHOWN_ROOT = (order["root"], "/var/task")
+    return made
 
 
 def _call(

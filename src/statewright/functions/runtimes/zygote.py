@@ -248,8 +248,8 @@ def main() -> None:
     sys.path[:] = [here, *(path for path in sys.path if os.path.abspath(path) != here)]
     import python_worker
 
-    sys.path.remove(here)
     python_worker.preload(sys.argv[2:])
+    sys.path.remove(here)
     gc.collect()
     gc.freeze()
     ForkServer(control, prctl).serve()
