@@ -18,6 +18,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.state_machines import Machines
+from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
@@ -31,6 +32,8 @@ from statewright.records.identities import Identities
 from statewright.records.sessions import Sessions
 from statewright.stores.protocol import Store
 from statewright.tables.tables import Tables
+from statewright.topics.messages import read_message
+from statewright.topics.topics import Topics
 
 OWN_SERVICES: Final = (
     "batch",
@@ -41,6 +44,7 @@ OWN_SERVICES: Final = (
     "lambda",
     "s3",
     "scheduler",
+    "sns",
     "sqs",
     "sts",
 )
@@ -105,6 +109,9 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
 
     called = _services(ground, integrations)
     deliveries = Deliveries(store.catalog, clock)
+    topics = Topics(store, clock, config, called["queues"], deliveries, endpoint)
+    called["topics"] = topics
+    _connect(called["functions"], called["queues"], called["objects"], topics)
     callers = _callers(ground, deliveries, engine)
     operations.load()
     extras = {
@@ -115,7 +122,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
         "identities": Identities(store.catalog, clock, config),
     }
     app = operations.App(engine, machines, clock, config, extras)
-    deliveries.calls = target_calls.TargetCalls(app)
+    deliveries.calls = target_calls.TargetCalls(app, integrations.posts)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     # SDKs have two more names for events.
     own["eventbridge"] = own["cloudwatchevents"] = own["events"]
@@ -133,7 +140,6 @@ def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:
     event_sources = EventSources(store, functions, queues)
     jobs = Jobs(store, clock, config, data / "jobs" if data is not None else None, ground.endpoint)
     jobs.subscribe(integrations.job_ended)
-    _connect(functions, queues, objects)
     return {
         "objects": objects,
         "queues": queues,
@@ -153,16 +159,22 @@ def _callers(ground: _Ground, deliveries: Deliveries, engine: Engine) -> dict[st
     return {"scheduler": scheduler, "event_buses": buses}
 
 
-def _connect(functions: Functions, queues: Queues, objects: Objects) -> None:
-    """Let functions take their code from buckets and report to queues, functions and buckets."""
+def _connect(functions: Functions, queues: Queues, objects: Objects, topics: Topics) -> None:
+    """Let functions take their code from buckets and report to queues, topics, functions and buckets."""
 
     async def put(bucket: str, key: str, content: bytes) -> None:
         await objects.put(bucket, key, content)
 
+    async def publish(arn: str, text: str, attributes: dict[str, tuple[str, str]]) -> None:
+        given = {name: {"DataType": kind, "StringValue": value} for name, (kind, value) in attributes.items()}
+        [receipt] = await topics.publish(arn, [read_message({"Message": text, "MessageAttributes": given})])
+        if isinstance(receipt, ApiError):
+            raise receipt
+
     async def deliver(arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
         from statewright.functions.destinations import Destinations
 
-        await Destinations(functions, queues, put).deliver(arn, body, attributes)
+        await Destinations(functions, queues, put, publish).deliver(arn, body, attributes)
 
     functions.read_objects_with(objects.read)
     functions.deliver_with(deliver)

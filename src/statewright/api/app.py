@@ -26,7 +26,7 @@ from statewright.api.operations import App, Call, find, perform, registered, wai
 from statewright.api.protocols.json10 import NEWER_TYPE, JsonWire
 from statewright.api.protocols.rest import JsonBodies, RestWire
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive, Wire
-from statewright.api.routing import FOREIGN, JSON, QUERY, REST, SERVICES, Route, form_route, route, signing_service
+from statewright.api.routing import FOREIGN, JSON, QUERY, REST, LINKED, SERVICES, Route, form_route, is_link, route, signing_service
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
 
@@ -116,13 +116,15 @@ class Api:
         if self.draining:
             raise _shutting_down()
         key = await self._verify(where, incoming)
-        if where.protocol == QUERY and signing_service(incoming.query, incoming.headers) is None:
+        if where.protocol == QUERY and where.service != "sns" and signing_service(incoming.query, incoming.headers) is None:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
         if where.protocol == FOREIGN:
             answer: Answer = await self.app.part("forwarding").call(where.service, incoming)
             return answer
         wire = wire_of(where.service, where.protocol)
         handling.operation, request = await wire.read(incoming)
+        if key is None and self.app.config.credentials and handling.operation not in LINKED:
+            raise ApiError("MissingAuthenticationToken", "The request must be signed.", status=403)
         call = Call(
             where.service, handling.operation, handling.request_id,
             incoming.headers, key, incoming.raw_path, incoming.query,
@@ -136,6 +138,8 @@ class Api:
         """Who signed the request. A body that may be streamed is checked by whoever takes it."""
         config = self.app.config
         if not config.credentials:
+            return None
+        if where.service == "sns" and is_link(incoming.query, incoming.headers):
             return None
         body = None if where.service == "s3" else await incoming.body()
         signed = auth.Request(incoming.method, incoming.raw_path, incoming.query, incoming.headers, body)
@@ -276,6 +280,10 @@ def wire_of(service: str, protocol: str) -> Wire:
         from statewright.api.iam.wires import wire_of as by_query
 
         return by_query(service)
+    if service == "sns":
+        from statewright.api.sns.wires import WIRE as SNS_WIRE
+
+        return SNS_WIRE
     if service == "dynamodb":
         from statewright.api.dynamodb.wires import WIRE
 

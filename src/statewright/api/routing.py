@@ -42,6 +42,7 @@ PROTOCOLS: Final = {
     "events": (JSON,),
     "sts": (QUERY,),
     "iam": (QUERY,),
+    "sns": (QUERY,),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
 
@@ -54,6 +55,10 @@ _VERSION: Final = re.compile(r"(?:^|&)Version=([0-9-]{10})(?:&|$)")
 _DATED_PATH: Final = re.compile(r"/20[0-9]{2}-[01][0-9]-[0-3][0-9]/")
 """The paths of Lambda's API begin with the date of the operation's version."""
 _OURS: Final = re.compile(r"/(health|metrics|console|favicon\.ico|robots\.txt)?(/.*)?")
+
+
+LINKED: Final = frozenset({"ConfirmSubscription", "Unsubscribe"})
+"""Operations of SNS that need no signature. Source: SNS API reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +95,21 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
     """The route of a request that nobody signed and that names no target."""
     if _DATED_PATH.match(path):
         return Route("lambda", REST)
+    if is_link(query, headers):
+        return Route("sns", QUERY)
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     if (method == "POST" and form) or (method in ("GET", "POST") and "Action=" in query):
         return Route("sqs", QUERY)
     if not _OURS.fullmatch(path) or (path == "/" and bucket_in_host(headers.get("host", "")) is not None):
         return Route("s3", REST)
     raise ApiError("NotFound", f"There is nothing at {path[:200]}. Point an AWS SDK or the AWS CLI at this address.")
+
+
+def is_link(query: str, headers: Mapping[str, str]) -> bool:
+    """Whether an unsigned request is one of the links in messages of topics: they are for everybody."""
+    if "Action=" not in query or signing_service(query, headers) is not None:
+        return False
+    return parse_qs(query, keep_blank_values=True).get("Action", [""])[0] in LINKED
 
 
 def form_route(where: Route, query: str, body: bytes) -> Route:

@@ -24,6 +24,7 @@ from statewright.clock import Clock
 from statewright.engine.catalogue_timers import CatalogueTimers, timer_key, timer_record
 from statewright.engine.timers import DueSoon
 from statewright.errors import ApiError, StoreError
+from statewright.events.retry_phases import pause_ms as phased_pause_ms
 from statewright.events.targets import (
     CallService,
     TargetCall,
@@ -40,6 +41,8 @@ DELIVERY: Final = "delivery"
 MOST_AGE_SECONDS: Final = 86_400
 MOST_RETRIES: Final = 185
 """Source: API reference, RetryPolicy."""
+NO_AGE_MS: Final = 1 << 62
+"""Of what is tried by phases: they end by themselves."""
 BACK_OFF_MS: Final = (1_000, 480_000)
 """First and longest pause. Ours: doubled each time, so that 185 retries take the 24 hours that are the default."""
 ATTEMPT: Final = "<aws.scheduler.attempt-number>"
@@ -53,6 +56,9 @@ log = logging.getLogger("statewright.events")
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One invocation of a target. `target` has the members that a schedule or rule gives it.
+
+    Topics give others, too: `Http` has the headers of a POST to `Arn`, `Phases` a policy of `retry_phases`, and
+    `IsSubscription` the names that dead letters have.
 
     `event_ms` is when its age begins. `origin` are attributes of a dead letter, `dead_body` is its body, `None` for
     the parameters of the call. `counts_attempts` says that the payload has the keyword of the attempt's number.
@@ -191,8 +197,9 @@ class Deliveries:
             await self._give_up(tried, call, problem, None)
             return
         most_age_ms, most_retries = policy_of(delivery.target)
-        due_ms = self._clock.now_ms() + pause_ms(tried.attempts)
-        if tried.attempts > most_retries:
+        pause = _pause_ms(delivery.target, tried.attempts)
+        due_ms = self._clock.now_ms() + (pause or 0)
+        if tried.attempts > most_retries or pause is None:
             await self._give_up(tried, call, problem, "MaximumRetryAttempts")
         elif due_ms - delivery.event_ms > most_age_ms:
             await self._give_up(tried, call, problem, "MaximumEventAgeInSeconds")
@@ -233,11 +240,12 @@ class Deliveries:
             log.warning("an invocation of %s is dropped after %d attempts: %s", arn, delivery.attempts, problem)
             await self._catalog.write([], [(DELIVERY, timer_key(delivery.number))])
             return
-        body = delivery.dead_body
+        of_subscription = bool(delivery.target.get("IsSubscription"))
+        body = delivery.payload if of_subscription else delivery.dead_body
         if body is None:
             body = orjson.dumps(call.request).decode() if call is not None else delivery.payload
         raw = body.encode()
-        truncated = len(raw) > DEAD_BODY_BYTES
+        truncated = len(raw) > DEAD_BODY_BYTES and not of_subscription
         dead = {
             "ERROR_CODE": problem.code if delivery.dead_body is None else rule_error_code(problem),
             "ERROR_MESSAGE": problem.message[:1024] or problem.code,
@@ -249,6 +257,11 @@ class Deliveries:
         if exhausted is not None:
             dead["EXHAUSTED_RETRY_CONDITION"] = exhausted
         text = raw[:DEAD_BODY_BYTES].decode(errors="ignore") if truncated else body
+        if of_subscription:
+            # Dead letters of subscriptions have other names (observed).
+            dead = {
+                "RequestID": delivery.call_id, "ErrorCode": dead["ERROR_CODE"], "ErrorMessage": dead["ERROR_MESSAGE"],
+            }  # fmt: skip
         # What failed is kept before the letter goes out, so that a crash in between calls no target again.
         given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
         if await self._catalog.write([given_up.record()]):
@@ -273,9 +286,16 @@ class Deliveries:
 
 def policy_of(target: Mapping[str, Any]) -> tuple[int, int]:
     """How old an invocation of a target may become, in milliseconds, and how often it is tried again."""
+    if "Phases" in target:
+        return NO_AGE_MS, target["Phases"]["numRetries"]
     policy = target.get("RetryPolicy") or {}
     age, retries = policy.get("MaximumEventAgeInSeconds"), policy.get("MaximumRetryAttempts")
     return 1000 * (MOST_AGE_SECONDS if age is None else age), MOST_RETRIES if retries is None else retries
+
+
+def _pause_ms(target: Mapping[str, Any], attempts: int) -> int | None:
+    """How long to wait after so many attempts, None for no more."""
+    return phased_pause_ms(target["Phases"], attempts) if "Phases" in target else pause_ms(attempts)
 
 
 def pause_ms(attempts: int) -> int:

@@ -74,6 +74,8 @@ def call_of(target: Mapping[str, Any], payload: str, call_id: str) -> TargetCall
     Raises: Unsupported.
     """
     arn: str = target["Arn"]
+    if "Http" in target:
+        return TargetCall("http", "post", {"Url": arn, "Headers": target["Http"], "Body": payload})
     universal = UNIVERSAL.fullmatch(arn)
     if universal is not None:
         return TargetCall(universal[1], universal[2], _parameters(payload))

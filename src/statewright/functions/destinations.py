@@ -20,13 +20,22 @@ if TYPE_CHECKING:
 
 PutObject = Callable[[str, str, bytes], Awaitable[None]]
 """Bucket, key, content."""
+Publish = Callable[[str, str, dict[str, tuple[str, str]]], Awaitable[None]]
+"""Topic by ARN, text, attributes by name: type and value."""
 
 
 class Destinations:
-    """Delivers to the targets that this server has. `put_object` writes into buckets."""
+    """Delivers to the targets that this server has. `put_object` writes into buckets, `publish` to topics."""
 
-    def __init__(self, functions: Functions, queues: Queues, put_object: PutObject | None = None) -> None:
+    def __init__(
+        self,
+        functions: Functions,
+        queues: Queues,
+        put_object: PutObject | None = None,
+        publish: Publish | None = None,
+    ) -> None:
         self._functions = functions
+        self._publish = publish
         self._queues = queues
         self._put_object = put_object
 
@@ -44,6 +53,8 @@ class Destinations:
             await self._queues.deliver(arn, body.decode(errors="replace"), value)
         elif service == "lambda":
             await self._functions.invoke(arn, body, kind="Event")
+        elif service == "sns" and self._publish is not None:
+            await self._publish(arn, body.decode(errors="replace"), attributes)
         elif service == "s3" and self._put_object is not None:
             await self._put_object(arn.rpartition(":")[2], self._object_key(body), body)
         else:

@@ -23,6 +23,7 @@ from statewright.integrations.function_calls import InvokeFunction
 from statewright.integrations.map_run_data import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
+from statewright.integrations.posts import Posts
 from statewright.integrations.states_execution import Invoke, StatesExecution
 from statewright.integrations.volatile import VolatileServices
 from statewright.payload import Json
@@ -46,6 +47,7 @@ _DURABLE: Final = frozenset(
         "lambda",
         "s3",
         "scheduler",
+        "sns",
         "sqs",
         "sts",
     }
@@ -63,6 +65,8 @@ class Registry:
         """Services that are neither ours nor at an endpoint."""
         self.blocking = self._blocking = BlockingCalls(clock)
         self._clock = clock
+        self.posts = Posts(clock)
+        """Posts to HTTP endpoints."""
         self._answers: Answers | None = None
         self._invoke: Invoke | None = None
         self._states = StatesExecution(clock, self._invoker, self._answerer)
@@ -142,6 +146,7 @@ class Registry:
         if self._services is not None:
             await self._services.close()
         self.volatile.close()
+        self.posts.close()
         self._blocking.close()
 
     # -------------------------------------------------------------- handlers

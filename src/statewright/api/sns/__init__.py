@@ -1,0 +1,1 @@
+"""The SNS API: one function an operation."""

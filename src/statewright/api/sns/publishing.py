@@ -1,0 +1,87 @@
+"""Operations that publish messages.
+
+Source: API reference, Publish and PublishBatch.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.sns.wires import topics_of
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.topics.messages import Message, read_message
+from statewright.topics.publishing import Receipt
+from statewright.topics.refusals import invalid
+
+MOST_ENTRIES: Final = 10
+_identifies: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII).fullmatch
+
+
+@operation("sns", "Publish")
+async def publish(app: App, _call: Call, request: Json) -> Json:
+    """Publish one message to a topic."""
+    given = [name for name in ("TopicArn", "TargetArn", "PhoneNumber") if request.get(name)]
+    if not given:
+        raise invalid("TopicArn or TargetArn Reason: no value for required parameter")
+    if len(given) > 1:
+        raise invalid("TopicArn, TargetArn and PhoneNumber are mutually exclusive")  # The words are ours.
+    if given == ["PhoneNumber"]:
+        raise invalid("PhoneNumber Reason: this version of Statewright sends no text messages")
+    arn = request[given[0]]
+    if ":endpoint/" in arn:
+        raise invalid("TargetArn Reason: this version of Statewright does not reach mobile devices")
+    topics = topics_of(app)
+    topics.find(arn)
+    [receipt] = await topics.publish(arn, [read_message(request)])
+    if isinstance(receipt, ApiError):
+        raise receipt
+    return _told(receipt)
+
+
+@operation("sns", "PublishBatch")
+async def publish_batch(app: App, _call: Call, request: Json) -> Json:
+    """Publish up to ten messages; each of them succeeds or fails."""
+    topics = topics_of(app)
+    hub = topics.find(request["TopicArn"])
+    entries = request["PublishBatchRequestEntries"]
+    _check_entries(entries)
+    answers: dict[str, Message | Receipt | ApiError] = {}
+    for entry in entries:
+        try:
+            answers[entry["Id"]] = read_message(entry)
+        except ApiError as problem:
+            answers[entry["Id"]] = problem
+    messages = {name: one for name, one in answers.items() if isinstance(one, Message)}
+    topics.publisher.check_batch(hub, list(messages.values()))
+    receipts = await topics.publish(hub.arn, list(messages.values()))
+    answers.update(zip(messages, receipts, strict=True))
+    return {
+        "Successful": [{"Id": name, **_told(one)} for name, one in answers.items() if isinstance(one, Receipt)],
+        "Failed": [
+            {"Id": name, "Code": one.code, "Message": one.message, "SenderFault": True}
+            for name, one in answers.items()
+            if isinstance(one, ApiError)
+        ],
+    }
+
+
+def _told(receipt: Receipt) -> dict[str, Json]:
+    sequence: dict[str, Json] = {} if receipt.sequence is None else {"SequenceNumber": receipt.sequence}
+    return {"MessageId": receipt.message_id, **sequence}
+
+
+def _check_entries(entries: Json) -> None:
+    if not entries:
+        raise ApiError("EmptyBatchRequest", "The batch request doesn't contain any entries.")
+    if len(entries) > MOST_ENTRIES:
+        raise ApiError("TooManyEntriesInBatchRequest", "The batch request contains more entries than permissible.")
+    names = [entry["Id"] for entry in entries]
+    if any(_identifies(name) is None for name in names):
+        raise ApiError(
+            "InvalidBatchEntryId", "The Id of a batch entry in a batch request doesn't abide by the specification."
+        )
+    if len(set(names)) < len(names):
+        raise ApiError("BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")

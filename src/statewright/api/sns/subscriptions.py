@@ -1,0 +1,94 @@
+"""Operations on subscriptions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.sns.paging import PAGE, next_token, read_number
+from statewright.api.sns.wires import topics_of
+from statewright.payload import Json
+from statewright.topics.refusals import invalid
+from statewright.topics.subscribers import Subscriber
+
+PENDING: Final = "PendingConfirmation"
+
+
+@operation("sns", "Subscribe")
+async def subscribe(app: App, _call: Call, request: Json) -> Json:
+    """Subscribe an endpoint to a topic."""
+    made = await topics_of(app).subscribe(
+        request["TopicArn"], request["Protocol"], request.get("Endpoint") or "", request.get("Attributes") or {}
+    )
+    hidden = made.entry.is_pending and not request.get("ReturnSubscriptionArn")
+    return {"SubscriptionArn": "pending confirmation" if hidden else made.arn}
+
+
+@operation("sns", "ConfirmSubscription")
+async def confirm_subscription(app: App, call: Call, request: Json) -> Json:
+    """Confirm a subscription by the token that its endpoint got."""
+    needs_signature = request.get("AuthenticateOnUnsubscribe")
+    if needs_signature is not None and needs_signature.lower() not in ("true", "false"):
+        raise invalid("AuthenticateOnUnsubscribe")
+    found = await topics_of(app).confirm(
+        request["TopicArn"],
+        request["Token"],
+        signed=_is_signed(call),
+        needs_signature=(needs_signature or "").lower() == "true",
+    )
+    return {"SubscriptionArn": found.arn}
+
+
+@operation("sns", "Unsubscribe")
+async def unsubscribe(app: App, call: Call, request: Json) -> Json:
+    """End a subscription."""
+    await topics_of(app).unsubscribe(request["SubscriptionArn"], signed=_is_signed(call))
+    return {}
+
+
+def _is_signed(call: Call) -> bool:
+    """Calls from inside have no headers, and are ours."""
+    return not call.headers or "authorization" in call.headers or "X-Amz-Signature=" in call.query
+
+
+@operation("sns", "GetSubscriptionAttributes")
+async def get_subscription_attributes(app: App, _call: Call, request: Json) -> Json:
+    """Everything about a subscription."""
+    return {"Attributes": topics_of(app).subscription_attributes(request["SubscriptionArn"])}
+
+
+@operation("sns", "SetSubscriptionAttributes")
+async def set_subscription_attributes(app: App, _call: Call, request: Json) -> Json:
+    """Set one attribute of a subscription."""
+    await topics_of(app).set_subscription_attribute(
+        request["SubscriptionArn"], request["AttributeName"], request.get("AttributeValue") or ""
+    )
+    return {}
+
+
+@operation("sns", "ListSubscriptions")
+async def list_subscriptions(app: App, _call: Call, request: Json) -> Json:
+    """All subscriptions, oldest first."""
+    return _listed(app, None, request)
+
+
+@operation("sns", "ListSubscriptionsByTopic")
+async def list_subscriptions_by_topic(app: App, _call: Call, request: Json) -> Json:
+    """The subscriptions of a topic, oldest first."""
+    return _listed(app, request["TopicArn"], request)
+
+
+def _listed(app: App, topic: str | None, request: Json) -> Json:
+    found, last = topics_of(app).list_subscriptions(topic, read_number(request), PAGE)
+    return {"Subscriptions": [_shown(app, one) for one in found], **next_token(last)}
+
+
+def _shown(app: App, subscriber: Subscriber) -> dict[str, Json]:
+    entry = subscriber.entry
+    return {
+        "SubscriptionArn": PENDING if entry.is_pending else subscriber.arn,
+        "Owner": app.config.account,
+        "Protocol": entry.protocol,
+        "Endpoint": entry.endpoint,
+        "TopicArn": subscriber.hub.arn,
+    }

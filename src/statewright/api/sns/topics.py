@@ -1,0 +1,215 @@
+"""Operations on topics, their attributes, tags, permissions and data protection policies.
+
+Source: API reference; texts of refusals as users of the service have seen them, or ours where a comment says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.sns.paging import PAGE, next_token, read_token
+from statewright.api.sns.wires import topics_of
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.topics.attributes import default_policy
+from statewright.topics.entries import Topic
+from statewright.topics.refusals import invalid
+
+MOST_TAGS: Final = 50
+_ACTIONS: Final = frozenset({
+    "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
+    "ListSubscriptionsByTopic", "Publish", "Receive",
+})  # fmt: skip
+
+
+@operation("sns", "CreateTopic")
+async def create_topic(app: App, _call: Call, request: Json) -> Json:
+    """Create a topic, or find the one that is there."""
+    tags = _tags(request.get("Tags") or ())
+    if len(tags) > MOST_TAGS:
+        raise _too_many_tags()
+    if request.get("DataProtectionPolicy"):
+        raise _no_data_protection()
+    arn = await topics_of(app).create(request["Name"], request.get("Attributes") or {}, tags)
+    return {"TopicArn": arn}
+
+
+@operation("sns", "DeleteTopic")
+async def delete_topic(app: App, _call: Call, request: Json) -> Json:
+    """Delete a topic with its subscriptions."""
+    await topics_of(app).delete(request["TopicArn"])
+    return {}
+
+
+@operation("sns", "ListTopics")
+async def list_topics(app: App, _call: Call, request: Json) -> Json:
+    """Topics by name."""
+    found, last = topics_of(app).list_topics(read_token(request), PAGE)
+    return {"Topics": [{"TopicArn": arn} for arn in found], **next_token(last)}
+
+
+@operation("sns", "GetTopicAttributes")
+async def get_topic_attributes(app: App, _call: Call, request: Json) -> Json:
+    """Everything about a topic."""
+    return {"Attributes": topics_of(app).attributes(request["TopicArn"])}
+
+
+@operation("sns", "SetTopicAttributes")
+async def set_topic_attributes(app: App, _call: Call, request: Json) -> Json:
+    """Set one attribute of a topic."""
+    value = request.get("AttributeValue") or ""
+    await topics_of(app).set_attribute(request["TopicArn"], request["AttributeName"], value)
+    return {}
+
+
+# ------------------------------------------------------------------ tags
+
+
+@operation("sns", "TagResource")
+async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a topic."""
+    tags = _tags(request["Tags"])
+
+    def change(topic: Topic) -> Topic:
+        merged = {**topic.tags, **tags}
+        if len(merged) > MOST_TAGS:
+            raise _too_many_tags()
+        return replace(topic, tags=merged)
+
+    await _change(app, request, change)
+    return {}
+
+
+@operation("sns", "UntagResource")
+async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a topic."""
+    gone = set(request["TagKeys"])
+
+    def change(topic: Topic) -> Topic:
+        return replace(topic, tags={key: value for key, value in topic.tags.items() if key not in gone})
+
+    await _change(app, request, change)
+    return {}
+
+
+@operation("sns", "ListTagsForResource")
+async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
+    """The tags of a topic."""
+    try:
+        hub = topics_of(app).find(request["ResourceArn"])
+    except ApiError as problem:
+        raise _of_resource(problem) from None
+    return {"Tags": [{"Key": key, "Value": value} for key, value in hub.topic.tags.items()]}
+
+
+async def _change(app: App, request: Json, change: Any) -> None:
+    try:
+        await topics_of(app).change(request["ResourceArn"], change)
+    except ApiError as problem:
+        raise _of_resource(problem) from None
+
+
+def _of_resource(problem: ApiError) -> ApiError:
+    """Operations on tags say so in words of their own."""
+    return ApiError("ResourceNotFound", "Resource does not exist") if problem.code == "NotFound" else problem
+
+
+def _tags(given: Json) -> dict[str, str]:
+    found = {}
+    for one in given:
+        if one["Key"] in found:
+            raise invalid("Duplicated keys are not allowed.")
+        if one["Key"].lower().startswith("aws:"):
+            # The words are ours.
+            raise invalid("Tag keys must not start with aws:")
+        found[one["Key"]] = one["Value"]
+    return found
+
+
+def _too_many_tags() -> ApiError:
+    return ApiError("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded")
+
+
+# ------------------------------------------------------------------ permissions
+
+
+@operation("sns", "AddPermission")
+async def add_permission(app: App, _call: Call, request: Json) -> Json:
+    """Add a statement to a topic's policy. It is kept and shown; nobody is asked for permission here."""
+    label, actions = request["Label"], request["ActionName"]
+    for action in actions:
+        if action not in _ACTIONS:
+            raise invalid("Policy statement action out of service scope!")
+    arn = request["TopicArn"]
+    accounts = [f"arn:aws:iam::{account}:root" for account in request["AWSAccountId"]]
+    names = [f"SNS:{action}" for action in actions]
+    statement = {
+        "Sid": label,
+        "Effect": "Allow",
+        "Principal": {"AWS": accounts[0] if len(accounts) == 1 else accounts},
+        "Action": names[0] if len(names) == 1 else names,
+        "Resource": arn,
+    }
+
+    def change(topic: Topic) -> Topic:
+        policy = _policy(app, topic, arn)
+        if any(one.get("Sid") == label for one in policy["Statement"]):
+            raise invalid("Statement already exists")
+        return _with_policy(topic, {**policy, "Statement": [*policy["Statement"], statement]})
+
+    await topics_of(app).change(arn, change)
+    return {}
+
+
+@operation("sns", "RemovePermission")
+async def remove_permission(app: App, _call: Call, request: Json) -> Json:
+    """Take a statement out of a topic's policy; one that is not there does not matter."""
+    arn = request["TopicArn"]
+
+    def change(topic: Topic) -> Topic:
+        policy = _policy(app, topic, arn)
+        kept = [one for one in policy["Statement"] if one.get("Sid") != request["Label"]]
+        return _with_policy(topic, {**policy, "Statement": kept})
+
+    await topics_of(app).change(arn, change)
+    return {}
+
+
+def _policy(app: App, topic: Topic, arn: str) -> dict[str, Any]:
+    text = topic.attributes.get("Policy")
+    found = orjson.loads(text) if text else default_policy(arn, app.config.account)
+    statements = found.get("Statement") or []
+    return {**found, "Statement": statements if isinstance(statements, list) else [statements]}
+
+
+def _with_policy(topic: Topic, policy: dict[str, Any]) -> Topic:
+    return replace(topic, attributes={**topic.attributes, "Policy": orjson.dumps(policy).decode()})
+
+
+# ------------------------------------------------------------------ data protection
+
+
+@operation("sns", "PutDataProtectionPolicy")
+async def put_data_protection_policy(app: App, _call: Call, request: Json) -> Json:
+    """Refuse a policy: a topic that only kept it would let pass what it must not."""
+    topics_of(app).find(request["ResourceArn"])
+    raise invalid(
+        "DataProtectionPolicy Reason: this version of Statewright does not look for sensitive data in messages."
+    )
+
+
+@operation("sns", "GetDataProtectionPolicy")
+async def get_data_protection_policy(app: App, _call: Call, request: Json) -> Json:
+    """The data protection policy of a topic: there is none."""
+    topics_of(app).find(request["ResourceArn"])
+    return {"DataProtectionPolicy": ""}
+
+
+def _no_data_protection() -> ApiError:
+    return invalid(
+        "DataProtectionPolicy Reason: this version of Statewright does not look for personal data in messages"
+    )

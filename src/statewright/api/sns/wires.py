@@ -1,0 +1,42 @@
+"""The protocol of SNS, and how it refuses requests that its model refuses.
+
+Source: texts observed by users of the service.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from statewright.api.operations import App
+from statewright.api.protocols.query import QueryWire
+from statewright.api.protocols.wire import Wire
+from statewright.api.shapes import Problems, problem_text, refuse_with
+from statewright.errors import ApiError
+from statewright.topics.refusals import invalid
+
+if TYPE_CHECKING:
+    from statewright.topics.topics import Topics
+
+WIRE: Final[Wire] = QueryWire("sns")
+UNSIGNED: Final = frozenset({"ConfirmSubscription", "Unsubscribe"})
+"""Operations that anybody may call: the links in messages lead to them."""
+_NULL: Final = "Member must not be null"
+_MEMBERS: Final = {"topicArn": "TopicArn", "message": "Message", "awsAccountId": "AWSAccountId"}
+
+
+def topics_of(app: App) -> Topics:
+    """The topics. Raises: ApiError where the server runs without."""
+    found: Topics = app.part("topics")
+    return found
+
+
+def _refusal(problems: Problems) -> ApiError:
+    """Required members are missed one by one, the rest is a validation error."""
+    for _, path, what in problems:
+        if what == _NULL and "." not in path:
+            name = _MEMBERS.get(path, path[:1].upper() + path[1:])
+            return invalid(f"{name} Reason: no value for required parameter")
+    return ApiError("ValidationError", problem_text(problems))
+
+
+refuse_with("sns", _refusal)

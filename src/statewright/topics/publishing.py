@@ -1,0 +1,272 @@
+"""What becomes of a published message: one fan-out, durable before the publisher has its answer.
+
+Messages for queues, and those that a missing queue's dead-letter queue gets instead, go into the queues themselves, all
+in one transaction and in the order in which they were published. A function is invoked as an event, which is durable,
+too. An HTTP endpoint gets a delivery (`events/deliveries.py`), and so does a function that does not take its event.
+
+On FIFO topics that transaction also holds the deduplication id, so that a message is either known and sent, or neither.
+
+Source: SNS developer guide, "Message delivery for FIFO topics", "Message deduplication", "Dead-letter queues"; API
+reference, Publish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.events.deliveries import Deliveries, Delivery, call_id_of
+from statewright.queues.fan_out import Letter
+from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of
+from statewright.queues.queues import Queues
+from statewright.stores.queue_protocol import Once
+from statewright.topics.attributes import MESSAGE_BYTES
+from statewright.topics.messages import Envelope, Message, Published, confirmation, function_event
+from statewright.topics.refusals import invalid
+from statewright.topics.subscribers import Hub, Subscriber
+
+DEDUPLICATION_MS: Final = 5 * 60_000
+MOST_RAW_ATTRIBUTES: Final = 10
+"""What a queue's message may have. Source: developer guide, "Raw message delivery"."""
+AGENT: Final = "Amazon Simple Notification Service Agent"
+
+log = logging.getLogger("statewright.topics")
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a publisher is told."""
+
+    message_id: str
+    sequence: str | None
+
+
+@dataclass(slots=True)
+class _Round:
+    """What one call to publish has to hand over."""
+
+    letters: list[Letter]
+    onces: list[Once]
+    deliveries: list[Delivery]
+    invocations: list[Delivery]
+
+
+class Publisher:
+    """Publishes. `address` is where this server is reached, for the URLs in messages."""
+
+    def __init__(
+        self, clock: Clock, config: Config, queues: Queues, deliveries: Deliveries, address: Callable[[], str]
+    ) -> None:
+        self._clock = clock
+        self._config = config
+        self._queues = queues
+        self._deliveries = deliveries
+        self._address = address
+        self.published = 0
+        self.dropped = 0
+        """Messages that a subscription without dead letters could not have."""
+
+    async def stop(self) -> None:
+        """Nothing is in memory that the store does not have."""
+
+    async def publish(self, hub: Hub, messages: Sequence[Message]) -> list[Receipt | ApiError]:
+        """See `Topics.publish`."""
+        checked = [self._checked(hub, message) for message in messages]
+        sound = [one for one in checked if isinstance(one, Message)]
+        numbers = [self._queues.next_number() for _ in sound]
+        firsts = await self._handed_over(hub, list(zip(numbers, sound, strict=True)))
+        self.published += len(sound)
+        fifo = hub.topic.fifo
+        receipts = iter(Receipt(message_id_of(first), sequence_number_of(first) if fifo else None) for first in firsts)
+        return [one if isinstance(one, ApiError) else next(receipts) for one in checked]
+
+    async def ask(self, subscriber: Subscriber) -> None:
+        """Send an endpoint what it confirms its subscription with; others confirm by a token that nobody sends."""
+        entry = subscriber.entry
+        if entry.protocol not in ("http", "https") or entry.token is None:
+            log.warning(
+                "the subscription of %s to %s stays unconfirmed: no %s is sent", entry.endpoint, entry.topic,
+                entry.protocol,
+            )  # fmt: skip
+            return
+        published = self._published(subscriber.hub, self._queues.next_number())
+        headers = _headers("SubscriptionConfirmation", published, subscriber)
+        delivery = self._delivery(subscriber.target(headers), confirmation(published, entry.token))
+        await self._deliveries.accept([delivery])
+
+    # ------------------------------------------------------------------ checks
+
+    def _checked(self, hub: Hub, message: Message) -> Message | ApiError:
+        """The message with its deduplication id, or what is wrong with it."""
+        topic = hub.topic
+        most = self._most_bytes(hub)
+        if most is not None and message.size_bytes > most:
+            return invalid("Message too long")
+        if not topic.fifo:
+            if message.dedup is not None:
+                return invalid(
+                    "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not "
+                    "valid for this topic type"
+                )
+            return message
+        if message.group is None:
+            return invalid("The MessageGroupId parameter is required for FIFO topics")
+        if message.dedup is not None:
+            return message
+        if topic.attributes.get("ContentBasedDeduplication") != "true":
+            return invalid(
+                "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
+                "explicitly"
+            )
+        return replace(message, dedup=sha256(message.default.encode()).hexdigest())
+
+    def _most_bytes(self, hub: Hub) -> int | None:
+        if self._config.limits.message_bytes is None:
+            return None
+        return int(hub.topic.attributes.get("MaximumMessageSize") or MESSAGE_BYTES)
+
+    def check_batch(self, hub: Hub, messages: Sequence[Message]) -> None:
+        """Refuse messages that are too long together. Raises: ApiError (`BatchRequestTooLong`)."""
+        most = self._most_bytes(hub)
+        if most is not None and sum(one.size_bytes for one in messages) > most:
+            raise ApiError("BatchRequestTooLong", "The length of all the messages put together is more than the limit.")
+
+    # ------------------------------------------------------------------ the fan-out
+
+    async def _handed_over(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> list[int]:
+        """Hand messages over to everybody; for each the number of the first one that it repeats, or its own."""
+        while True:
+            made = self._round(hub, messages)
+            work: list[Coroutine[Any, Any, Any]] = [self._invoke(one) for one in made.invocations]
+            if made.deliveries:
+                work.append(self._deliveries.accept(made.deliveries))
+            if work:
+                await asyncio.gather(*work)
+            if not made.letters and not made.onces:
+                return [number for number, _ in messages]
+            try:
+                firsts = await self._queues.fan_out(made.letters, made.onces)
+            except ApiError as problem:
+                if problem.code != "QueueDoesNotExist":
+                    raise
+                # It was deleted this moment: what went elsewhere goes there again, as at-least-once delivery has it.
+                continue
+            return firsts or [number for number, _ in messages]
+
+    def _round(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> _Round:
+        made = _Round([], [], [], [])
+        for number, message in messages:
+            published = self._published(hub, number)
+            if hub.topic.fifo:
+                assert message.dedup is not None
+                of_group = hub.topic.attributes.get("FifoThroughputScope") == "MessageGroup"
+                key = f"{message.group}\n{message.dedup}" if of_group else message.dedup
+                until_ms = published.at_ms + DEDUPLICATION_MS
+                # A topic's keys are kept apart from those of queues by their sign.
+                made.onces.append(Once(number, -hub.topic.number, key, published.at_ms, until_ms))
+            self._address_all(made, hub, message, published, number if hub.topic.fifo else 0)
+        return made
+
+    def _address_all(self, made: _Round, hub: Hub, message: Message, published: Published, once: int) -> None:
+        envelopes: dict[str, Envelope] = {}
+        for subscriber in hub.subscribers.values():
+            entry = subscriber.entry
+            protocol = entry.protocol
+            if entry.is_pending:
+                continue
+            if subscriber.filter is not None and not subscriber.filter(message.attributes, message.text(protocol)):
+                continue
+            if protocol == "lambda":
+                body = function_event(message, published, subscriber.arn)
+                made.invocations.append(self._delivery(subscriber.target(), body))
+                continue
+            if subscriber.is_raw:
+                body = message.text(protocol)
+            else:
+                envelope = envelopes.get(protocol)
+                if envelope is None:
+                    envelope = envelopes[protocol] = Envelope(message, published, protocol)
+                body = envelope.text(subscriber.arn)
+            if protocol == "sqs":
+                letter = self._letter(subscriber, message, published, body, once)
+                if letter is not None:
+                    made.letters.append(letter)
+            else:
+                headers = _headers("Notification", published, subscriber)
+                made.deliveries.append(self._delivery(subscriber.target(headers), body))
+
+    def _letter(
+        self, subscriber: Subscriber, message: Message, published: Published, body: str, once: int
+    ) -> Letter | None:
+        """The message for a queue, or for the dead letters of a subscription whose queue cannot have it."""
+        queue = self._queues.find_arn(subscriber.entry.endpoint)
+        attributes: dict[str, Any] | None = None
+        if subscriber.is_raw and message.attributes:
+            attributes = dict(message.attributes)
+        problem = None
+        if queue is None:
+            problem = "InvalidAddress", "The specified queue does not exist."
+        elif attributes is not None and len(attributes) > MOST_RAW_ATTRIBUTES:
+            problem = "InvalidParameterValue", f"A message of a queue has {MOST_RAW_ATTRIBUTES} attributes at most."
+        if problem is not None:
+            dead = subscriber.dead_letters
+            queue = self._queues.find_arn(dead) if dead is not None else None
+            reason = {"RequestID": published.message_id, "ErrorCode": problem[0], "ErrorMessage": problem[1]}
+            attributes = {name: {"DataType": "String", "StringValue": text} for name, text in reason.items()}
+        if queue is None:
+            self.dropped += 1
+            log.warning(
+                "a message of %s for %s is dropped: %s", published.topic_arn, subscriber.entry.endpoint, problem
+            )
+            return None
+        fifo = queue.settings.fifo
+        # Fair queues know a tenant by the group that a standard topic passes on.
+        group = message.group if fifo or once == 0 else None
+        return Letter(queue, Outgoing(body, attributes, group=group, dedup=message.dedup if fifo else None), once)
+
+    def _delivery(self, target: dict[str, Any], payload: str) -> Delivery:
+        now_ms = self._clock.now_ms()
+        return Delivery(self._deliveries.next_number(), target, payload, now_ms, now_ms)
+
+    async def _invoke(self, delivery: Delivery) -> None:
+        """Give a function its event; what it does not take now is tried later."""
+        calls = self._deliveries.calls
+        assert calls is not None, "the server sets it"
+        request = {"FunctionName": delivery.target["Arn"], "InvocationType": "Event", "Payload": delivery.payload}
+        try:
+            await calls("lambda", "invoke", request, request_id=call_id_of(delivery.number))
+        except ApiError as problem:
+            log.info("%s did not take a message: %s", delivery.target["Arn"], problem)
+            await self._deliveries.accept([delivery])
+
+    def _published(self, hub: Hub, number: int) -> Published:
+        return Published(
+            message_id_of(number),
+            hub.arn,
+            self._clock.now_ms(),
+            self._address(),
+            hub.topic.attributes.get("SignatureVersion") or "1",
+            sequence_number_of(number) if hub.topic.fifo else None,
+        )
+
+
+def _headers(kind: str, published: Published, subscriber: Subscriber) -> dict[str, str]:
+    """The headers of a POST. Source: developer guide, "HTTP/HTTPS headers"."""
+    found = {
+        "x-amz-sns-message-type": kind,
+        "x-amz-sns-message-id": published.message_id,
+        "x-amz-sns-topic-arn": published.topic_arn,
+        "User-Agent": AGENT,
+    }
+    if kind == "Notification":
+        found["x-amz-sns-subscription-arn"] = subscriber.arn
+        if subscriber.is_raw:
+            found["x-amz-sns-rawdelivery"] = "true"
+    return found

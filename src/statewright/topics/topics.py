@@ -1,0 +1,349 @@
+"""All topics of a server: the face that the API, tasks, schedules and rules use.
+
+Owns which topics and subscriptions there are; every change is one write of the catalogue, and holds in memory once it
+is durable. Changes are made one at a time. What becomes of a message is in `publishing.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError, Conflict
+from statewright.events.deliveries import Deliveries
+from statewright.queues.queues import Queues
+from statewright.stores.protocol import CatalogStore, Record, Store
+from statewright.topics.attributes import (
+    check_name,
+    check_subscription_attribute,
+    check_topic_attribute,
+    shown_subscription,
+    shown_topic,
+    topic_attributes,
+)
+from statewright.topics.endpoints import WITHOUT_CONFIRMATION, check_endpoint
+from statewright.topics.entries import (
+    FIFO_SUFFIX,
+    SUBSCRIPTION,
+    TOPIC,
+    Subscription,
+    Topic,
+    subscription_of,
+    topic_of,
+)
+from statewright.topics.filters import ATTRIBUTES
+from statewright.topics.messages import Message
+from statewright.topics.publishing import Publisher, Receipt
+from statewright.topics.refusals import invalid, no_subscription, no_topic
+from statewright.topics.subscribers import Hub, Subscriber
+
+TOKEN_MS: Final = 2 * 86_400_000
+"""How long a token confirms. Source: API reference, Subscribe."""
+MOST_POLICIES: Final = 200
+"""Filter policies of one topic. Source: developer guide, "Filter policy constraints"."""
+_PAGE: Final = 1_000
+
+log = logging.getLogger("statewright.topics")
+
+
+class Topics:
+    """The topics of one store. `address` is where this server is reached."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        config: Config,
+        queues: Queues,
+        deliveries: Deliveries,
+        address: Callable[[], str],
+    ) -> None:
+        self._catalog: CatalogStore = store.catalog
+        self._clock = clock
+        self._config = config
+        self._arns = f"arn:aws:sns:{config.region}:{config.account}:"
+        self._hubs: dict[str, Hub] = {}
+        self._subscribers: dict[int, Subscriber] = {}
+        """Every subscription by its number, oldest first."""
+        self._change = asyncio.Lock()
+        self.publisher = Publisher(clock, config, queues, deliveries, address)
+
+    async def start(self) -> None:
+        """Read the topics and their subscriptions."""
+        for record in await self._all(TOPIC):
+            self._add(topic_of(record))
+        for record in await self._all(SUBSCRIPTION):
+            entry = subscription_of(record)
+            if entry.topic in self._hubs:
+                self._join(entry)
+
+    async def stop(self) -> None:
+        """Let go."""
+        await self.publisher.stop()
+
+    async def _all(self, kind: str) -> list[Record]:
+        found: list[Record] = []
+        after: tuple[int, str] | None = None
+        while True:
+            page = await self._catalog.list_entries(kind, "", after=after, limit=_PAGE, newest_first=False)
+            found += page
+            if len(page) < _PAGE:
+                return found
+            after = page[-1].sort, page[-1].key
+
+    # ------------------------------------------------------------------ topics
+
+    async def create(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> str:
+        """Create a topic; its ARN. The same one again is that one.
+
+        Raises: ApiError (`InvalidParameter`).
+        """
+        fifo = attributes.get("FifoTopic", "false").lower() == "true"
+        check_name(name, fifo)
+        kept = topic_attributes(attributes, fifo)
+        async with self._change:
+            there = self._hubs.get(name)
+            if there is not None:
+                if any(there.topic.attributes.get(key, "") != value for key, value in kept.items()):
+                    raise invalid("Attributes Reason: Topic already exists with different attributes")
+                if tags and dict(tags) != there.topic.tags:
+                    raise invalid("Tags Reason: Topic already exists with different tags")
+                return there.arn
+            number = await self._catalog.next_number("topic")
+            topic = Topic(name, number, self._clock.now_ms(), kept, dict(tags))
+            await self._write([topic.record()])
+            return self._add(replace(topic, stored=1)).arn
+
+    async def delete(self, arn: str) -> None:
+        """Delete a topic with its subscriptions; one that is not there is no mistake. Raises: ApiError."""
+        async with self._change:
+            hub = self._hubs.get(self._name(arn))
+            if hub is None:
+                return
+            gone = [(SUBSCRIPTION, one.entry.key) for one in hub.subscribers.values()]
+            await self._write([], [(TOPIC, hub.topic.name), *gone])
+            del self._hubs[hub.topic.name]
+            for number in hub.subscribers:
+                del self._subscribers[number]
+            hub.is_deleted = True
+
+    def find(self, arn: str) -> Hub:
+        """A topic by its ARN. Raises: ApiError (`NotFound`, `InvalidParameter`)."""
+        found = self._hubs.get(self._name(arn))
+        if found is None:
+            raise no_topic()
+        return found
+
+    def _name(self, arn: str, parameter: str = "TopicArn") -> str:
+        """The name in an ARN; one of another account or region names nothing here."""
+        parts = arn.split(":")
+        if len(parts) < 6:
+            raise invalid(f"{parameter} Reason: An ARN must have at least 6 elements, not {len(parts)}")
+        if parts[0] != "arn" or parts[2] != "sns":
+            raise invalid(parameter)
+        return arn[len(self._arns) :] if arn.startswith(self._arns) else ""
+
+    def list_topics(self, after: str | None, limit: int) -> tuple[list[str], str | None]:
+        """ARNs by name, after a name; also the name to go on after, if there are more."""
+        names = sorted(self._hubs)
+        start = bisect_right(names, after) if after is not None else 0
+        chosen = names[start : start + limit]
+        return [self._hubs[name].arn for name in chosen], chosen[-1] if start + limit < len(names) else None
+
+    def attributes(self, arn: str) -> dict[str, str]:
+        """Everything that there is to say of a topic. Raises: ApiError."""
+        hub = self.find(arn)
+        pending = sum(one.entry.is_pending for one in hub.subscribers.values())
+        return shown_topic(hub.topic, hub.arn, self._config, len(hub.subscribers) - pending, pending)
+
+    async def set_attribute(self, arn: str, name: str, value: str) -> None:
+        """Set an attribute of a topic; an empty text takes it away. Raises: ApiError."""
+        hub = self.find(arn)
+        if name == "FifoTopic":
+            raise invalid("AttributeName")
+        check_topic_attribute(name, value, hub.topic.fifo)
+        await self.change(arn, lambda topic: replace(topic, attributes={**topic.attributes, name: value}))
+
+    async def change(self, arn: str, change: Callable[[Topic], Topic]) -> None:
+        """Replace a topic's entry by what a function makes of it. Raises: ApiError."""
+        async with self._change:
+            hub = self.find(arn)
+            topic = change(hub.topic)
+            await self._write([topic.record()])
+            hub.topic = replace(topic, stored=topic.stored + 1)
+
+    # ------------------------------------------------------------------ subscriptions
+
+    async def subscribe(self, arn: str, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> Subscriber:
+        """Subscribe an endpoint; the same one again is that one, and is asked again to confirm if it has not.
+
+        Raises: ApiError (`InvalidParameter`, `NotFound`, `FilterPolicyLimitExceeded`).
+        """
+        hub = self.find(arn)
+        check_endpoint(protocol, endpoint, hub.topic.fifo)
+        scope = attributes.get("FilterPolicyScope", ATTRIBUTES)
+        try:
+            # The scope first: what a filter may be depends on it.
+            for name in sorted(attributes, key=lambda one: one != "FilterPolicyScope"):
+                check_subscription_attribute(name, attributes[name], protocol, scope, hub.topic.fifo)
+        except ApiError as problem:
+            raise invalid(f"Attributes Reason: {problem.message.removeprefix('Invalid parameter: ')}") from None
+        async with self._change:
+            hub = self.find(arn)
+            subscriber = hub.by_endpoint.get((protocol, endpoint))
+            if subscriber is not None:
+                kept = subscriber.entry.attributes
+                if any(kept.get(name, "") != value for name, value in attributes.items()):
+                    raise invalid("Attributes Reason: Subscription already exists with different attributes")
+            else:
+                _check_filters(hub, attributes)
+                subscriber = await self._subscribed(hub, protocol, endpoint, attributes)
+        if subscriber.entry.is_pending:
+            await self.publisher.ask(subscriber)
+        return subscriber
+
+    async def _subscribed(self, hub: Hub, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> Subscriber:
+        number = await self._catalog.next_number("subscription")
+        at_once = protocol in WITHOUT_CONFIRMATION
+        text = os.urandom(16).hex()
+        entry = Subscription(
+            f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}",
+            hub.topic.name,
+            number,
+            protocol,
+            endpoint,
+            self._clock.now_ms(),
+            dict(attributes),
+            token=None if at_once else os.urandom(64).hex(),
+            is_pending=not at_once,
+            was_signed=at_once,
+        )
+        await self._write([entry.record()])
+        return self._join(replace(entry, stored=1))
+
+    async def confirm(self, arn: str, token: str, *, signed: bool, needs_signature: bool) -> Subscriber:
+        """Confirm a subscription; once more is no mistake. Raises: ApiError (`InvalidParameter`, `NotFound`)."""
+        async with self._change:
+            hub = self.find(arn)
+            now_ms = self._clock.now_ms()
+            for subscriber in hub.subscribers.values():
+                entry = subscriber.entry
+                if entry.token == token and not (entry.is_pending and now_ms - entry.created_ms > TOKEN_MS):
+                    break
+            else:
+                raise invalid("Token")
+            if entry.is_pending:
+                confirmed = replace(entry, is_pending=False, was_signed=signed, needs_signature=needs_signature)
+                await self._replace(subscriber, confirmed)
+            return subscriber
+
+    async def unsubscribe(self, arn: str, *, signed: bool) -> None:
+        """End a subscription; one that is not there is no mistake.
+
+        Raises: ApiError (`InvalidParameter`, `AuthorizationError`).
+        """
+        async with self._change:
+            subscriber = self._subscriber(arn)
+            if subscriber is None:
+                return
+            if subscriber.entry.needs_signature and not signed:
+                raise ApiError("AuthorizationError", "This subscription can only be ended by a signed request.")
+            hub, entry = subscriber.hub, subscriber.entry
+            topic = replace(hub.topic, deleted=hub.topic.deleted + 1)
+            await self._write([topic.record()], [(SUBSCRIPTION, entry.key)])
+            hub.topic = replace(topic, stored=topic.stored + 1)
+            hub.leave(subscriber)
+            del self._subscribers[entry.number]
+
+    def subscription(self, arn: str) -> Subscriber:
+        """A subscription by its ARN. Raises: ApiError (`NotFound`, `InvalidParameter`)."""
+        found = self._subscriber(arn)
+        if found is None:
+            raise no_subscription()
+        return found
+
+    def _subscriber(self, arn: str) -> Subscriber | None:
+        name = self._name(arn, "SubscriptionArn")
+        if len(arn.split(":")) != 7:
+            raise invalid("SubscriptionArn")
+        hub = self._hubs.get(name.partition(":")[0])
+        return None if hub is None else hub.by_id.get(name.partition(":")[2])
+
+    def subscription_attributes(self, arn: str) -> dict[str, str]:
+        """Everything that there is to say of a subscription. Raises: ApiError."""
+        found = self.subscription(arn)
+        return shown_subscription(found.entry, found.arn, found.hub.topic, found.hub.arn, self._config)
+
+    async def set_subscription_attribute(self, arn: str, name: str, value: str) -> None:
+        """Set an attribute of a subscription; an empty text takes it away. Raises: ApiError."""
+        async with self._change:
+            subscriber = self.subscription(arn)
+            entry = subscriber.entry
+            attributes = {**entry.attributes, name: value}
+            scope = attributes.get("FilterPolicyScope") or ATTRIBUTES
+            check_subscription_attribute(name, value, entry.protocol, scope, subscriber.hub.topic.fifo)
+            if name == "FilterPolicyScope" and attributes.get("FilterPolicy"):
+                check_subscription_attribute("FilterPolicy", attributes["FilterPolicy"], entry.protocol, scope, False)
+            if name == "FilterPolicy" and not entry.attributes.get(name):
+                _check_filters(subscriber.hub, {name: value})
+            await self._replace(subscriber, replace(entry, attributes=attributes))
+
+    def list_subscriptions(self, arn: str | None, after: int | None, limit: int) -> tuple[list[Subscriber], int | None]:
+        """Subscriptions of a topic or of all, oldest first, after a number; also the number to go on after.
+
+        Raises: ApiError.
+        """
+        found = self._subscribers if arn is None else self.find(arn).subscribers
+        numbers = list(found)
+        start = bisect_right(numbers, after) if after is not None else 0
+        chosen = numbers[start : start + limit]
+        return [found[number] for number in chosen], chosen[-1] if start + limit < len(numbers) else None
+
+    # ------------------------------------------------------------------ messages
+
+    async def publish(self, arn: str, messages: Sequence[Message]) -> list[Receipt | ApiError]:
+        """Publish messages, returns once they are durable; for each its receipt, or what was wrong with it.
+
+        Raises: ApiError (`NotFound`, `InvalidParameter`), StoreError.
+        """
+        return await self.publisher.publish(self.find(arn), messages)
+
+    # ------------------------------------------------------------------ below
+
+    def _add(self, topic: Topic) -> Hub:
+        hub = Hub(topic, self._arns + topic.name)
+        self._hubs[topic.name] = hub
+        return hub
+
+    def _join(self, entry: Subscription) -> Subscriber:
+        subscriber = self._hubs[entry.topic].join(entry)
+        self._subscribers[entry.number] = subscriber
+        return subscriber
+
+    async def _replace(self, subscriber: Subscriber, entry: Subscription) -> None:
+        await self._write([entry.record()])
+        subscriber.set_entry(replace(entry, stored=entry.stored + 1))
+
+    async def _write(self, put: Sequence[Record], delete: Iterable[tuple[str, str]] = ()) -> None:
+        if not await self._catalog.write(put, list(delete)):
+            raise Conflict("a topic was changed by somebody else")
+
+
+def _check_filters(hub: Hub, attributes: Mapping[str, str]) -> None:
+    if (
+        attributes.get("FilterPolicy")
+        and sum(one.filter is not None for one in hub.subscribers.values()) >= MOST_POLICIES
+    ):
+        raise ApiError(
+            "FilterPolicyLimitExceeded", f"A topic may have {MOST_POLICIES} filter policies at most.", status=403
+        )
+
+
+__all__ = ["FIFO_SUFFIX", "Hub", "Subscriber", "Topics"]
