@@ -26,7 +26,20 @@ from statewright.api.operations import App, Call, find, perform, registered, wai
 from statewright.api.protocols.json10 import NEWER_TYPE, JsonWire
 from statewright.api.protocols.rest import JsonBodies, RestWire
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive, Wire
-from statewright.api.routing import FOREIGN, JSON, QUERY, REST, LINKED, SERVICES, Route, form_route, is_link, route, signing_service
+from statewright.api.routing import (
+    FOREIGN,
+    JSON,
+    LINKED,
+    QUERY,
+    REST,
+    SERVICES,
+    UNSIGNED_FORM,
+    Route,
+    form_route,
+    is_link,
+    route,
+    signing_service,
+)
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
 
@@ -116,7 +129,7 @@ class Api:
         if self.draining:
             raise _shutting_down()
         key = await self._verify(where, incoming)
-        if where.protocol == QUERY and where.service != "sns" and signing_service(incoming.query, incoming.headers) is None:
+        if where == UNSIGNED_FORM and signing_service(incoming.query, incoming.headers) is None:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
         if where.protocol == FOREIGN:
             answer: Answer = await self.app.part("forwarding").call(where.service, incoming)
@@ -124,7 +137,7 @@ class Api:
         wire = wire_of(where.service, where.protocol)
         handling.operation, request = await wire.read(incoming)
         if key is None and self.app.config.credentials and handling.operation not in LINKED:
-            raise ApiError("MissingAuthenticationToken", "The request must be signed.", status=403)
+            raise ApiError("MissingAuthenticationTokenException", "Missing Authentication Token")
         call = Call(
             where.service, handling.operation, handling.request_id,
             incoming.headers, key, incoming.raw_path, incoming.query,

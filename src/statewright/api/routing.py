@@ -48,7 +48,7 @@ PROTOCOLS: Final = {
 
 SERVICES: Final = frozenset(PROTOCOLS)
 
-VERSIONS: Final = {"2011-06-15": "sts", "2010-05-08": "iam"}
+VERSIONS: Final = {"2011-06-15": "sts", "2010-05-08": "iam", "2010-03-31": "sns"}
 """Services of the query protocol by the version that their forms name; nothing else tells unsigned ones apart."""
 
 _VERSION: Final = re.compile(r"(?:^|&)Version=([0-9-]{10})(?:&|$)")
@@ -67,6 +67,10 @@ class Route:
 
     service: str
     protocol: str
+
+
+UNSIGNED_FORM: Final = Route("sqs", QUERY)
+"""Where forms go that nobody signed, until they are read."""
 
 
 def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:
@@ -99,7 +103,7 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
         return Route("sns", QUERY)
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     if (method == "POST" and form) or (method in ("GET", "POST") and "Action=" in query):
-        return Route("sqs", QUERY)
+        return UNSIGNED_FORM
     if not _OURS.fullmatch(path) or (path == "/" and bucket_in_host(headers.get("host", "")) is not None):
         return Route("s3", REST)
     raise ApiError("NotFound", f"There is nothing at {path[:200]}. Point an AWS SDK or the AWS CLI at this address.")
