@@ -18,6 +18,7 @@ from statewright.arn import EXPRESS, MACHINE, MAP_RUN, execution_arn, parse_arn
 from statewright.clock import Clock
 from statewright.engine import live as kinds
 from statewright.engine.activities import Activities, ActivityTask
+from statewright.engine.admission import Admission
 from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
 from statewright.engine.execution_logs import ExecutionLogs
 from statewright.engine.express_runs import ExpressRuns
@@ -105,6 +106,8 @@ class Engine:
         self.logs = ExecutionLogs(self.settings.data)
         self.ownership = Ownership(store, self._let_go)
         self.runner.on_ownership_lost = lambda: self.ownership.lose(SHARD)
+        self.admission = Admission(self)
+        machines.on_limit = self.admission.set_limit
         self.inbox = Inbox(self)
         self.express = ExpressRuns(self)
         self.map_runs = MapRuns(self, data)
@@ -127,14 +130,19 @@ class Engine:
                 self._dispatch(sent.execution, decode_call(sent.body))
             elif sent.kind == kinds.ACTIVITY:
                 self._offer(sent.execution, decode_call(sent.body))
+            elif sent.kind == kinds.QUEUED:
+                self.admission.recover_queued(sent.execution, int(sent.body))
             elif sent.kind != kinds.WAITER and not self.map_runs.recover_outbox(sent):
                 logger.error("outbox row %s of execution %s is of unknown kind %r", sent.id, sent.execution, sent.kind)
+        await self.machines.recover_limits()
+        await self.admission.recover()
         await self.timers.recover()
         self.retention.look()
 
     async def stop(self) -> None:
         """Take nothing new, write what is under way, let go of every call."""
         self.inbox.stop()
+        self.admission.stop()
         self.timers.stop()
         self.retention.stop()
         self.activities.release()
@@ -158,6 +166,7 @@ class Engine:
 
     def _let_go(self, _shard: int) -> None:
         """Forget a shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""
+        self.admission.stop()
         self.timers.stop()
         self.retention.stop()
         self.runner.heavy.stop()
@@ -198,12 +207,31 @@ class Engine:
         head = head_of(target, arn, input_text, trace_header, sent_by)
         live = self.new_live(target.machine_id, chosen, head, payload, target.program)
         try:
-            await self.runner.begin(live)
+            if self.admission.limits(target.machine_id):
+                await self._enter(live)
+            else:
+                await self.runner.begin(live)
         except AlreadyThere as taken:
             return self._same_start(taken.row, head)
         self.names.remember(arn, live.id)
         # The row says when the first step was made, which may be a millisecond after it was put in line.
         return Started(arn, live.row.started_ms)
+
+    async def _enter(self, live: LiveExecution) -> None:
+        """Begin an execution of a machine with a limit, or queue it. Raises: as `Runner.begin`."""
+        machine = live.row.machine
+        queued = self.admission.enter(machine, live.id)
+        begun = self.runner.begin(live, queued=queued)
+        if queued:
+            self.admission.look(machine)
+        try:
+            await asyncio.shield(begun)
+        except asyncio.CancelledError:
+            # The caller has gone; the start is on its way to the store all the same.
+            raise
+        except BaseException:
+            self.admission.left(machine, live.id)
+            raise
 
     def new_live(
         self, machine: int, name: str, head: Head, payload: Payload, program: Any, seed: bytes | None = None
@@ -362,6 +390,8 @@ class Engine:
             else:
                 self._offer(execution, call, parameters)
         self.map_runs.after_commit(live, batch)
+        if self.admission.limits(live.row.machine):
+            self.admission.after_commit(live, batch)
         self.retention.look()
 
     def _log(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:

@@ -35,6 +35,8 @@ ACTIVITY: Final = "activity"
 MAP_RUN: Final = "map run"
 WAITER: Final = "waiter"
 """Kind of the outbox row that names an execution which waits for nothing but a token, without a timeout."""
+QUEUED: Final = "queued"
+"""Kind of the outbox row that names an execution which waits to be admitted; its body is the machine's id."""
 STOP_RUN: Final = "stop map run"
 """Kind of the inbox row of a parent whose Map Run is to be stopped; it goes when the run is closed."""
 
@@ -206,6 +208,8 @@ class Work:
         self.tokens: tuple[tuple[str, int], ...] | None = None
         """The client tokens of redrives, where this step changes them."""
         self.touched = live.version == 0
+        self.admitted = False
+        """Whether the execution leaves the queue in this step."""
 
     # ------------------------------------------------------------------ applying
 
@@ -224,6 +228,7 @@ class Work:
                 # A stale timer is normal: it was called off while its firing was on its way.
                 return
             self._timer_gone(event.timer_id, due_ms)
+        self.admitted = self.admitted or isinstance(event, events.ExecutionAdmitted)
         submitting = isinstance(event, events.TaskSubmitted) and self._is_open(event.task_id)
         if delivery is not None:
             step = delivery.adopt(state, whole=False)
@@ -420,10 +425,16 @@ class Work:
     def _name(self, running: bool) -> None:
         """Every open execution is named by a row. The waiter's is made where no other does, and stays to the end."""
         live = self.live
+        if live.waiter_row and (not running or self.admitted):
+            self.outbox_done.append(live.waiter_row)
+            live.waiter_row = 0
         if not running:
-            if live.waiter_row:
-                self.outbox_done.append(live.waiter_row)
-                live.waiter_row = 0
+            return
+        if self.state.is_queued:
+            if not live.waiter_row:
+                live.waiter_row = self.next_id()
+                body = orjson.dumps(live.row.machine)
+                self.outbox[live.waiter_row] = OutboxRow(live.waiter_row, live.id, QUEUED, body)
         elif not (live.waiter_row or live.timers or live.outbox or live.continue_row):
             live.waiter_row = self.next_id()
             self.outbox[live.waiter_row] = OutboxRow(live.waiter_row, live.id, WAITER, b"")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 import orjson
 
+from statewright.engine.machine_limits import LIMIT_TAGS
 from statewright.errors import ApiError, Conflict
 from statewright.payload import Json
 from statewright.stores.protocol import CatalogStore, Record
@@ -32,6 +33,8 @@ VERSION: Final = "version"
 ALIAS: Final = "alias"
 ACTIVITY: Final = "activity"
 TAGS: Final = "tags"
+LIMITED: Final = "limited"
+"""Parent of the tag sets that limit executions."""
 DELETING: Final = "deleting"
 
 RECENT_MS: Final = 1_000
@@ -161,7 +164,9 @@ class TagSet:
 
     def record(self) -> Record:
         """The entry to write."""
-        return Record(TAGS, self.arn, "", 0, self.stored + 1, orjson.dumps(self))
+        # Those that say how many executions may run are found after a start without looking at all others.
+        parent = LIMITED if any(key in LIMIT_TAGS for key in self.tags) else ""
+        return Record(TAGS, self.arn, parent, 0, self.stored + 1, orjson.dumps(self))
 
 
 class Kept(Protocol):

@@ -215,8 +215,8 @@ class Runner:
         self.tell(execution, Input(event, accept=accept, result=result, answer=answer, client_token=client_token))
         return answer
 
-    def begin(self, live: LiveExecution) -> asyncio.Future[Any]:
-        """Start an execution that no store has seen yet. Raises (the future): AlreadyThere."""
+    def begin(self, live: LiveExecution, *, queued: bool = False) -> asyncio.Future[Any]:
+        """Start an execution that no store has seen yet, or queue it. Raises (the future): AlreadyThere."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self._stopped:
             answer.set_exception(Unavailable("the engine is stopping"))
@@ -226,7 +226,8 @@ class Runner:
             return answer
         slot = self._open(live.id)
         slot.live = live
-        slot.inputs.append(Input(events.ExecutionStarted(), result=_row_of, answer=answer))
+        first = events.ExecutionQueued() if queued else events.ExecutionStarted()
+        slot.inputs.append(Input(first, result=_row_of, answer=answer))
         return answer
 
     def _open(self, execution: int) -> Slot:

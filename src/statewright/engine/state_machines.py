@@ -9,6 +9,7 @@ A revision never changes. It outlives its machine, because executions go on with
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ from statewright.engine.aliases import Aliases
 from statewright.engine.definition_check import check_definition, compiled
 from statewright.engine.execution_logs import LogSettings
 from statewright.engine.list_tokens import page_size, read_token, write_token
+from statewright.engine.machine_limits import Limit, limit_of
 from statewright.engine.machine_records import (
     INITIAL,
     Activity,
@@ -113,6 +115,8 @@ class Machines:
         self.aliases = Aliases(self)
         self.tags = Tags(self)
         self.activities = ActivityRecords(self)
+        self.on_limit: Callable[[int, Limit | None], Awaitable[None]] = _no_limits
+        """Told of the limit that a machine's tags give it."""
         self.deleting: set[int] = set()
         """Ids of the machines in DELETING: their executions end at the next transition."""
         self._limits: dict[MachineType, Limits] = {"STANDARD": limits, "EXPRESS": _express(limits)}
@@ -274,7 +278,10 @@ class Machines:
         if new.publish:
             machine, version = next_version(machine, new.version_description, now_ms)
             more.append(version)
+        limit = limit_of(tags) if new.type == "STANDARD" else None
         await self.records.write(machine, revision, *more)
+        if limit is not None:
+            await self.on_limit(number, limit)
         return Changed(machine, now_ms, f"{arn}:1" if new.publish else None)
 
     async def _repeated(self, machine: Machine, new: NewMachine, revision: Revision) -> Changed:
@@ -405,6 +412,8 @@ class Machines:
         machine = replace(machine, deleting=True)
         await self.records.write(machine, more=[_note(machine, OPEN, self.clock.now_ms())])
         self.deleting.add(machine.id)
+        # Whoever is queued gets its next step, and ends with it.
+        await self.on_limit(machine.id, None)
         if await self._open_executions(machine):
             below = await self._entries_below(machine)
             await self.records.write(replace(machine, stored=machine.stored + 1), delete=below)
@@ -419,6 +428,13 @@ class Machines:
         ):
             self.deleting.update(note.sort for note in notes)
             after = (notes[-1].sort, notes[-1].key)
+
+    async def recover_limits(self) -> None:
+        """Learn, after a start, which machines have a limit."""
+        for kept in await self.records.all(TagSet, machine_records.LIMITED):
+            machine = await self.load(kept.arn)
+            if machine is not None and machine.type == "STANDARD":
+                await self.on_limit(machine.id, limit_of(kept.tags))
 
     async def forget_deleted(self, before_ms: int, limit: int) -> int:
         """Delete the revisions of up to `limit` machines that went before an instant and have no executions left.
@@ -459,6 +475,10 @@ class Machines:
         with suppress(Conflict):
             await self.records.write(delete=gone, more=[_note(machine, GONE, self.clock.now_ms())])
         self.deleting.discard(machine.id)
+
+
+async def _no_limits(_machine: int, _limit: Limit | None) -> None:
+    """What happens unless an engine asks to be told."""
 
 
 def _note(machine: Machine, progress: str, now_ms: int) -> Record:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from statewright.arn import ACTIVITY, MACHINE, parse_arn
+from statewright.engine.machine_limits import limit_of
 from statewright.engine.machine_records import Activity, Machine, TagSet, again_on_conflict
 from statewright.engine.machine_settings import tags_with
 from statewright.errors import ApiError
@@ -35,7 +36,7 @@ class Tags:
         present = await self._present(arn)
         wanted = tags_with(present.tags, tags, arn)
         if wanted != present.tags:
-            await self.records.write(owner, replace(present, tags=wanted))
+            await self._write(owner, replace(present, tags=wanted))
 
     @again_on_conflict
     async def take(self, arn: str, keys: Iterable[str]) -> None:
@@ -45,7 +46,13 @@ class Tags:
         unwanted = set(keys)
         left = {key: value for key, value in present.tags.items() if key not in unwanted}
         if left != present.tags:
-            await self.records.write(owner, replace(present, tags=left))
+            await self._write(owner, replace(present, tags=left))
+
+    async def _write(self, owner: Machine | Activity, tags: TagSet) -> None:
+        limit = limit_of(tags.tags)
+        await self.records.write(owner, tags)
+        if isinstance(owner, Machine) and owner.type == "STANDARD":
+            await self.machines.on_limit(owner.id, limit)
 
     async def of(self, arn: str) -> dict[str, str]:
         """The tags of a machine or activity, in the order they came. Raises: ApiError, as `put`."""

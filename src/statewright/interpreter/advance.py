@@ -182,9 +182,28 @@ def resume(turn: Turn, frame: Frame, handler: Callable[[], bool]) -> None:
 
 def on_started(turn: Turn, _event: events.ExecutionStarted) -> None:
     """Record the start, start the machine's own clock, and put the first state in line."""
+    if not turn.state.last_event_id:
+        record_start(turn)
+        begin_running(turn)
+
+
+def on_queued(turn: Turn, _event: events.ExecutionQueued) -> None:
+    """Record the start and nothing else: no clock runs, and no frame is there until the execution is admitted."""
+    if not turn.state.last_event_id:
+        record_start(turn)
+
+
+def on_admitted(turn: Turn, _event: events.ExecutionAdmitted) -> None:
+    """Start the clock of a queued execution, and put its first state in line."""
     state = turn.state
-    if state.last_event_id:
-        return
+    if state.is_queued:
+        state.clock_ms = turn.now_ms
+        begin_running(turn)
+
+
+def record_start(turn: Turn) -> None:
+    """The first event of every execution."""
+    state = turn.state
     state.started_ms = turn.now_ms
     identity = state.identity
     details = {"input": state.input.text, "roleArn": identity.role_arn}
@@ -193,6 +212,11 @@ def on_started(turn: Turn, _event: events.ExecutionStarted) -> None:
     if identity.version_arn is not None:
         details["stateMachineVersionArn"] = identity.version_arn
     turn.record_beside(0, "ExecutionStarted", details)
+
+
+def begin_running(turn: Turn) -> None:
+    """Start the machine's own clock, and put the first state in line."""
+    state = turn.state
     start_execution_clock(turn)
     scope = turn.program.scopes[0]
     state.frames[ROOT] = Frame(ROOT, -1, 0, 0, scope.start_at, state.input)
@@ -212,9 +236,7 @@ def execution_due_ms(turn: Turn) -> int | None:
     due_in = [seconds * 1000] if seconds is not None else []
     if turn.limits.execution_ms is not None:
         due_in.append(turn.limits.execution_ms)
-    state = turn.state
-    since_ms = state.redriven_ms if state.redriven_ms is not None else state.started_ms
-    return since_ms + min(due_in) if due_in else None
+    return turn.state.clock_from_ms + min(due_in) if due_in else None
 
 
 def on_continued(_turn: Turn, _event: events.BurstContinued) -> None:
@@ -377,6 +399,8 @@ _HOW: Final = {
 
 _ON: Final[dict[type, Callable[..., None]]] = {
     events.ExecutionStarted: on_started,
+    events.ExecutionQueued: on_queued,
+    events.ExecutionAdmitted: on_admitted,
     events.BurstContinued: on_continued,
     events.TimerFired: on_timer,
     events.TaskStarted: on_task_started,

@@ -60,6 +60,7 @@ class Encoder:
                 state.transitions,
                 state.variables_bytes,
                 list(state.ready),
+                *(() if state.clock_ms is None else (state.clock_ms,)),
             ]
         )
 
@@ -144,6 +145,7 @@ class Decoder:
         state.last_event_id, state.next_frame_id, state.next_serial, state.timeout_timer = fields[13:17]
         state.transitions, state.variables_bytes = fields[17:19]
         state.ready = deque(fields[19])
+        state.clock_ms = fields[20] if len(fields) > 20 else None
         return state
 
     def _frame(self, fields: list[Any]) -> Frame | Finished:

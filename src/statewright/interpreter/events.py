@@ -13,6 +13,16 @@ class ExecutionStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutionQueued:
+    """In place of `ExecutionStarted`: the execution is accepted, and enters no state before it is admitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionAdmitted:
+    """A queued execution may run. Its TimeoutSeconds counts from here."""
+
+
+@dataclass(frozen=True, slots=True)
 class BurstContinued:
     """Go on where the transition budget ran out."""
 
@@ -139,6 +149,8 @@ class ExecutionRedriven:
 TaskEnd = TaskFailed | TaskScheduleFailed | TaskStartFailed | TaskSubmitFailed
 Event = (
     ExecutionStarted
+    | ExecutionQueued
+    | ExecutionAdmitted
     | BurstContinued
     | TimerFired
     | TaskStarted

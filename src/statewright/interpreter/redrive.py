@@ -25,7 +25,7 @@ def redrive(turn: Turn) -> bool:
     """
     state = turn.state
     root = state.frames.get(ROOT)
-    if state.status not in REDRIVABLE or not isinstance(root, Frame):
+    if state.status not in REDRIVABLE or not state.started_ms:
         return False
     most = turn.limits.history_events
     if most is not None and state.last_event_id >= most - 1:
@@ -37,8 +37,16 @@ def redrive(turn: Turn) -> bool:
     state.stopped_ms = None
     state.redrive_count += 1
     state.redriven_ms = turn.now_ms
+    state.clock_ms = None
     redriven = turn.record_beside(previous, "ExecutionRedriven", {"redriveCount": state.redrive_count})
-    stack = [root]
+    if root is None:
+        # It was stopped before it was admitted.
+        scope = turn.program.scopes[0]
+        state.frames[ROOT] = Frame(ROOT, -1, 0, 0, scope.start_at, state.input)
+        state.ready.append(ROOT)
+        turn.changed.add(ROOT)
+        return True
+    stack = [root] if isinstance(root, Frame) else []
     while stack:
         frame = stack.pop()
         stack.extend(reversed(_reopen(turn, frame, redriven, error)))

@@ -187,6 +187,7 @@ class ExecutionState:
 
     __slots__ = (
         "cause",
+        "clock_ms",
         "entropy",
         "error",
         "frames",
@@ -218,6 +219,8 @@ class ExecutionState:
         self.stopped_ms: int | None = None
         self.redriven_ms: int | None = None
         self.redrive_count = 0
+        self.clock_ms: int | None = None
+        """From when TimeoutSeconds counts, where that is neither the start nor the last redrive."""
         self.entropy = Entropy(seed)
         self.last_event_id = 0
         self.next_frame_id = 1
@@ -227,6 +230,18 @@ class ExecutionState:
         self.variables_bytes = 0
         self.ready: deque[int] = deque()
         self.frames: dict[int, Frame | Finished] = {}
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether it is accepted and not admitted yet."""
+        return self.status == "RUNNING" and self.last_event_id > 0 and not self.frames
+
+    @property
+    def clock_from_ms(self) -> int:
+        """From when TimeoutSeconds counts."""
+        if self.clock_ms is not None:
+            return self.clock_ms
+        return self.redriven_ms if self.redriven_ms is not None else self.started_ms
 
     @property
     def root(self) -> Frame:

@@ -1,0 +1,206 @@
+"""Admission: executions of machines that may run only so many at once, or start only so fast, wait in order.
+
+A start is accepted at once and committed as queued: its history has its start and no state. It is admitted, by an event
+of its own, when an execution of its machine ends or when the rate allows. Who runs and who waits is held in memory, and
+found again after a start: queued executions have outbox rows, those that run are listed. Owns the order, which
+is that of the starts; what a limit is stands in `machine_limits.py`.
+
+Child executions of Map Runs are not counted: their run has a concurrency of its own. A redriven execution runs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from statewright.clock import Timer
+from statewright.engine.machine_limits import Limit
+from statewright.engine.runner import Input
+from statewright.interpreter import events
+
+if TYPE_CHECKING:
+    from statewright.engine.engine import Engine
+    from statewright.engine.live import Batch, LiveExecution
+
+_ROWS_AT_ONCE: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Gate:
+    """One machine with a limit. `queue` is in order; `tokens` are starts that the rate allows right now."""
+
+    limit: Limit
+    running: set[int] = field(default_factory=set)
+    queue: dict[int, None] = field(default_factory=dict)
+    tokens: float = 1.0
+    counted_ms: int = 0
+    ended: set[int] | None = None
+    """Who ends while those that run are still being looked for."""
+    timer: Timer | None = None
+
+
+class Admission:
+    """The gates of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._gates: dict[int, _Gate] = {}
+        self._told: dict[int, list[int]] = {}
+        """Queued executions by machine, as the store had them at the start."""
+
+    # ------------------------------------------------------------------ life
+
+    def recover_queued(self, execution: int, machine: int) -> None:
+        """An execution waits to be admitted; it is looked after when `recover` has been called."""
+        self._told.setdefault(machine, []).append(execution)
+
+    async def recover(self) -> None:
+        """Take up who waits and who runs."""
+        told, self._told = self._told, {}
+        for machine, gate in self._gates.items():
+            gate.queue = dict.fromkeys(sorted(told.pop(machine, ())))
+            gate.running -= gate.queue.keys()
+            self._open(gate)
+        for waiting in told.values():
+            # Their machine has no limit any more.
+            for execution in sorted(waiting):
+                self._admit(execution)
+
+    def stop(self) -> None:
+        """Admit nobody any more."""
+        for gate in self._gates.values():
+            if gate.timer is not None:
+                gate.timer.cancel()
+        self._gates.clear()
+
+    # ------------------------------------------------------------------ limits
+
+    async def set_limit(self, machine: int, limit: Limit | None) -> None:
+        """A machine's limit is another one from now on. Executions that run already go on."""
+        gate = self._gates.get(machine)
+        if limit is None:
+            if gate is not None:
+                del self._gates[machine]
+                if gate.timer is not None:
+                    gate.timer.cancel()
+                for execution in gate.queue:
+                    self._admit(execution)
+        elif gate is None:
+            await self._begin_counting(machine, limit)
+        elif gate.limit != limit:
+            gate.limit = limit
+            self._open(gate)
+
+    async def _begin_counting(self, machine: int, limit: Limit) -> None:
+        gate = self._gates[machine] = _Gate(limit, counted_ms=self._engine.clock.now_ms(), ended=set())
+        found = await self._running(machine)
+        assert gate.ended is not None
+        gate.running |= found - gate.ended - gate.queue.keys()
+        gate.ended = None
+
+    async def _running(self, machine: int) -> set[int]:
+        found: set[int] = set()
+        after: bytes | None = None
+        while True:
+            page = await self._engine.store.executions.list_rows(
+                machine, status="RUNNING", after=after, limit=_ROWS_AT_ONCE
+            )
+            found.update(row.id for row in page.rows)
+            after = page.next
+            if after is None:
+                return found
+
+    # ------------------------------------------------------------------ starts and ends
+
+    def limits(self, machine: int) -> bool:
+        """Whether executions of a machine are counted at all."""
+        return machine in self._gates
+
+    def enter(self, machine: int, execution: int) -> bool:
+        """An execution is about to start: whether it is to be queued. Ends with `left` in either case.
+
+        `look` comes after the start of one that is queued.
+        """
+        gate = self._gates[machine]
+        if not gate.queue and self._is_free(gate):
+            self._count(gate, execution)
+            return False
+        gate.queue[execution] = None
+        return True
+
+    def look(self, machine: int) -> None:
+        """Admit whoever may run."""
+        gate = self._gates.get(machine)
+        if gate is not None:
+            self._open(gate)
+
+    def left(self, machine: int, execution: int) -> None:
+        """An execution has ended, was stopped in the queue, or never began."""
+        gate = self._gates.get(machine)
+        if gate is not None:
+            gate.running.discard(execution)
+            gate.queue.pop(execution, None)
+            if gate.ended is not None:
+                gate.ended.add(execution)
+            self._open(gate)
+
+    def after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """See what a commit means for its machine."""
+        gate = self._gates.get(live.row.machine)
+        if gate is None:
+            return
+        if batch.closed:
+            self.left(live.row.machine, live.id)
+        elif batch.opened and live.version > 1:
+            gate.running.add(live.id)
+
+    def standing(self, machine: int) -> tuple[Limit, int, list[int]] | None:
+        """A machine's limit, how many of its executions run, and who waits, in order; `None` without a limit."""
+        gate = self._gates.get(machine)
+        return None if gate is None else (gate.limit, len(gate.running), list(gate.queue))
+
+    def machines(self) -> Iterable[int]:
+        """The machines with a limit, by id."""
+        return list(self._gates)
+
+    # ------------------------------------------------------------------ the gate
+
+    def _is_free(self, gate: _Gate) -> bool:
+        limit = gate.limit
+        if limit.at_once is not None and len(gate.running) >= limit.at_once:
+            return False
+        if limit.per_second is None:
+            return True
+        now_ms = self._engine.clock.now_ms()
+        most = max(1.0, limit.per_second)
+        gate.tokens = min(most, gate.tokens + max(0, now_ms - gate.counted_ms) * limit.per_second / 1000)
+        gate.counted_ms = now_ms
+        # Of thousandths that rounding leaves over, nobody shall wait another millisecond.
+        return gate.tokens >= 1 - 1e-9
+
+    def _count(self, gate: _Gate, execution: int) -> None:
+        gate.running.add(execution)
+        if gate.limit.per_second is not None:
+            gate.tokens -= 1
+
+    def _open(self, gate: _Gate) -> None:
+        """Admit whoever may run now, and look again when the rate allows the next."""
+        while gate.queue and self._is_free(gate):
+            execution = next(iter(gate.queue))
+            del gate.queue[execution]
+            self._count(gate, execution)
+            self._admit(execution)
+        rate = gate.limit.per_second
+        held_by_rate = rate is not None and (gate.limit.at_once is None or len(gate.running) < gate.limit.at_once)
+        if gate.queue and rate is not None and held_by_rate and gate.timer is None:
+            clock = self._engine.clock
+            missing_ms = (1 - gate.tokens) / rate * 1000
+            gate.timer = clock.call_at(clock.now_ms() + max(1, round(missing_ms)), lambda: self._again(gate))
+
+    def _again(self, gate: _Gate) -> None:
+        gate.timer = None
+        self._open(gate)
+
+    def _admit(self, execution: int) -> None:
+        self._engine.runner.tell(execution, Input(events.ExecutionAdmitted()))
