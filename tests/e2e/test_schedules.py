@@ -176,19 +176,28 @@ def test_the_command_line(server):
     url, arn = queue(server)
     name = create(server, arn, "cron(0 9 1 1 ? *)", Input="by hand")
 
-    def said(*arguments: str) -> str:
+    def said(*arguments: str, code: int = 0) -> str:
         command = [sys.executable, "-m", "statewright.cli.main", "schedule", *arguments, "--endpoint", server.url]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return done.stdout
 
     assert said("next", name, "-n", "1").endswith("-01-01T09:00:00+00:00\n")
-    said("run", name)
+    assert json.loads(said("run", name, "-o", "json"))["target"] == arn
     assert received(server, url)["Body"] == "by hand"
     said("pause", name)
     listed = {one["Name"]: one for one in json.loads(said("list", "-o", "json"))["schedules"]}
     assert (listed[name]["State"], listed[name]["NextInstant"]) == ("DISABLED", None)
-    said("pause", name, "--resume")
+    assert json.loads(said("resume", name, "-o", "jsonl")) == {"schedule": name, "state": "ENABLED"}
     assert server.client("scheduler").get_schedule(Name=name)["State"] == "ENABLED"
     expression = said("next", "cron(30 2 * * ? *)", "--timezone", "Europe/Berlin", "--after", "2026-03-28", "-n", "2")
     assert expression == "2026-03-28T02:30:00+01:00\n2026-03-30T02:30:00+02:00\n"
+    shown = json.loads(said("next", "rate(1 day)", "--after", "2026-01-01T00:00:00", "-n", "1", "-o", "json"))
+    assert shown == {"scheduleExpression": "rate(1 day)", "instants": ["2026-01-02T00:00:00+00:00"]}
+    for wrong, code in (("nobody", 3), ("rate(1 foo)", 2), ("a/nobody", 3)):
+        assert said("next", wrong, code=code) == ""
+    for command in ("run", "pause", "resume"):
+        said(command, "nobody", code=3)
+    # The copy by which it ran has deleted itself.
+    listed_names = {one["Name"] for one in json.loads(said("list", "-o", "json"))["schedules"]}
+    assert not any("-run-" in one for one in listed_names)

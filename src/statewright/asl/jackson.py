@@ -69,6 +69,12 @@ def first_fault(text: str) -> Fault | None:
     return None
 
 
+def fault_at(text: str, reason: str, offset: int) -> Fault:
+    """What the service says of a text that is JSON where it had read so far when it found something else amiss."""
+    walk = _Walk(text)
+    return Fault(reason, *walk.place(offset), walk.source)
+
+
 class _Complaint(Exception):
     """A way out of the walk; the place is `after` columns behind the offset."""
 

@@ -96,8 +96,9 @@ def _cells(one: Answer) -> list[Span]:
 @click.option("-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
 @click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="For an expression.")
 @click.option("--after", metavar="TIME", help="From this instant on (ISO 8601, UTC unless it says otherwise); now.")
+@form_option
 @endpoint_option
-def next_(what: str, count: int, timezone: str, after: str | None, endpoint: str | None) -> int:
+def next_(what: str, count: int, timezone: str, after: str | None, form: str, endpoint: str | None) -> int:
     """Print when a schedule fires next, without flexible windows; for an expression no server is asked.
 
     \b
@@ -113,9 +114,14 @@ def next_(what: str, count: int, timezone: str, after: str | None, endpoint: str
         if found["State"] != "ENABLED":
             stderr().line((f"{what} is disabled: it does not fire.", "idle"))
     coming = _upcoming(found, from_ms, count)
-    for text in coming:
-        stdout().line(text)
-    if not coming:
+    if form == "json":
+        stdout().json({"scheduleExpression": found["ScheduleExpression"], "instants": coming})
+    for text in coming if form != "json" else ():
+        if form == "jsonl":
+            stdout().json({"instant": text}, compact=True)
+        else:
+            stdout().line(text)
+    if not coming and form == "table":
         stderr().line(("There is no such instant to come.", "idle"))
     return OK
 
@@ -144,8 +150,9 @@ def _upcoming(found: dict[str, Any], from_ms: int, count: int) -> list[str]:
 
 @schedule.command(short_help="Invoke a schedule's target now.")
 @click.argument("name", metavar="SCHEDULE")
+@form_option
 @endpoint_option
-def run(name: str, endpoint: str | None) -> int:
+def run(name: str, form: str, endpoint: str | None) -> int:
     """Invoke the target of a schedule now, by a copy of the schedule that fires once and deletes itself.
 
     \b
@@ -162,32 +169,56 @@ def run(name: str, endpoint: str | None) -> int:
             EndDate=time.time() + COPY_SECONDS, Target=found["Target"], FlexibleTimeWindow={"Mode": "OFF"},
             ActionAfterCompletion="DELETE",
         )  # fmt: skip
+    _done({"schedule": name, "target": found["Target"]["Arn"], "copy": copy}, form)
     stderr().line(("✓ ", "ok"), f"{found['Target']['Arn']} is invoked, by {copy}")
     return OK
 
 
-@schedule.command(short_help="Stop a schedule from firing, or let it go on.")
+@schedule.command(short_help="Stop a schedule from firing.")
 @click.argument("name", metavar="SCHEDULE")
-@click.option("--resume", is_flag=True, help="Let it go on.")
+@form_option
 @endpoint_option
-def pause(name: str, resume: bool, endpoint: str | None) -> int:
+def pause(name: str, form: str, endpoint: str | None) -> int:
     """Disable a schedule. What would have fired meanwhile is not made up for.
 
     \b
     Examples:
       statewright schedule pause nightly
-      statewright schedule pause nightly --resume
     """
+    return _set_state(name, "DISABLED", form, endpoint)
+
+
+@schedule.command(short_help="Let a paused schedule go on.")
+@click.argument("name", metavar="SCHEDULE")
+@form_option
+@endpoint_option
+def resume(name: str, form: str, endpoint: str | None) -> int:
+    """Enable a schedule; a rate goes on in step.
+
+    \b
+    Examples:
+      statewright schedule resume nightly
+    """
+    return _set_state(name, "ENABLED", form, endpoint)
+
+
+def _set_state(name: str, state: str, form: str, endpoint: str | None) -> int:
     group, own = _named(name)
     with _scheduler(endpoint) as server:
         found = server.call("get_schedule", GroupName=group, Name=own)
         kept = {member: found[member] for member in KEPT if found.get(member) is not None}
         for member in {"StartDate", "EndDate"} & kept.keys():
             kept[member] /= 1000
-        kept["State"] = "ENABLED" if resume else "DISABLED"
-        server.call("update_schedule", GroupName=group, Name=own, **kept)
-    stderr().line(("✓ ", "ok"), f"{name} is {'enabled' if resume else 'disabled'}")
+        server.call("update_schedule", GroupName=group, Name=own, **{**kept, "State": state})
+    _done({"schedule": name, "state": state}, form)
+    stderr().line(("✓ ", "ok"), f"{name} is {state.lower()}")
     return OK
+
+
+def _done(what: dict[str, Any], form: str) -> None:
+    """Say to programs what was done."""
+    if form != "table":
+        stdout().json(what, compact=form == "jsonl")
 
 
 def _named(name: str) -> tuple[str, str]:

@@ -5,19 +5,22 @@ Source: EventBridge API reference and quotas; texts as SDK users report them unl
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
+from statewright.asl.jackson import Fault, fault_at, first_fault
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_record
 from statewright.errors import ApiError
 from statewright.events.expressions import Expression, ExpressionError, parse
 from statewright.events.inputs import PREDEFINED, variables_of
 from statewright.events.targets import UNIVERSAL, Unsupported, call_of
-from statewright.payload import Json
+from statewright.payload import Json, JsonTextError, parse_json
 from statewright.query.event_pattern import PatternError, compile_pattern
 from statewright.stores.protocol import Record
 
@@ -143,16 +146,54 @@ def too_many() -> ApiError:
 
 def read_pattern(text: str) -> Callable[[Json], bool]:
     """Compile an event pattern. Raises: ApiError (`InvalidEventPatternException`)."""
+    fault = first_fault(text)
+    if fault is not None:
+        raise _bad_pattern(fault)
     try:
-        pattern = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise ApiError(
-            "InvalidEventPatternException", "Event pattern is not valid. Reason: Filter is not a valid JSON"
-        ) from None
-    try:
-        return compile_pattern(pattern, leaves=False)
+        return compile_pattern(parse_json(text), leaves=False)
+    except JsonTextError as problem:
+        raise ApiError("InvalidEventPatternException", f"Event pattern is not valid. Reason: {problem}") from None
     except PatternError as problem:
-        raise ApiError("InvalidEventPatternException", str(problem)) from None
+        raise _bad_pattern(fault_at(text, problem.reason, _offset(text, problem))) from None
+
+
+def _bad_pattern(fault: Fault) -> ApiError:
+    return ApiError("InvalidEventPatternException", f"Event pattern is not valid. Reason: {fault.message}")
+
+
+_DECODER: Final = json.JSONDecoder()
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+
+
+def _offset(text: str, problem: PatternError) -> int:
+    """How far the service's parser has read when it complains: behind a container, or just into a value."""
+    at = _after_blanks(text, 0)
+    for step in problem.place:
+        at = _member(text, at, step)
+    if problem.closed or text[at] not in '"[{':
+        return _DECODER.raw_decode(text, at)[1]
+    return at + 1
+
+
+def _member(text: str, at: int, step: str | int) -> int:
+    """Where a member of the object or array at an offset begins."""
+    at = _after_blanks(text, at + 1)
+    number = 0
+    while True:
+        name: str | int = number
+        if isinstance(step, str):
+            name, at = _DECODER.raw_decode(text, at)
+            at = _after_blanks(text, _after_blanks(text, at) + 1)
+        if name == step:
+            return at
+        _, at = _DECODER.raw_decode(text, at)
+        at = _after_blanks(text, _after_blanks(text, at) + 1)
+        number += 1
+
+
+def _after_blanks(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return found.end() if found is not None else at
 
 
 def sources_of(rule: Rule) -> Iterable[str | None]:

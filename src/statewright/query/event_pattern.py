@@ -4,6 +4,7 @@ Owns the language that event source mappings filter with and that rules match wi
 leaves is a list of what the value there may be. Fields that the pattern does not name do not matter.
 
 Source: EventBridge user guide, "Event patterns" and "Comparison operators"; Lambda developer guide, "Event filtering".
+What is said of a pattern that is none is as the service's published rule library and reports of users have it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,22 @@ NUMBER_BOUND: Final = 5e9
 DEPTH: Final = 100
 
 
+Place = tuple[str | int, ...]
+"""Where a value is in a pattern: names and indices from the top."""
+
+
 class PatternError(ValueError):
-    """A pattern that is none; the text says where and why."""
+    """A pattern that is none. `reason` says why, the text also where.
+
+    The fault was noticed as the value at `place` began, or at the end of it if `closed`.
+    """
+
+    def __init__(self, reason: str, place: Place = (), *, closed: bool = False) -> None:
+        where = ".".join(str(step) for step in place)
+        super().__init__(f"Event pattern is not valid. Reason: {reason}" + (f" at '{where}'" if where else ""))
+        self.reason = reason
+        self.place = place
+        self.closed = closed
 
 
 def compile_pattern(pattern: Json, *, leaves: bool = True) -> Callable[[Json], bool]:
@@ -38,31 +53,29 @@ def compile_pattern(pattern: Json, *, leaves: bool = True) -> Callable[[Json], b
     Raises: PatternError.
     """
     if not isinstance(pattern, dict):
-        raise PatternError("Event pattern is not valid. Reason: Filter is not an object")
+        raise PatternError("Filter is not an object")
     if not pattern and not leaves:
-        raise PatternError("Event pattern is not valid. Reason: Empty object is not allowed")
-    return _object(pattern, "", 0)
+        raise PatternError("Empty objects are not allowed", closed=True)
+    return _object(pattern, ())
 
 
-def _object(pattern: Mapping[str, Json], where: str, depth: int) -> Test:
-    if depth > DEPTH:
-        raise PatternError(f"Event pattern is not valid. Reason: '{where}' is nested too deep")
+def _object(pattern: Mapping[str, Json], where: Place) -> Test:
+    if len(where) > DEPTH:
+        raise PatternError("The pattern is nested too deep")
     tests: list[tuple[str, Test, bool]] = []
     alternatives: list[Test] | None = None
     for name, part in pattern.items():
-        at = f"{where}.{name}" if where else name
+        at = (*where, name)
         if name == "$or":
-            if not isinstance(part, list) or len(part) < 2 or not all(isinstance(one, dict) for one in part):
-                raise PatternError(f"Event pattern is not valid. Reason: '{at}' must be a list of two or more objects")
-            alternatives = [_object(one, at, depth + 1) for one in part]
+            alternatives = _alternatives(part, at)
         elif isinstance(part, dict):
             if not part:
-                raise PatternError(f"Event pattern is not valid. Reason: Empty object is not allowed at '{at}'")
-            tests.append((name, _object(part, at, depth + 1), True))
+                raise PatternError("Empty objects are not allowed", at, closed=True)
+            tests.append((name, _object(part, at), True))
         elif isinstance(part, list):
             tests.append((name, _any_of(part, at), False))
         else:
-            raise PatternError(f"Event pattern is not valid. Reason: '{name}' must be an object or an array")
+            raise PatternError(f'"{name}" must be an object or an array', at)
 
     def matches(value: Any) -> bool:
         if isinstance(value, list):
@@ -78,6 +91,21 @@ def _object(pattern: Mapping[str, Json], where: str, depth: int) -> Test:
     return matches
 
 
+def _alternatives(part: Json, at: Place) -> list[Test]:
+    if not isinstance(part, list):
+        raise PatternError("It must be an Array followed with $or.", at)
+    found: list[Test] = []
+    for number, one in enumerate(part):
+        if not isinstance(one, dict):
+            raise PatternError("Only JSON object is allowed in array of $or relationship.", (*at, number))
+        if not one:
+            raise PatternError("Empty objects are not allowed", (*at, number), closed=True)
+        found.append(_object(one, (*at, number)))
+    if len(found) < 2:
+        raise PatternError("There must have at least 2 Objects in $or relationship.", at, closed=True)
+    return found
+
+
 def _of_list(test: Test, values: list[Any]) -> bool:
     """Whether a leaf matches an array: one of its elements must, or the array's being there must."""
     return any(test(value) for value in values) or (not values and test(_EMPTY))
@@ -87,28 +115,29 @@ _EMPTY: Final = object()
 """Stands for an empty array: it is there, and equal to nothing."""
 
 
-def _any_of(choices: list[Json], where: str) -> Test:
+def _any_of(choices: list[Json], where: Place) -> Test:
     if not choices:
-        raise PatternError(f"Event pattern is not valid. Reason: Empty arrays are not allowed at '{where}'")
-    tests = [_choice(choice, where) for choice in choices]
+        raise PatternError("Empty arrays are not allowed", where, closed=True)
+    tests = [_choice(choice, (*where, number)) for number, choice in enumerate(choices)]
     if len(tests) == 1:
         return tests[0]
     return lambda value: any(test(value) for test in tests)
 
 
-def _choice(choice: Json, where: str) -> Test:
+def _choice(choice: Json, where: Place) -> Test:
     if isinstance(choice, dict):
-        if len(choice) != 1:
-            raise PatternError(
-                f"Event pattern is not valid. Reason: Only one key allowed in match expression at '{where}'"
-            )
-        ((name, argument),) = choice.items()
+        if not choice:
+            raise PatternError("Match expression name not found", where, closed=True)
+        (name, argument), *others = choice.items()
         make = _OPERATORS.get(name)
         if make is None:
-            raise PatternError(f"Event pattern is not valid. Reason: Unrecognized match type {name} at '{where}'")
-        return make(argument, where)
+            raise PatternError(f"Unrecognized match type {name}", (*where, name))
+        test = make(argument, (*where, name))
+        if others:
+            raise PatternError("Only one key allowed in match expression", (*where, others[0][0]))
+        return test
     if isinstance(choice, list):
-        raise PatternError(f"Event pattern is not valid. Reason: Match value must be a primitive at '{where}'")
+        raise PatternError("Match value must be String, number, true, false, or null", where)
     return _equal(choice)
 
 
@@ -123,23 +152,19 @@ def _equal(wanted: Json) -> Test:
 # ------------------------------------------------------------------ operators
 
 
-def _bad(name: str, where: str, wanted: str) -> PatternError:
-    return PatternError(f"Event pattern is not valid. Reason: {name} at '{where}' must be {wanted}")
-
-
-def _texts(argument: Json, name: str, where: str) -> list[str]:
+def _texts(argument: Json, name: str, where: Place) -> list[str]:
     found = argument if isinstance(argument, list) else [argument]
     if not found or not all(isinstance(one, str) and one for one in found):
-        raise _bad(name, where, "a text that is not empty, or a list of such")
+        raise PatternError(f"{name} match pattern must be a string", where)
     return found
 
 
-def _affix(name: str, starts: bool) -> Callable[[Json, str], Test]:
-    def make(argument: Json, where: str) -> Test:
+def _affix(name: str, starts: bool) -> Callable[[Json, Place], Test]:
+    def make(argument: Json, where: Place) -> Test:
         folded = isinstance(argument, dict) and list(argument) == ["equals-ignore-case"]
         text = argument["equals-ignore-case"] if folded and isinstance(argument, dict) else argument
         if not isinstance(text, str):
-            raise _bad(name, where, "a text")
+            raise PatternError(f"{name} match pattern must be a string", where)
         wanted = text.casefold() if folded else text
 
         def test(value: Any) -> bool:
@@ -153,25 +178,25 @@ def _affix(name: str, starts: bool) -> Callable[[Json, str], Test]:
     return make
 
 
-def _exists(argument: Json, where: str) -> Test:
+def _exists(argument: Json, where: Place) -> Test:
     if not isinstance(argument, bool):
-        raise _bad("exists", where, "true or false")
+        raise PatternError("exists match pattern must be either true or false.", where)
     # Only leaves exist: an object in that place does not count.
     if argument:
         return lambda value: value is not MISSING and not isinstance(value, dict)
     return lambda value: value is MISSING
 
 
-def _ignoring_case(argument: Json, where: str) -> Test:
+def _ignoring_case(argument: Json, where: Place) -> Test:
     wanted = {text.casefold() for text in _texts(argument, "equals-ignore-case", where)}
     return lambda value: isinstance(value, str) and value.casefold() in wanted
 
 
-def _wildcard(argument: Json, where: str) -> Test:
+def _wildcard(argument: Json, where: Place) -> Test:
     patterns = []
     for text in _texts(argument, "wildcard", where):
         if "**" in text:
-            raise _bad("wildcard", where, "a text without consecutive wildcard characters")
+            raise PatternError(f"Consecutive wildcard characters at pos {text.index('**')}", where)
         # Only the asterisk is special, and a backslash takes that from it.
         parts = re.split(r"(\\[*\\]|\*)", text)
         patterns.append("".join(_glob(part) for part in parts))
@@ -195,18 +220,40 @@ _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
 }
 
 
-def _numeric(argument: Json, where: str) -> Test:
-    if not isinstance(argument, list) or len(argument) not in (2, 4):
-        raise _bad("numeric", where, "a list of one or two comparisons")
-    bounds = []
-    for comparison, bound in zip(argument[::2], argument[1::2], strict=True):
-        if comparison not in _COMPARE:
-            raise PatternError(f"Event pattern is not valid. Reason: Unrecognized numeric range operator at '{where}'")
-        if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not abs(bound) <= NUMBER_BOUND:
-            raise _bad("numeric", where, "compared with numbers between -5.0E9 and 5.0E9")
-        bounds.append((_COMPARE[comparison], bound))
-    if len(bounds) == 2 and not (argument[0] in (">", ">=") and argument[2] in ("<", "<=")):
-        raise _bad("numeric", where, "a range with its lower bound first")
+def _comparison(argument: list[Json], at: int, where: Place) -> tuple[Callable[[float, float], bool], float]:
+    """The comparison that stands at an index of a list, and what it compares with."""
+    operator = argument[at] if at < len(argument) else None
+    if not isinstance(operator, str):
+        raise PatternError(f"Invalid member in numeric match: {operator}", where, closed=True)
+    bound = argument[at + 1] if at + 1 < len(argument) else None
+    place, closed = ((*where, at + 1), False) if at + 1 < len(argument) else (where, True)
+    if operator not in _COMPARE:
+        raise PatternError(f"Unrecognized numeric range operator: {operator}", place, closed=closed)
+    if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+        named = "equals" if operator == "=" else operator
+        raise PatternError(f"Value of {named} must be numeric", place, closed=closed)
+    if not abs(bound) <= NUMBER_BOUND:
+        raise PatternError(_OUT_OF_BOUNDS, place)
+    return _COMPARE[operator], bound
+
+
+_TOO_MANY: Final = "Too many elements in numeric expression"
+_OUT_OF_BOUNDS: Final = "Value must be between -5.0E9 and 5.0E9, inclusive"
+
+
+def _numeric(argument: Json, where: Place) -> Test:
+    if not isinstance(argument, list):
+        raise PatternError("Value of numeric must be an array.", where)
+    bounds = [_comparison(argument, 0, where)]
+    if len(argument) > 2 and argument[0] in (">", ">="):
+        if argument[2] not in ("<", "<="):
+            raise PatternError(f"Bad numeric range operator: {argument[2]}", (*where, 2))
+        bounds.append(_comparison(argument, 2, where))
+        if bounds[0][1] >= bounds[1][1]:
+            raise PatternError("Bottom must be less than top", (*where, 3))
+    if len(argument) > 2 * len(bounds):
+        what = "Too many terms in numeric range expression" if len(bounds) == 2 else _TOO_MANY
+        raise PatternError(what, (*where, 2 * len(bounds)))
 
     def test(value: Any) -> bool:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
@@ -216,32 +263,45 @@ def _numeric(argument: Json, where: str) -> Test:
     return test
 
 
-def _anything_but(argument: Json, where: str) -> Test:
+def _plain(argument: Json, where: Place) -> list[Json]:
+    """The texts or the numbers that anything-but has."""
+    if not isinstance(argument, list):
+        if isinstance(argument, bool) or not isinstance(argument, (str, int, float)):
+            raise PatternError("Value of anything-but must be an array or single string/number value.", where)
+        return [argument]
+    for number, one in enumerate(argument):
+        if isinstance(one, bool) or not isinstance(one, (str, int, float)):
+            raise PatternError("Inside anything but list, start|null|boolean is not supported.", (*where, number))
+    if len({isinstance(one, str) for one in argument}) != 1:
+        raise PatternError(
+            "Inside anything but list, either all values are number or string, mixed type is not supported",
+            where, closed=True,
+        )  # fmt: skip
+    return argument
+
+
+def _anything_but(argument: Json, where: Place) -> Test:
     if isinstance(argument, dict):
-        if len(argument) != 1:
-            raise _bad("anything-but", where, "one operator")
-        ((name, inner),) = argument.items()
+        if not argument:
+            raise PatternError("Anything-But expression name not found", where, closed=True)
+        (name, inner), *others = argument.items()
         if name not in ("prefix", "suffix", "equals-ignore-case", "wildcard"):
-            raise PatternError(
-                f"Event pattern is not valid. Reason: Unsupported anything-but pattern: {name} at '{where}'"
-            )
-        texts = _texts(inner, name, where)
-        refused = [_OPERATORS[name](text, where) for text in texts]
+            raise PatternError(f"Unsupported anything-but pattern: {name}", (*where, name))
+        refused = [_OPERATORS[name](text, (*where, name)) for text in _texts(inner, name, (*where, name))]
+        if others:
+            raise PatternError("Only one key allowed in match expression", (*where, others[0][0]))
     else:
-        choices = argument if isinstance(argument, list) else [argument]
-        if not choices or any(isinstance(one, (dict, list)) or one is None for one in choices):
-            raise _bad("anything-but", where, "values, or one operator")
-        refused = [_equal(choice) for choice in choices]
+        refused = [_equal(choice) for choice in _plain(argument, where)]
     return lambda value: (
         value is not MISSING and not isinstance(value, dict) and not any(test(value) for test in refused)
     )
 
 
-def _cidr(argument: Json, where: str) -> Test:
+def _cidr(argument: Json, where: Place) -> Test:
     try:
         network = ipaddress.ip_network(argument, strict=False)
     except (ValueError, TypeError):
-        raise _bad("cidr", where, "a range of addresses") from None
+        raise PatternError("Malformed CIDR, one '/' required", where) from None
 
     def test(value: Any) -> bool:
         try:
@@ -252,7 +312,7 @@ def _cidr(argument: Json, where: str) -> Test:
     return test
 
 
-_OPERATORS: Final[dict[str, Callable[[Json, str], Test]]] = {
+_OPERATORS: Final[dict[str, Callable[[Json, Place], Test]]] = {
     "anything-but": _anything_but,
     "cidr": _cidr,
     "equals-ignore-case": _ignoring_case,

@@ -87,24 +87,38 @@ def test_what_is_no_object_matches_only_absence():
     ("pattern", "words"),
     [
         ([], "Filter is not an object"),
-        ({"a": "x"}, "'a' must be an object or an array"),
+        ({"a": "x"}, '"a" must be an object or an array'),
         ({"a": []}, "Empty arrays are not allowed"),
-        ({"a": {}}, "Empty object is not allowed"),
-        ({"a": [["x"]]}, "must be a primitive"),
+        ({"a": {}}, "Empty objects are not allowed"),
+        ({"a": [["x"]]}, "Match value must be String"),
         ({"a": [{"prefix": "x", "suffix": "y"}]}, "Only one key"),
         ({"a": [{"like": "x"}]}, "Unrecognized match type like"),
-        ({"a": [{"prefix": 3}]}, "prefix at 'a' must be a text"),
+        ({"a": [{"prefix": 3}]}, "prefix match pattern must be a string"),
         ({"a": [{"exists": "yes"}]}, "true or false"),
-        ({"a": [{"numeric": [">"]}]}, "one or two comparisons"),
+        ({"a": [{"numeric": [">"]}]}, "Value of > must be numeric"),
         ({"a": [{"numeric": ["!", 3]}]}, "Unrecognized numeric range operator"),
-        ({"a": [{"numeric": [">", "3"]}]}, "between -5.0E9 and 5.0E9"),
+        ({"a": [{"numeric": [">", "3"]}]}, "Value of > must be numeric"),
         ({"a": [{"numeric": [">", 6e9]}]}, "between -5.0E9 and 5.0E9"),
-        ({"a": [{"numeric": ["<", 3, ">", 1]}]}, "lower bound first"),
+        ({"a": [{"numeric": ["<", 3, ">", 1]}]}, "Too many elements"),
         ({"a": [{"anything-but": {"numeric": [">", 1]}}]}, "Unsupported anything-but"),
-        ({"a": [{"anything-but": []}]}, "must be values"),
-        ({"a": [{"cidr": "x"}]}, "a range of addresses"),
-        ({"a": [{"wildcard": "a**b"}]}, "consecutive wildcard"),
-        ({"$or": [{"a": [1]}]}, "two or more objects"),
+        ({"a": [{"anything-but": []}]}, "either all values are number or string"),
+        ({"a": [{"anything-but": ["x", 1]}]}, "mixed type is not supported"),
+        ({"a": [{"anything-but": [None]}]}, "start.null.boolean is not supported"),
+        ({"a": [{"anything-but": True}]}, "single string/number value"),
+        ({"a": [{"anything-but": {}}]}, "expression name not found"),
+        ({"a": [{}]}, "Match expression name not found"),
+        ({"a": [{"numeric": 3}]}, "Value of numeric must be an array"),
+        ({"a": [{"numeric": []}]}, "Invalid member in numeric match"),
+        ({"a": [{"numeric": ["=", 1, "<", 3]}]}, "Too many elements in numeric expression"),
+        ({"a": [{"numeric": [">", 1, "=", 3]}]}, "Bad numeric range operator: ="),
+        ({"a": [{"numeric": [">", 3, "<", 1]}]}, "Bottom must be less than top"),
+        ({"a": [{"numeric": [">", 1, "<", 3, "<", 4]}]}, "Too many terms in numeric range"),
+        ({"a": [{"cidr": "x"}]}, "Malformed CIDR"),
+        ({"a": [{"wildcard": "a**b"}]}, "Consecutive wildcard characters at pos 1"),
+        ({"$or": [{"a": [1]}]}, "at least 2 Objects"),
+        ({"$or": {"a": [1]}}, "It must be an Array"),
+        ({"$or": [1, 2]}, "Only JSON object is allowed"),
+        ({"$or": [{}, {"a": [1]}]}, "Empty objects are not allowed"),
     ],
 )
 def test_patterns_that_are_none(pattern, words):
@@ -118,5 +132,5 @@ def test_a_pattern_without_end():
         pattern = {"a": pattern}
     with pytest.raises(PatternError, match="nested too deep"):
         compile_pattern(pattern)
-    with pytest.raises(PatternError, match="Empty object"):
+    with pytest.raises(PatternError, match="Empty objects"):
         compile_pattern({}, leaves=False)
