@@ -29,6 +29,8 @@ from statewright.jobs.jobs import Jobs
 from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
 from statewright.records.identities import Identities
+from statewright.records.parameters import Parameters
+from statewright.records.secrets import Secrets
 from statewright.records.sessions import Sessions
 from statewright.stores.protocol import Store
 from statewright.tables.tables import Tables
@@ -44,8 +46,10 @@ OWN_SERVICES: Final = (
     "lambda",
     "s3",
     "scheduler",
+    "secretsmanager",
     "sns",
     "sqs",
+    "ssm",
     "sts",
 )
 """Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
@@ -120,6 +124,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
         **called,
         **callers,
         "identities": Identities(store.catalog, clock, config),
+        "parameters": Parameters(store.catalog, clock, config),
     }
     app = operations.App(engine, machines, clock, config, extras)
     deliveries.calls = target_calls.TargetCalls(app, integrations.posts)
@@ -148,6 +153,7 @@ def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:
         "event_sources": event_sources,
         "jobs": jobs,
         "sessions": Sessions(store.catalog, clock),
+        "secrets": Secrets(store.catalog, clock, config),
     }
 
 

@@ -308,7 +308,7 @@ def wire_of(service: str, protocol: str) -> Wire:
         return RestWire(service, XmlBodies(service), path_of)
     if protocol == REST:
         return RestWire(service, JsonBodies(service))
-    if service in ("ecs", "events"):
+    if service in ("ecs", "events", "logs", "secretsmanager", "ssm"):
         return JsonWire(service, content_type=NEWER_TYPE)
     return JsonWire(service)
 

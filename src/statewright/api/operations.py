@@ -153,6 +153,10 @@ MODULES: Final = (
     "statewright.api.iam.users",
     "statewright.api.iam.entities",
     "statewright.api.iam.policies",
+    "statewright.api.secretsmanager.secrets",
+    "statewright.api.secretsmanager.listings",
+    "statewright.api.ssm.parameters",
+    "statewright.api.ssm.listings",
 )
 """Where operations are; `load` imports them."""
 

@@ -26,6 +26,8 @@ TARGETS: Final = {
     "AmazonSQS": "sqs",
     "DynamoDB_20120810": "dynamodb",
     "AmazonEC2ContainerServiceV20141113": "ecs",
+    "secretsmanager": "secretsmanager",
+    "AmazonSSM": "ssm",
     "AWSEvents": "events",
 }
 """Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
@@ -42,6 +44,8 @@ PROTOCOLS: Final = {
     "events": (JSON,),
     "sts": (QUERY,),
     "iam": (QUERY,),
+    "secretsmanager": (JSON,),
+    "ssm": (JSON,),
     "sns": (QUERY,),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""

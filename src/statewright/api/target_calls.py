@@ -29,9 +29,11 @@ SIGNING_NAMES: Final = {
     "lambda": "lambda",
     "s3": "s3",
     "scheduler": "scheduler",
+    "secretsmanager": "secretsmanager",
     "sfn": "states",
     "sns": "sns",
     "sqs": "sqs",
+    "ssm": "ssm",
     "sts": "sts",
 }
 """Signing names by the identifiers that universal targets have."""

@@ -47,8 +47,10 @@ _DURABLE: Final = frozenset(
         "lambda",
         "s3",
         "scheduler",
+        "secretsmanager",
         "sns",
         "sqs",
+        "ssm",
         "sts",
     }
 )

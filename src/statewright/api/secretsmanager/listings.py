@@ -1,0 +1,165 @@
+"""Operations that look through secrets, their tags and policies, and random passwords."""
+
+from __future__ import annotations
+
+import secrets
+import string
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.secretsmanager.secrets import described, invalid, named, secrets_of, stages_of, value_shown
+from statewright.errors import ApiError
+from statewright.payload import Json, JsonTextError, parse_json
+from statewright.records.shelf import Entry, place_of, token_of
+
+LISTED: Final = 100
+BATCHED: Final = 20
+Test = Callable[[Entry], bool]
+
+
+@operation("secretsmanager", "ListSecrets")
+async def list_secrets(app: App, _call: Call, request: Json) -> Json:
+    """Secrets by name, by filters."""
+    found, token = await _page(app, request, LISTED, with_deleted=bool(request.get("IncludePlannedDeletion")))
+    return {
+        "SecretList": [{**described(one), "SecretVersionsToStages": stages_of(one)} for one in found],
+        "NextToken": token,
+    }
+
+
+@operation("secretsmanager", "BatchGetSecretValue")
+async def batch_get_secret_value(app: App, _call: Call, request: Json) -> Json:
+    """Values of several secrets, by their names or by filters; what is wrong with each is said of it."""
+    names, filters = request.get("SecretIdList"), request.get("Filters")
+    if bool(names) == bool(filters):
+        raise invalid("You must provide either SecretIdList or Filters, but not both.")
+    token = None
+    if filters:
+        found, token = await _page(app, request, BATCHED, with_deleted=False)
+        names = [one.key for one in found]
+    values, errors = [], []
+    for name in names or ():
+        try:
+            values.append(await value_shown(app, name))
+        except ApiError as error:
+            errors.append({"SecretId": name, "ErrorCode": error.code, "Message": error.message})
+    return {"SecretValues": values, "Errors": errors, "NextToken": token}
+
+
+async def _page(app: App, request: Json, limit: int, *, with_deleted: bool) -> tuple[list[Entry], str | None]:
+    try:
+        after = place_of(request.get("NextToken"))
+    except ValueError:
+        raise ApiError("InvalidNextTokenException", "The NextToken value is invalid.") from None
+    tests = [_filter(one) for one in request.get("Filters", ())]
+    found, place = await secrets_of(app).page(
+        lambda one: all(test(one) for test in tests), after, request.get("MaxResults", limit), with_deleted=with_deleted
+    )
+    return found, token_of(place)
+
+
+def _texts(key: str, entry: Entry) -> list[str]:
+    fields = entry.fields
+    if key == "name":
+        return [entry.key]
+    if key == "description":
+        return [fields["description"] or ""]
+    if key == "tag-key":
+        return list(fields["tags"])
+    if key == "tag-value":
+        return list(fields["tags"].values())
+    if key == "all":
+        return [entry.key, fields["description"] or "", *fields["tags"], *fields["tags"].values()]
+    return []
+
+
+def _filter(given: Mapping[str, Any]) -> Test:
+    """What a filter asks: one of its values begins the text, `!` says that none does. Source: user guide."""
+    key, values = given.get("Key", "all"), given.get("Values", [])
+    loose = key in ("description", "all")
+
+    def one(value: str, entry: Entry) -> bool:
+        wanted, texts = value.removeprefix("!"), _texts(key, entry)
+        if loose:
+            found = any(wanted.lower() in text.lower() for text in texts)
+        else:
+            found = any(text.startswith(wanted) for text in texts)
+        return found != value.startswith("!")
+
+    return lambda entry: any(one(value, entry) for value in values)
+
+
+# ------------------------------------------------------------------ tags and policies
+
+
+@operation("secretsmanager", "TagResource")
+async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a secret."""
+    await secrets_of(app).tag(request["SecretId"], {one["Key"]: one["Value"] for one in request["Tags"]})
+    return {}
+
+
+@operation("secretsmanager", "UntagResource")
+async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a secret."""
+    await secrets_of(app).tag(request["SecretId"], {}, request["TagKeys"])
+    return {}
+
+
+@operation("secretsmanager", "PutResourcePolicy")
+async def put_resource_policy(app: App, _call: Call, request: Json) -> Json:
+    """Keep a policy with a secret; nobody enforces it."""
+    try:
+        document = parse_json(request["ResourcePolicy"])
+    except JsonTextError:
+        document = None
+    if not isinstance(document, dict):
+        raise ApiError("MalformedPolicyDocumentException", "This resource policy contains invalid Json.")
+    return named(await secrets_of(app).set(request["SecretId"], policy=request["ResourcePolicy"]))
+
+
+@operation("secretsmanager", "GetResourcePolicy")
+async def get_resource_policy(app: App, _call: Call, request: Json) -> Json:
+    """The policy that is kept with a secret."""
+    entry = await secrets_of(app).find(request["SecretId"])
+    return {**named(entry), "ResourcePolicy": entry.fields["policy"]}
+
+
+@operation("secretsmanager", "DeleteResourcePolicy")
+async def delete_resource_policy(app: App, _call: Call, request: Json) -> Json:
+    """Forget a secret's policy."""
+    return named(await secrets_of(app).set(request["SecretId"], policy=None))
+
+
+# ------------------------------------------------------------------ passwords
+
+_LONGEST_PASSWORD: Final = 4096
+_KINDS: Final = (
+    ("ExcludeLowercase", string.ascii_lowercase),
+    ("ExcludeUppercase", string.ascii_uppercase),
+    ("ExcludeNumbers", string.digits),
+    ("ExcludePunctuation", string.punctuation),
+)
+
+
+@operation("secretsmanager", "GetRandomPassword")
+async def get_random_password(_app: App, _call: Call, request: Json) -> Json:
+    """A password."""
+    length, excluded = request.get("PasswordLength", 32), set(request.get("ExcludeCharacters", ""))
+    kinds = [letters for name, letters in _KINDS if not request.get(name)]
+    if request.get("IncludeSpace"):
+        kinds.append(" ")
+    kinds = [left for letters in kinds if (left := "".join(one for one in letters if one not in excluded))]
+    every = "".join(kinds)
+    required = kinds if request.get("RequireEachIncludedType", True) else []
+    if not 1 <= length <= _LONGEST_PASSWORD:
+        raise invalid(f"PasswordLength must be between 1 and {_LONGEST_PASSWORD}.")
+    if not every:
+        raise invalid("The password would have no characters: every type is excluded.")
+    if length < len(required):
+        raise invalid("Password length is too short based on the required types.")
+    drawn = [secrets.choice(letters) for letters in required]
+    drawn += [secrets.choice(every) for _ in range(length - len(drawn))]
+    secrets.SystemRandom().shuffle(drawn)
+    return {"RandomPassword": "".join(drawn)}

@@ -1,0 +1,166 @@
+"""Operations on secrets and their values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.records.secrets import CURRENT, LONGEST_BYTES
+from statewright.records.shelf import Entry
+
+if TYPE_CHECKING:
+    from statewright.records.secrets import Secrets
+
+SHORTEST_WINDOW_DAYS = 7
+LONGEST_WINDOW_DAYS = 30
+
+
+def secrets_of(app: App) -> Secrets:
+    """The secrets. Raises: ApiError where the server runs without."""
+    found: Secrets = app.part("secrets")
+    return found
+
+
+def invalid(text: str) -> ApiError:
+    """An `InvalidParameterException`."""
+    return ApiError("InvalidParameterException", text)
+
+
+def named(entry: Entry) -> dict[str, Json]:
+    """A secret's ARN and name, as every answer has them."""
+    return {"ARN": entry.fields["arn"], "Name": entry.key}
+
+
+def stages_of(entry: Entry) -> dict[str, Json]:
+    """Staging labels by version; versions without any are left out."""
+    return {name: of["stages"] for name, of in entry.fields["versions"].items() if of["stages"]}
+
+
+def described(entry: Entry) -> dict[str, Json]:
+    """What is said of a secret besides its value."""
+    fields = entry.fields
+    return {
+        **named(entry), "Description": fields["description"], "KmsKeyId": fields["kms"],
+        "LastChangedDate": fields["changed_ms"], "CreatedDate": fields["created_ms"],
+        "DeletedDate": fields["marked_ms"],
+        "Tags": [{"Key": key, "Value": value} for key, value in fields["tags"].items()],
+    }  # fmt: skip
+
+
+def _value(request: Json) -> dict[str, Any]:
+    """The value of a request, if it has one. Raises: ApiError."""
+    given = {name: request[name] for name in ("SecretString", "SecretBinary") if request.get(name) is not None}
+    if len(given) > 1:
+        raise invalid("You can't specify both a binary secret value and a string secret value in the same secret.")
+    for one in given.values():
+        if len(one.encode() if isinstance(one, str) else one) > LONGEST_BYTES:
+            raise invalid(f"A secret's value may have {LONGEST_BYTES} bytes at most.")
+    return given
+
+
+def _token(request: Json, call: Call) -> str:
+    token: str = request.get("ClientRequestToken") or call.request_id
+    return token
+
+
+@operation("secretsmanager", "CreateSecret")
+async def create_secret(app: App, call: Call, request: Json) -> Json:
+    """Create a secret."""
+    for name in ("AddReplicaRegions", "Type", "CrossAccountPrimaryARN"):
+        if request.get(name):
+            raise invalid(f"Statewright does not have {name}: secrets are of one region and no type.")
+    value, token = _value(request), _token(request, call)
+    tags = {one["Key"]: one["Value"] for one in request.get("Tags", ())}
+    made = await secrets_of(app).create(
+        request["Name"], token, value, description=request.get("Description"), kms=request.get("KmsKeyId"), tags=tags
+    )
+    return {**named(made), "VersionId": token if value else None}
+
+
+@operation("secretsmanager", "GetSecretValue")
+async def get_secret_value(app: App, _call: Call, request: Json) -> Json:
+    """A secret's value."""
+    return await value_shown(app, request["SecretId"], request.get("VersionId"), request.get("VersionStage"))
+
+
+async def value_shown(
+    app: App, reference: str, version: str | None = None, stage: str | None = None
+) -> dict[str, Json]:
+    """A version with its value. Raises: ApiError."""
+    entry, found, value = await secrets_of(app).value(reference, version, stage)
+    of = entry.fields["versions"][found]
+    return {
+        **named(entry), "VersionId": found, **value, "VersionStages": of["stages"], "CreatedDate": of["created_ms"],
+    }  # fmt: skip
+
+
+@operation("secretsmanager", "PutSecretValue")
+async def put_secret_value(app: App, call: Call, request: Json) -> Json:
+    """Give a secret a new value."""
+    value, token = _value(request), _token(request, call)
+    if not value:
+        raise invalid("You must provide either SecretString or SecretBinary.")
+    put = await secrets_of(app).put(request["SecretId"], token, value, request.get("VersionStages") or [CURRENT])
+    return {**named(put), "VersionId": token, "VersionStages": put.fields["versions"][token]["stages"]}
+
+
+@operation("secretsmanager", "UpdateSecret")
+async def update_secret(app: App, call: Call, request: Json) -> Json:
+    """Change a secret's description or key, and its value if there is one."""
+    value, token = _value(request), _token(request, call)
+    changes = {
+        own: request[name] for name, own in (("Description", "description"), ("KmsKeyId", "kms")) if name in request
+    }
+    entry = await secrets_of(app).set(request["SecretId"], **changes)
+    if value:
+        entry = await secrets_of(app).put(request["SecretId"], token, value)
+    return {**named(entry), "VersionId": token if value else None}
+
+
+@operation("secretsmanager", "DescribeSecret")
+async def describe_secret(app: App, _call: Call, request: Json) -> Json:
+    """What is said of a secret, also while it is marked for deletion."""
+    entry = await secrets_of(app).find(request["SecretId"])
+    return {**described(entry), "VersionIdsToStages": stages_of(entry) or None}
+
+
+@operation("secretsmanager", "ListSecretVersionIds")
+async def list_secret_version_ids(app: App, _call: Call, request: Json) -> Json:
+    """The versions of a secret, newest last."""
+    entry = await secrets_of(app).find(request["SecretId"])
+    deprecated = bool(request.get("IncludeDeprecated"))
+    views = [
+        {"VersionId": name, "VersionStages": of["stages"], "CreatedDate": of["created_ms"]}
+        for name, of in entry.fields["versions"].items() if of["stages"] or deprecated
+    ]  # fmt: skip
+    return {**named(entry), "Versions": views}
+
+
+@operation("secretsmanager", "UpdateSecretVersionStage")
+async def update_secret_version_stage(app: App, _call: Call, request: Json) -> Json:
+    """Move a staging label."""
+    moved = await secrets_of(app).move_stage(
+        request["SecretId"], request["VersionStage"], request.get("RemoveFromVersionId"), request.get("MoveToVersionId")
+    )
+    return named(moved)
+
+
+@operation("secretsmanager", "DeleteSecret")
+async def delete_secret(app: App, _call: Call, request: Json) -> Json:
+    """Mark a secret for deletion, or delete it at once."""
+    window, at_once = request.get("RecoveryWindowInDays"), bool(request.get("ForceDeleteWithoutRecovery"))
+    if at_once and window is not None:
+        raise invalid("You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays.")
+    if window is not None and not SHORTEST_WINDOW_DAYS <= window <= LONGEST_WINDOW_DAYS:
+        raise invalid("The RecoveryWindowInDays value must be between 7 and 30 days (inclusive).")
+    days = None if at_once else window or LONGEST_WINDOW_DAYS
+    entry, until_ms = await secrets_of(app).delete(request["SecretId"], days)
+    return {**named(entry), "DeletionDate": until_ms}
+
+
+@operation("secretsmanager", "RestoreSecret")
+async def restore_secret(app: App, _call: Call, request: Json) -> Json:
+    """Take back a deletion."""
+    return named(await secrets_of(app).restore(request["SecretId"]))

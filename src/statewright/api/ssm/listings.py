@@ -1,0 +1,161 @@
+"""Operations that look through parameters: by path, by filters; and their tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.ssm.parameters import metadata_shown, parameters_of, token_place, value_shown
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.records.parameters import Found
+from statewright.records.shelf import Entry, token_of
+
+BY_PATH_LISTED: Final = 10
+DESCRIBED: Final = 50
+Test = Callable[[Entry], bool]
+_FIELDS: Final = {"Type": "type", "KeyId": "key_id", "Tier": "tier", "DataType": "data_type"}
+
+
+@operation("ssm", "GetParametersByPath")
+async def get_parameters_by_path(app: App, _call: Call, request: Json) -> Json:
+    """Values of the parameters below a path."""
+    path = request["Path"]
+    if not path.startswith("/"):
+        raise ApiError("ValidationException", "The parameter path must start with a forward slash: /.")
+    prefix = path if path.endswith("/") else path + "/"
+    recursive = bool(request.get("Recursive"))
+    tests = [_filter(one) for one in request.get("ParameterFilters", ())]
+
+    def wanted(entry: Entry) -> bool:
+        return (recursive or "/" not in entry.key[len(prefix) :]) and all(test(entry) for test in tests)
+
+    found, token = await _page(app, request, prefix, wanted, request.get("MaxResults", BY_PATH_LISTED))
+    decrypted = bool(request.get("WithDecryption"))
+    views = [value_shown(app, Found(one.key, one.fields), decrypted=decrypted) for one in found]
+    return {"Parameters": views, "NextToken": token}
+
+
+@operation("ssm", "DescribeParameters")
+async def describe_parameters(app: App, _call: Call, request: Json) -> Json:
+    """Parameters without their values, by filters."""
+    if request.get("Filters") and request.get("ParameterFilters"):
+        raise ApiError("ValidationException", "You can use either Filters or ParameterFilters in a single request.")
+    tests = [_filter(one) for one in request.get("ParameterFilters", ())]
+    tests += [_filter({**one, "Option": "BeginsWith"}) for one in request.get("Filters", ())]
+    found, token = await _page(
+        app, request, "", lambda one: all(test(one) for test in tests), request.get("MaxResults", DESCRIBED)
+    )
+    views = [{**metadata_shown(app, one.key, one.fields), "ARN": parameters_of(app).arn(one.key)} for one in found]
+    return {"Parameters": views, "NextToken": token}
+
+
+async def _page(app: App, request: Json, prefix: str, wanted: Test, limit: int) -> tuple[list[Entry], str | None]:
+    place = token_place(request)
+    found: list[Entry] = []
+    async for entry in parameters_of(app).below(prefix, place[1] if place is not None else None):
+        if not wanted(entry):
+            continue
+        if len(found) == limit:
+            return found, token_of((0, found[-1].key))
+        found.append(entry)
+    return found, None
+
+
+def _filter(given: Mapping[str, Any]) -> Test:
+    """What a filter asks of a parameter. Raises: ApiError."""
+    key, values = given["Key"], given.get("Values") or []
+    if key == "Path":
+        return _path_filter(given.get("Option", "OneLevel"), values)
+    option = given.get("Option", "Equals")
+    if option not in ("Equals", "BeginsWith", "Contains") or (option == "Contains" and key != "Name"):
+        raise ApiError("InvalidFilterOption", f"The filter option {option} is not valid for the key {key}.")
+    if key == "Name":
+        return _texts(option, values, lambda entry: [entry.key, entry.key.lstrip("/")])
+    if key == "Label":
+        return _texts(option, values, lambda entry: entry.fields["labels"])
+    if key.startswith("tag:"):
+        name = key.removeprefix("tag:")
+        if not values:
+            return lambda entry: name in entry.fields["tags"]
+        return _texts(
+            option, values, lambda entry: [entry.fields["tags"][name]] if name in entry.fields["tags"] else []
+        )
+    if key not in _FIELDS:
+        raise ApiError("InvalidFilterKey", f"The specified key {key} is not valid.")
+    field = _FIELDS[key]
+    return _texts(option, values, lambda entry: [entry.fields[field] or ""])
+
+
+def _texts(option: str, values: Sequence[str], texts: Callable[[Entry], Any]) -> Test:
+    compare: dict[str, Callable[[str, str], bool]] = {
+        "Equals": str.__eq__, "BeginsWith": str.startswith, "Contains": str.__contains__,
+    }  # fmt: skip
+    match = compare[option]
+    return lambda entry: any(match(text, value) for text in texts(entry) for value in values)
+
+
+def _path_filter(option: str, values: Sequence[str]) -> Test:
+    if option not in ("OneLevel", "Recursive"):
+        raise ApiError("InvalidFilterOption", f"The filter option {option} is not valid for the key Path.")
+    prefixes = [value if value.endswith("/") else value + "/" for value in values]
+
+    def test(entry: Entry) -> bool:
+        name = entry.key if entry.key.startswith("/") else "/" + entry.key
+        return any(
+            name.startswith(prefix) and (option == "Recursive" or "/" not in name[len(prefix) :]) for prefix in prefixes
+        )
+
+    return test
+
+
+# ------------------------------------------------------------------ tags
+
+
+def _parameter(request: Json) -> str:
+    if request["ResourceType"] != "Parameter":
+        raise ApiError(
+            "InvalidResourceType", f"Statewright has parameters alone: {request['ResourceType']} is not one of them."
+        )
+    name: str = request["ResourceId"]
+    return name
+
+
+async def _tagged(app: App, request: Json, put: Mapping[str, str], drop: Sequence[str] = ()) -> None:
+    try:
+        await parameters_of(app).tag(_parameter(request), put, drop)
+    except ApiError as error:
+        raise _bad_id(error) from None
+
+
+def _bad_id(error: ApiError) -> ApiError:
+    if error.code != "ParameterNotFound":
+        return error
+    return ApiError(
+        "InvalidResourceId", "The resource ID isn't valid. Verify that you entered the correct ID and try again."
+    )
+
+
+@operation("ssm", "AddTagsToResource")
+async def add_tags_to_resource(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a parameter."""
+    await _tagged(app, request, {one["Key"]: one["Value"] for one in request["Tags"]})
+    return {}
+
+
+@operation("ssm", "RemoveTagsFromResource")
+async def remove_tags_from_resource(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a parameter."""
+    await _tagged(app, request, {}, request["TagKeys"])
+    return {}
+
+
+@operation("ssm", "ListTagsForResource")
+async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
+    """The tags of a parameter."""
+    try:
+        found = await parameters_of(app).get(_parameter(request))
+    except ApiError as error:
+        raise _bad_id(error) from None
+    return {"TagList": [{"Key": key, "Value": value} for key, value in found.fields["tags"].items()]}

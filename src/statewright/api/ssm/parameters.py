@@ -1,0 +1,148 @@
+"""Operations on parameters: put, get, delete, versions and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.records.parameters import Found
+from statewright.records.shelf import place_of, token_of
+
+if TYPE_CHECKING:
+    from statewright.records.parameters import Parameters
+
+SECRETS = "/aws/reference/secretsmanager/"
+"""Names below this one are those of secrets. Source: user guide, "Referencing Secrets Manager secrets"."""
+
+
+def parameters_of(app: App) -> Parameters:
+    """The parameters. Raises: ApiError where the server runs without."""
+    found: Parameters = app.part("parameters")
+    return found
+
+
+def value_shown(app: App, found: Found, *, decrypted: bool) -> dict[str, Json]:
+    """A parameter with its value."""
+    fields = found.fields
+    sealed = fields["type"] == "SecureString" and not decrypted
+    return {
+        "Name": found.name, "Type": fields["type"], "Value": found.sealed if sealed else found.value,
+        "Version": fields["version"], "Selector": found.selector, "LastModifiedDate": fields["modified_ms"],
+        "ARN": parameters_of(app).arn(found.name), "DataType": fields["data_type"],
+    }  # fmt: skip
+
+
+def metadata_shown(app: App, name: str, fields: Mapping[str, Any]) -> dict[str, Json]:
+    """What is said of a parameter besides its value."""
+    return {
+        "Name": name, "Type": fields["type"], "KeyId": fields["key_id"],
+        "LastModifiedDate": fields["modified_ms"], "LastModifiedUser": f"arn:aws:iam::{app.config.account}:root",
+        "Description": fields["description"], "AllowedPattern": fields["pattern"], "Version": fields["version"],
+        "Tier": fields["tier"], "Policies": [], "DataType": fields["data_type"],
+    }  # fmt: skip
+
+
+def token_place(request: Json) -> Any:
+    """Where a list goes on. Raises: ApiError (`InvalidNextToken`)."""
+    try:
+        return place_of(request.get("NextToken"))
+    except ValueError:
+        raise ApiError("InvalidNextToken", "The specified token isn't valid.") from None
+
+
+@operation("ssm", "PutParameter")
+async def put_parameter(app: App, _call: Call, request: Json) -> Json:
+    """Create a parameter, or give it a new value."""
+    made = await parameters_of(app).put(request)
+    return {"Version": made["version"], "Tier": made["tier"]}
+
+
+@operation("ssm", "GetParameter")
+async def get_parameter(app: App, call: Call, request: Json) -> Json:
+    """A parameter's value; also a secret's, by its reference."""
+    decrypted = bool(request.get("WithDecryption"))
+    if request["Name"].startswith(SECRETS):
+        return {"Parameter": await _secret(app, call, request["Name"], decrypted=decrypted)}
+    return {"Parameter": value_shown(app, await parameters_of(app).selected(request["Name"]), decrypted=decrypted)}
+
+
+@operation("ssm", "GetParameters")
+async def get_parameters(app: App, _call: Call, request: Json) -> Json:
+    """Values of several parameters; those that are not there are named."""
+    found, missing = [], []
+    for name in dict.fromkeys(request["Names"]):
+        try:
+            one = await parameters_of(app).selected(name)
+        except ApiError:
+            missing.append(name)
+        else:
+            found.append(value_shown(app, one, decrypted=bool(request.get("WithDecryption"))))
+    return {"Parameters": found, "InvalidParameters": missing}
+
+
+@operation("ssm", "GetParameterHistory")
+async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
+    """The versions of a parameter, oldest first."""
+    found, entry, place = await parameters_of(app).history(
+        request["Name"], token_place(request), request.get("MaxResults", 50)
+    )
+    labels = entry.fields["labels"]
+    views = []
+    for one in found:
+        shown = value_shown(app, one, decrypted=bool(request.get("WithDecryption")))
+        of_version = [label for label, number in labels.items() if number == one.fields["version"]]
+        views.append({**metadata_shown(app, one.name, one.fields), "Value": shown["Value"], "Labels": of_version})
+    return {"Parameters": views, "NextToken": token_of(place)}
+
+
+@operation("ssm", "DeleteParameter")
+async def delete_parameter(app: App, _call: Call, request: Json) -> Json:
+    """Delete a parameter with its versions."""
+    await parameters_of(app).delete(request["Name"])
+    return {}
+
+
+@operation("ssm", "DeleteParameters")
+async def delete_parameters(app: App, _call: Call, request: Json) -> Json:
+    """Delete several parameters; those that are not there are named."""
+    gone, missing = [], []
+    for name in dict.fromkeys(request["Names"]):
+        try:
+            await parameters_of(app).delete(name)
+        except ApiError:
+            missing.append(name)
+        else:
+            gone.append(name)
+    return {"DeletedParameters": gone, "InvalidParameters": missing}
+
+
+@operation("ssm", "LabelParameterVersion")
+async def label_parameter_version(app: App, _call: Call, request: Json) -> Json:
+    """Put labels on a version, taking them from others."""
+    version, bad = await parameters_of(app).label(request["Name"], request.get("ParameterVersion"), request["Labels"])
+    return {"InvalidLabels": bad, "ParameterVersion": version}
+
+
+@operation("ssm", "UnlabelParameterVersion")
+async def unlabel_parameter_version(app: App, _call: Call, request: Json) -> Json:
+    """Take labels from a version."""
+    gone, missing = await parameters_of(app).unlabel(request["Name"], request["ParameterVersion"], request["Labels"])
+    return {"RemovedLabels": gone, "InvalidLabels": missing}
+
+
+async def _secret(app: App, call: Call, name: str, *, decrypted: bool) -> dict[str, Json]:
+    from statewright.api.operations import perform
+
+    if not decrypted:
+        raise ApiError(
+            "ValidationException", "WithDecryption flag must be True for retrieving a Secret Manager secret."
+        )
+    wanted = Call("secretsmanager", "GetSecretValue", call.request_id)
+    found: Any = await perform(app, wanted, {"SecretId": name[len(SECRETS) :]})
+    return {
+        "Name": name, "Type": "SecureString", "Value": found.get("SecretString", ""), "Version": 0,
+        "LastModifiedDate": found["CreatedDate"], "ARN": found["ARN"], "DataType": "text",
+    }  # fmt: skip

@@ -1,0 +1,294 @@
+"""Parameters of Systems Manager: values by name and path, their versions and labels.
+
+A parameter's row has its newest value; older ones are rows of their own. SecureString values lie in the store as they
+are: there is no key service here. Only who asks with decryption sees them.
+
+Source: Systems Manager user guide, "Parameter Store"; API reference, errors of PutParameter and GetParameter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.query.linear_regex import RegexSyntaxError, compile_regex
+from statewright.records.shelf import Entry, Place, Shelf
+from statewright.stores.protocol import CatalogStore
+
+PARAMETER: Final = "ssm-parameter"
+VERSION: Final = "ssm-version"
+MOST_VERSIONS: Final = 100
+MOST_LABELS: Final = 10
+DEEPEST: Final = 15
+CHARACTERS: Final = {"Standard": 4_096, "Advanced": 8_192}
+"""Longest values by tier. Source: user guide, "Managing parameter tiers"."""
+_NAME: Final = re.compile(r"[a-zA-Z0-9_.\-/]+")
+_LABEL: Final = re.compile(r"(?!aws|ssm)[a-zA-Z_.\-][a-zA-Z0-9_.\-]{0,99}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A version of a parameter. `selector` is what the name was followed by: `:3`, `:live`."""
+
+    name: str
+    fields: Mapping[str, Any]
+    selector: str | None = None
+
+    @property
+    def value(self) -> str:
+        """The value as it was put."""
+        found: str = self.fields["value"]
+        return found
+
+    @property
+    def sealed(self) -> str:
+        """What stands for a SecureString's value where nobody asked for decryption; nobody can decrypt it."""
+        return base64.b64encode(f"not decrypted: {self.name}:{self.fields['version']}".encode()).decode()
+
+
+class Parameters:
+    """The parameters of the account."""
+
+    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
+        self._clock = clock
+        self._config = config
+        self._shelf = Shelf(catalog, PARAMETER)
+        self._versions = Shelf(catalog, VERSION)
+        self._change = asyncio.Lock()
+
+    def arn(self, name: str) -> str:
+        """Its ARN."""
+        slash = "" if name.startswith("/") else "/"
+        return f"arn:aws:ssm:{self._config.region}:{self._config.account}:parameter{slash}{name}"
+
+    # -------------------------------------------------------------- reading
+
+    async def get(self, name: str) -> Entry:
+        """A parameter's row, by its name or ARN. Raises: ApiError (`ParameterNotFound`)."""
+        for candidate in _candidates(name):
+            found = await self._shelf.get(candidate)
+            if found is not None:
+                return found
+        raise ApiError("ParameterNotFound", f"Parameter {name} not found.")
+
+    async def selected(self, text: str) -> Found:
+        """The version that `name`, `name:3` or `name:label` means. Raises: ApiError."""
+        start = text.find(":parameter") + len(":parameter") if text.startswith("arn:") else 0
+        end = text.find(":", start)
+        selector = text[end + 1 :] if end >= 0 else ""
+        entry = await self.get(text[:end] if end >= 0 else text)
+        if not selector:
+            return Found(entry.key, entry.fields)
+        version = int(selector) if selector.isdigit() else entry.fields["labels"].get(selector)
+        older = await self._versions.get(_version_key(entry.key, version)) if version is not None else None
+        if version == entry.fields["version"]:
+            return Found(entry.key, entry.fields, f":{selector}")
+        if older is None:
+            what = "version" if selector.isdigit() else "label"
+            raise ApiError(
+                "ParameterVersionNotFound",
+                f"Systems Manager could not find {what} {selector} of {entry.key}. Verify the {what} and try again.",
+            )
+        return Found(entry.key, older.fields, f":{selector}")
+
+    async def history(self, name: str, after: Place | None, limit: int) -> tuple[list[Found], Entry, Place | None]:
+        """Versions, oldest first; also the parameter, which has the labels, and where to go on. Raises: ApiError."""
+        entry = await self.get(name)
+        found, place = await self._versions.page(entry.key, after, limit)
+        return [Found(entry.key, one.fields) for one in found], entry, place
+
+    async def below(self, prefix: str, after: str | None) -> AsyncIterator[Entry]:
+        """Parameters whose names begin so, by name, after one of them."""
+        start = (0, after or prefix) if after or prefix else None
+        async for entry in self._shelf.walk("", start):
+            if not entry.key.startswith(prefix):
+                return
+            yield entry
+
+    # -------------------------------------------------------------- writing
+
+    async def put(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Create a parameter, or its next version; returns its fields. Raises: ApiError."""
+        name = request["Name"]
+        if name.startswith("arn:"):
+            name = (await self.get(name)).key
+        _check_name(name)
+        tags = {one["Key"]: one["Value"] for one in request.get("Tags", ())}
+        async with self._change:
+            before = await self._shelf.get(name)
+            if before is not None and not request.get("Overwrite"):
+                raise ApiError(
+                    "ParameterAlreadyExists",
+                    "The parameter already exists. To overwrite this value, set the overwrite option in the request "
+                    "to true.",
+                )
+            if before is not None and tags:
+                raise _invalid(
+                    "Invalid request: tags and overwrite can't be used together. To create a parameter with tags, "
+                    "please remove overwrite flag. To update tags for an existing parameter, please use "
+                    "AddTagsToResource or RemoveTagsFromResource."
+                )
+            fields = self._fields(request, before, tags)
+            version = Entry(_version_key(name, fields["version"]), _of_version(fields), name, fields["version"])
+            entry = replace(before, fields=fields) if before is not None else Entry(name, fields)
+            gone = await self._too_old(entry) if before is not None else ()
+            await self._shelf.put(entry, also=(self._versions.record(version),), gone=gone)
+            return fields
+
+    def _fields(self, request: Mapping[str, Any], before: Entry | None, tags: Mapping[str, str]) -> dict[str, Any]:
+        old: Mapping[str, Any] = before.fields if before is not None else {}
+        kind = request.get("Type") or old.get("type")
+        if kind is None:
+            raise _invalid("A parameter type is required when you create a parameter.")
+        value, pattern = request["Value"], request.get("AllowedPattern")
+        tier = _tier(request, old, value)
+        _check_pattern(pattern, value)
+        return {
+            "type": kind, "value": value, "version": old.get("version", 0) + 1, "modified_ms": self._clock.now_ms(),
+            "description": request.get("Description", old.get("description")), "pattern": pattern, "tier": tier,
+            "key_id": request.get("KeyId", "alias/aws/ssm") if kind == "SecureString" else None,
+            "data_type": request.get("DataType", old.get("data_type", "text")), "policies": request.get("Policies"),
+            "labels": old.get("labels", {}), "tags": old.get("tags", tags),
+        }  # fmt: skip
+
+    async def _too_old(self, entry: Entry) -> tuple[tuple[str, str], ...]:
+        """The version that makes way for a new one. Raises: ApiError, where it has a label."""
+        oldest = entry.fields["version"] - MOST_VERSIONS
+        if oldest < 1:
+            return ()
+        if oldest in entry.fields["labels"].values():
+            raise ApiError(
+                "ParameterMaxVersionLimitExceeded",
+                f"You attempted to create a new version of {entry.key} by calling the PutParameter API with the "
+                f"overwrite flag. Version {oldest}, the oldest version, can't be deleted because it has a label "
+                "associated with it. Move the label to another version of the parameter, and try again.",
+            )
+        return ((VERSION, _version_key(entry.key, oldest)),)
+
+    async def delete(self, name: str) -> None:
+        """Delete a parameter with its versions. Raises: ApiError (`ParameterNotFound`)."""
+        async with self._change:
+            entry = await self.get(name)
+            versions = [(VERSION, one.key) async for one in self._versions.walk(entry.key)]
+            await self._shelf.put(gone=((PARAMETER, entry.key), *versions))
+
+    async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
+        """Put tags on a parameter and take others away. Raises: ApiError."""
+        gone = set(drop)
+        async with self._change:
+            found = await self.get(name)
+            tags = {key: value for key, value in found.fields["tags"].items() if key not in gone} | dict(put)
+            await self._shelf.put(found.having(tags=tags))
+
+    async def label(self, name: str, version: int | None, labels: Iterable[str]) -> tuple[int, list[str]]:
+        """Put labels on a version, by default the newest; returns it, and labels that cannot be. Raises: ApiError."""
+        async with self._change:
+            entry = await self.get(name)
+            number = version if version is not None else entry.fields["version"]
+            await self._check_version(entry, number)
+            wanted = list(labels)
+            bad = [one for one in wanted if not _LABEL.fullmatch(one)]
+            put = {**entry.fields["labels"], **{one: number for one in wanted if one not in bad}}
+            if sum(one == number for one in put.values()) > MOST_LABELS:
+                raise ApiError(
+                    "ParameterVersionLabelLimitExceeded",
+                    f"A parameter version can have a maximum of {MOST_LABELS} labels.",
+                )
+            await self._shelf.put(entry.having(labels=put))
+            return number, bad
+
+    async def unlabel(self, name: str, version: int, labels: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Take labels from a version; returns those taken, and those it has not. Raises: ApiError."""
+        async with self._change:
+            entry = await self.get(name)
+            await self._check_version(entry, version)
+            has = entry.fields["labels"]
+            taken = [one for one in labels if has.get(one) == version]
+            left = {key: number for key, number in has.items() if key not in taken}
+            await self._shelf.put(entry.having(labels=left))
+            return taken, [one for one in labels if one not in taken]
+
+    async def _check_version(self, entry: Entry, number: int) -> None:
+        if await self._versions.get(_version_key(entry.key, number)) is None:
+            raise ApiError(
+                "ParameterVersionNotFound",
+                f"Systems Manager could not find version {number} of {entry.key}. Verify the version and try again.",
+            )
+
+
+def _version_key(name: str, version: int | None) -> str:
+    return f"{name}:{version}"
+
+
+def _of_version(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in ("labels", "tags")}
+
+
+def _tier(request: Mapping[str, Any], old: Mapping[str, Any], value: str) -> str:
+    """The tier of a value. Raises: ApiError for one that is too long."""
+    asked = request.get("Tier", old.get("tier", "Standard"))
+    long = len(value) > CHARACTERS["Standard"] or bool(request.get("Policies"))
+    tier: str = ("Advanced" if long or old.get("tier") == "Advanced" else "Standard") if asked != "Advanced" else asked
+    if asked == "Standard" and tier == "Advanced" and old.get("tier") != "Advanced":
+        raise _invalid(
+            "Standard tier parameters support a maximum parameter value of 4096 characters. To create a larger "
+            "parameter value, upgrade the parameter to use the advanced-parameter tier. For more information, see "
+            "https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-advanced-parameters.html"
+        )
+    if len(value) > CHARACTERS[tier]:
+        raise _invalid("Advanced tier parameters support a maximum parameter value of 8192 characters.")
+    return tier
+
+
+def _check_pattern(pattern: str | None, value: str) -> None:
+    if not pattern:
+        return
+    try:
+        matches = compile_regex(pattern).fullmatch(value)
+    except RegexSyntaxError as problem:
+        raise ApiError(
+            "InvalidAllowedPatternException", f"The allowed pattern is not one that Statewright reads: {problem}"
+        ) from None
+    if not matches:
+        raise ApiError(
+            "ParameterPatternMismatchException",
+            f"Parameter value, cannot be validated against allowedPattern: {pattern}",
+        )
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or name.endswith("/") or "//" in name:
+        raise _invalid(
+            'Parameter name: can\'t be prefixed with "ssm" (case-insensitive). If formed as a path, it can consist of '
+            "sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers and the "
+            "following 3 symbols .-_"
+        )
+    if "/" in name and not name.startswith("/"):
+        raise _invalid("Parameter name must be a fully qualified name.")
+    first = name.lstrip("/").lower()
+    if first.startswith(("aws", "ssm")):
+        raise ApiError("AccessDeniedException", f"No access to reserved parameter name: {name}.", status=400)
+    if name.count("/") > DEEPEST:
+        raise ApiError(
+            "HierarchyLevelLimitExceededException",
+            f"The hierarchy can have a maximum of {DEEPEST} levels: {name} has {name.count('/')}.",
+        )
+
+
+def _candidates(name: str) -> tuple[str, ...]:
+    """Names that an ARN may mean: one without a path stands behind a slash there."""
+    if not name.startswith("arn:"):
+        return (name,)
+    path = name.partition(":parameter")[2]
+    return (path, path[1:])
+
+
+def _invalid(text: str) -> ApiError:
+    return ApiError("ValidationException", text)
