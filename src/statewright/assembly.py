@@ -26,6 +26,7 @@ from statewright.functions.event_sources import EventSources
 from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
 from statewright.jobs.jobs import Jobs
+from statewright.metrics.recorder import Recorder
 from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
 from statewright.records.identities import Identities
@@ -105,6 +106,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     jobs reach this process.
     """
     ground = _Ground(store, clock, config, data, endpoint)
+    metrics = Recorder(clock, data / "metrics" if data is not None else None)
     integrations = Registry(config, clock, data)
     machines = Machines(store, clock, config, limits=config.limits)
     settings = EngineSettings(limits=config.limits, data=data)
@@ -120,6 +122,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     operations.load()
     extras = {
         "integrations": integrations,
+        "metrics": metrics,
         "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
         **called,
         **callers,
@@ -128,11 +131,15 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     }
     app = operations.App(engine, machines, clock, config, extras)
     deliveries.calls = target_calls.TargetCalls(app, integrations.posts)
+    for part in (engine, called["queues"], called["functions"]):
+        part.measure_with(metrics)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     # SDKs have two more names for events.
     own["eventbridge"] = own["cloudwatchevents"] = own["events"]
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app))
-    return System(engine, integrations, {**called, "engine": engine, "deliveries": deliveries, **callers}, app)
+    return System(
+        engine, integrations, {"metrics": metrics, **called, "engine": engine, "deliveries": deliveries, **callers}, app
+    )
 
 
 def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:

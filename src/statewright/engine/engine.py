@@ -27,6 +27,7 @@ from statewright.engine.listing import history_page, list_page
 from statewright.engine.live import Batch, LiveExecution
 from statewright.engine.map_run_data import MapRunData
 from statewright.engine.map_runs import MapRuns
+from statewright.engine.metering import ExecutionMeter
 from statewright.engine.metrics import metrics_of
 from statewright.engine.names import ExecutionNames
 from statewright.engine.ownership import SHARD, Ownership
@@ -44,6 +45,7 @@ from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import TASK
 from statewright.limits import AWS, Limits
 from statewright.limits import EXPRESS as EXPRESS_LIMITS
+from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, JsonTextError, Payload
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import Row, Store
@@ -121,6 +123,8 @@ class Engine:
         """Take up what the store has: timers, effects under way, inputs that wait."""
         self.ownership.hold(SHARD)
         above = await self.store.newest_id(SHARD)
+        if self.runner.meter is not None:
+            self.runner.meter.count_open((await self.store.executions.count_by_status(None))["RUNNING"])
         self.runner.ids = IdSource(self.clock.now_ms, above)
         outbox, inbox = await self.store.executions.pending(SHARD)
         for row in inbox:
@@ -401,9 +405,17 @@ class Engine:
 
     def history_log(self, head: Head) -> Callable[[list[HistoryEvent]], None] | None:
         """Where the history of an EXPRESS execution goes; `None` for nowhere."""
-        if self.machines.log_settings(head.machine_id, head.revision_id) is None:
-            return None
-        return lambda history: self._log(head, history, 0)
+        meter = self.runner.meter
+        is_logged = self.machines.log_settings(head.machine_id, head.revision_id) is not None
+        if meter is None:
+            return (lambda history: self._log(head, history, 0)) if is_logged else None
+
+        def noted(history: list[HistoryEvent]) -> None:
+            meter.note_tasks(head.execution_arn, head, history)
+            if is_logged:
+                self._log(head, history, 0)
+
+        return noted
 
     def subscribe(self, told: Callable[[StatusChange], None]) -> None:
         """Have `told` hear of every change of a STANDARD execution's status, once it is durable; it may not wait."""
@@ -482,6 +494,10 @@ class Engine:
             self.ownership.lose(SHARD)
         else:
             logger.error("work on the side failed", exc_info=problem)
+
+    def measure_with(self, recorder: Recorder) -> None:
+        """Publish metrics of executions and tasks; before `start`."""
+        self.runner.meter = ExecutionMeter(recorder)
 
     async def metrics(self) -> dict[str, Json]:
         """Counters for /metrics: executions by status, transitions, commits, timers, what is held in memory."""

@@ -143,12 +143,17 @@ class ExpressRuns:
         )  # fmt: skip
         run.on_history = engine.history_log(head)
         self._runs[head.execution_arn] = run
+        meter = engine.runner.meter
+        if meter is not None:
+            meter.express_started(head)
         try:
             await run.begin()
         finally:
             del self._runs[head.execution_arn]
             engine.runner.counters.transitions += state.transitions
             engine.runner.counters.ran(state.status)
+            if meter is not None:
+                meter.express_ended(head, state)
         return state
 
     def broke(self, execution_arn: str, problem: BaseException) -> None:

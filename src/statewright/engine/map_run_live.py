@@ -429,6 +429,9 @@ class LiveRun:
         )  # fmt: skip
         run.on_history = engine.history_log(head)
         self._express[index] = run
+        meter = engine.runner.meter
+        if meter is not None:
+            meter.express_started(head)
         try:
             ended = run.begin()
             if self.state.phase == STOPPING:
@@ -442,6 +445,8 @@ class LiveRun:
                 del self._express[index]
             engine.runner.counters.transitions += state.transitions
             engine.runner.counters.ran(state.status)
+            if meter is not None:
+                meter.express_ended(head, state)
         # Its tail says which attempt it was, for whoever takes the run up after a crash.
         tail = replace(Tail.of(state), redrive_count=attempt)
         row = Row(

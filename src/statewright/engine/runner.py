@@ -11,7 +11,7 @@ import logging
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 
 from statewright.asl.program import Program
@@ -20,6 +20,8 @@ from statewright.engine.dispatch import ScheduledCall
 from statewright.engine.heavy_steps import HeavySteps, LeavesTheLoop
 from statewright.engine.heavy_wire import Delivery
 from statewright.engine.live import Batch, LiveExecution, Work, decode_live
+from statewright.engine.metering import ExecutionMeter
+from statewright.engine.metrics import Counters
 from statewright.engine.turnstile import BURST, Turnstile
 from statewright.engine.views import ExecutionView, Head, StatusChange, Tail, view_from
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
@@ -118,33 +120,6 @@ class Programs(Protocol):
         """The text that the program of a revision was compiled from."""
 
 
-@dataclass(slots=True)
-class Counters:
-    """What the runner has done since it started; times are microseconds of the monotonic clock."""
-
-    started: int = 0
-    closed: dict[str, int] = field(default_factory=dict)
-    transitions: int = 0
-    history_events: int = 0
-    commits: int = 0
-    inputs: int = 0
-    retried_commits: int = 0
-    stale_commits: int = 0
-    quarantined: int = 0
-    commit_us_total: int = 0
-    commit_us_most: int = 0
-    turns: int = 0
-    turn_us_total: int = 0
-    turn_us_most: int = 0
-    """The longest that one execution held the loop."""
-
-    def ran(self, status: str) -> None:
-        """An EXPRESS execution was played, to its end unless the engine stops."""
-        self.started += 1
-        if status != "RUNNING":
-            self.closed[status] = self.closed.get(status, 0) + 1
-
-
 class Runner:
     """Runs the executions of one shard. `after` is told of every commit, once it is durable."""
 
@@ -175,6 +150,7 @@ class Runner:
         self._after = after
         self.subscribers: list[Callable[[StatusChange], None]] = [publish] if publish is not None else []
         """Who is told of the changes of status of STANDARD executions."""
+        self.meter: ExecutionMeter | None = None
         self._slots: dict[int, Slot] = {}
         self._hot: OrderedDict[int, LiveExecution] = OrderedDict()
         self._most_hot = hot
@@ -414,6 +390,8 @@ class Runner:
             counters.started += 1
         if batch.closed:
             counters.closed[live.row.status] = counters.closed.get(live.row.status, 0) + 1
+        if self.meter is not None:
+            self.meter.followed(live, batch)
         self._after(live, batch)
         if self.subscribers and (batch.opened or batch.closed) and live.head.type == "STANDARD":
             self._tell_status(live, batch)

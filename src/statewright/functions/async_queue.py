@@ -146,7 +146,13 @@ class AsyncQueue:
         now_ms = self._clock.now_ms()
         event = Event(request_id, function, qualifier, now_ms, now_ms, context=context, trace=trace, payload=payload)
         if await self._catalog.write([event.record()]):
+            self._count(function, "AsyncEventsReceived")
             self._schedule(replace(event, stored=1))
+
+    def _count(self, function: str, metric: str, value: float = 1, unit: str = "Count") -> None:
+        meter = self._invoker.meter
+        if meter is not None:
+            meter.event(function, metric, value, unit)
 
     # ------------------------------------------------------------------ when
 
@@ -174,6 +180,7 @@ class AsyncQueue:
         while lane.waiting and not self._stopped:
             zero = self._invoker.concurrency.reserved.get(function) == 0
             if not zero and not self._invoker.concurrency.free(function):
+                self._count(function, "Throttles")
                 due_ms = self._clock.now_ms() + lane.back_off_ms
                 lane.back_off_ms = min(2 * lane.back_off_ms, BACK_OFF_MS[1])
                 lane.paused = self._clock.call_at(due_ms, lambda: self._resume(function))
@@ -244,6 +251,7 @@ class AsyncQueue:
         if now_ms - event.accepted_ms > most_age_ms:
             await self._end(event, settings, target, ending("EventAgeExceeded"))
             return
+        self._count(event.function, "AsyncEventAge", now_ms - event.accepted_ms, "Milliseconds")
         try:
             done = await self._invoker.run_admitted(
                 target, event.payload, request_id=event.id, client_context=event.context, trace_header=event.trace
@@ -269,6 +277,7 @@ class AsyncQueue:
         self._schedule(replace(later, stored=later.stored + 1))
 
     async def _end(self, event: Event, settings: InvokeSettings, target: Any, end: Any) -> None:
+        self._count(event.function, "AsyncEventsDropped", 0 if end.condition == "Success" else 1)
         deliveries = reports_of(event, settings, target, end, self._clock.now_ms())
         if not deliveries:
             await self._catalog.write([], [(EVENT, event.id)])
@@ -289,6 +298,8 @@ class AsyncQueue:
                 log.warning(
                     "what became of the event %s cannot be delivered to %s: %s", event.id, delivery.arn, problem
                 )
+                is_dead_letter = bool(delivery.attributes)
+                self._count(event.function, "DeadLetterErrors" if is_dead_letter else "DestinationDeliveryFailures")
                 left.append(delivery)
         now_ms = self._clock.now_ms()
         if not left or now_ms - event.accepted_ms > 2000 * MOST_AGE_SECONDS:

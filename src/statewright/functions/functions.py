@@ -20,12 +20,14 @@ from statewright.functions.invoke import Invoker, check_payload, decoded_context
 from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
+from statewright.functions.metering import FunctionMeter
 from statewright.functions.models import Model, ModelRunner
 from statewright.functions.names import parse_name
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
 from statewright.functions.records import Function
 from statewright.functions.versions import Aliases, Versions
+from statewright.metrics.recorder import Recorder
 from statewright.query.scope import Entropy
 from statewright.stores.protocol import Store
 
@@ -84,6 +86,10 @@ class Functions:
             self.invoker.models.pop(name, None)
         else:
             self.invoker.models[name] = ModelRunner(model)
+
+    def measure_with(self, recorder: Recorder) -> None:
+        """Publish metrics of functions and of what invokes them; before `start`."""
+        self.invoker.concurrency.meter = FunctionMeter(recorder, self.invoker.concurrency)
 
     async def start(self) -> None:
         """Take up reservations and what waits to be invoked."""

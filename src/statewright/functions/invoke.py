@@ -26,12 +26,13 @@ from statewright.functions import names, plans
 from statewright.functions.definitions import Definitions
 from statewright.functions.fork_servers import ForkServer, ForkServers
 from statewright.functions.logs import Logs
+from statewright.functions.metering import FunctionMeter
 from statewright.functions.models import ModelRunner
 from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked, answer_of, last_lines
 from statewright.functions.pools import Pool, Pools
 from statewright.functions.records import Alias, Configuration
-from statewright.functions.workers import WorkerPlan
+from statewright.functions.workers import Outcome, WorkerPlan
 from statewright.limits import (
     FUNCTION_CONCURRENCY,
     FUNCTION_EVENT_BYTES,
@@ -73,6 +74,8 @@ class Concurrency:
         self.reserved: dict[str, int] = {}
         self.running: defaultdict[str, int] = defaultdict(int)
         self.unreserved_running = 0
+        self.total_running = 0
+        self.meter: FunctionMeter | None = None
         self.on_room: Callable[[str], None] | None = None
         """Told after an invocation has ended."""
 
@@ -99,6 +102,9 @@ class Concurrency:
                 raise _throttled("ConcurrentInvocationLimitExceeded")
             self.unreserved_running += 1
         self.running[name] += 1
+        self.total_running += 1
+        if self.meter is not None:
+            self.meter.entered(name)
 
     def leave(self, name: str) -> None:
         """Count an invocation out."""
@@ -107,8 +113,11 @@ class Concurrency:
             self.running[name] = left
         else:
             del self.running[name]
+        self.total_running -= 1
         if name not in self.reserved:
             self.unreserved_running -= 1
+        if self.meter is not None:
+            self.meter.left(name)
         if self.on_room is not None:
             self.on_room(name)
 
@@ -149,6 +158,11 @@ class Invoker:
         self._fork_servers = ForkServers()
         self._known: dict[tuple[str, str | None], Resolution] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
+
+    @property
+    def meter(self) -> FunctionMeter | None:
+        """Who counts invocations."""
+        return self.concurrency.meter
 
     def close(self) -> None:
         """End every worker."""
@@ -216,7 +230,12 @@ class Invoker:
         log_tail: bool = False,
     ) -> Invoked:
         """Run an invocation now. Raises: ApiError (`TooManyRequestsException`, `InvalidRuntimeException`)."""
-        self.concurrency.enter(target.name)
+        try:
+            self.concurrency.enter(target.name)
+        except ApiError:
+            if self.meter is not None:
+                self.meter.throttled(target.name, target.arn, target.version)
+            raise
         try:
             return await self.run_admitted(
                 target, payload, request_id=request_id, client_context=client_context, trace_header=trace_header,
@@ -239,7 +258,7 @@ class Invoker:
         model = self.models.get(target.name)
         if model is not None:
             outcome = await model.run(self.clock, payload, target.timeout_ms)
-            answer, error = answer_of(outcome, request_id, target.settings.timeout)
+            answer, error = self._answer(target, outcome, request_id)
             return Invoked(200, answer, error, b"" if log_tail else None, target.version, request_id)
         pool = self.pools.get(target.name, target.version) or await self._open_pool(target)
         header: dict[str, Any] = {
@@ -256,7 +275,7 @@ class Invoker:
         outcome, worker = await pool.run(orjson.dumps(header), payload, target.timeout_ms, start)
         if outcome.kind == "unstartable":
             raise ApiError("ServiceException", f"No worker can be started: {outcome.body.decode()}", status=500)
-        answer, error = answer_of(outcome, request_id, target.settings.timeout)
+        answer, error = self._answer(target, outcome, request_id)
         tail = None
         if worker is not None:
             init_ms, worker.init_ms = worker.init_ms, None
@@ -270,6 +289,13 @@ class Invoker:
         elif log_tail:
             tail = b""
         return Invoked(200, answer, error, tail, target.version, request_id)
+
+    def _answer(self, target: Target, outcome: Outcome, request_id: str) -> tuple[bytes, str | None]:
+        answer, error = answer_of(outcome, request_id, target.settings.timeout)
+        if self.meter is not None:
+            duration_ms = round(outcome.duration_ns / 1e6, 2)
+            self.meter.ended(target.name, target.arn, target.version, duration_ms, failed=error is not None)
+        return answer, error
 
     async def _open_pool(self, target: Target) -> Pool:
         lock = self._opening.setdefault((target.name, target.version), asyncio.Lock())

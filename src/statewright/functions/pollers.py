@@ -84,6 +84,8 @@ class Poller:
             reports_failures=mapping.reports_failures,
         )
         self.counts = MappingCounts()
+        meter = functions.invoker.concurrency.meter
+        self._meter = meter.mapping(mapping.uuid) if meter is not None else None
         self._buffer: list[_Pulled] = []
         self._window_ends_ms: int | None = None
         self._wake = asyncio.Event()
@@ -189,6 +191,8 @@ class Poller:
         """Put messages into the buffer, without those that no filter means."""
         until_ms = now_ms + 1000 * queue.settings.visibility_timeout_seconds
         unwanted = []
+        if self._meter is not None:
+            self._meter.polled.add(len(found))
         for message in found:
             record = record_of(message, self._mapping.queue_arn, self._region)
             if self._passes is not None and not self._passes(record):
@@ -199,6 +203,9 @@ class Poller:
             self._window_ends_ms = now_ms + 1000 * self._mapping.window_seconds
         if unwanted:
             self.counts.filtered += len(unwanted)
+            if self._meter is not None:
+                self._meter.filtered_out.add(len(unwanted))
+                self._meter.deleted.add(len(unwanted))
             await self._queues.delete(queue, unwanted)
 
     def _flush(self, now_ms: int, room: int, *, everything: bool = False) -> None:
@@ -255,7 +262,7 @@ class Poller:
         try:
             ending = await self._invoke(batch)
         except (ApiError, StoreError) as problem:
-            self.counts.failed += len(batch)
+            self._failed(len(batch))
             log.warning("a batch of %s for %s: %s", self._mapping.queue_arn, self._mapping.function_arn, problem)
         finally:
             self._scaling.ended(self._clock.now_ms(), ending)
@@ -277,6 +284,8 @@ class Poller:
             resume_ms = now_ms + pause_ms
             if not patient or resume_ms >= min(pulled.hidden_until_ms for pulled in batch):
                 self.counts.never_run += len(batch)
+                if self._meter is not None:
+                    self._meter.failed_invoke.add(len(batch))
                 return "throttled"
             self._scaling.throttled(now_ms)
             await self._clock.sleep_until(resume_ms)
@@ -290,8 +299,18 @@ class Poller:
         elif self._mapping.reports_failures:
             failed = failed_items(invoked.payload, ids, is_fifo=queue.settings.fifo)
         done = [pulled.message.handle for pulled in batch if pulled.message.message_id not in failed]
-        self.counts.failed += len(batch) - len(done)
+        if self._meter is not None:
+            self._meter.invoked.add(len(batch))
+        self._failed(len(batch) - len(done))
         if done:
             await self._queues.delete(queue, done)
             self.counts.done += len(done)
+            if self._meter is not None:
+                self._meter.deleted.add(len(done))
         return "failed" if len(failed) == len(batch) else "succeeded"
+
+    def _failed(self, count: int) -> None:
+        """Messages were not done, and come back."""
+        self.counts.failed += count
+        if self._meter is not None:
+            self._meter.failed_invoke.add(count)

@@ -45,6 +45,7 @@ class Name(NamedTuple):
     unit: str
     is_gauge: bool
     is_lasting: bool
+    grows: bool
 
 
 class Archive:

@@ -126,7 +126,8 @@ def _level(recorder: Recorder, series: Series, level: Point, instants: range) ->
     if value == 0:
         last = min(last, level.at + ACTIVE_SECONDS)
     for at in range(instants.start, last, instants.step):
-        yield Point(at, 1, value, value, value, value)
+        now = value + at - level.at if series.grows and value else value
+        yield Point(at, 1, now, now, now, now)
 
 
 def values_of(points: Iterable[Point], name: str) -> list[tuple[int, float]]:

@@ -107,15 +107,16 @@ class Recorder:
         read: Callable[[], float | None],
         *,
         is_lasting: bool = False,
+        grows: bool = False,
     ) -> Gauge:
-        """The level of that name and dimensions; `read` replaces what told it before."""
+        """The level of that name and dimensions; `read` replaces what told it before. See `Series`."""
         metric = MetricId.of(namespace, name, dimensions)
         found = self._series.get(metric)
         if isinstance(found, Gauge):
             found.read = read
             found.ended_at = None
             return found
-        made = Gauge(metric, unit, self._opened, read, is_lasting=is_lasting)
+        made = Gauge(metric, unit, self._opened, read, is_lasting=is_lasting, grows=grows)
         if not self._enter(made, found):
             made = Gauge(metric, unit, _nowhere, _nothing)
             # It counts as touched for good, so nobody ever asks for its level.
@@ -146,7 +147,7 @@ class Recorder:
         metric = MetricId(name.namespace, name.name, name.dimensions)
         if metric in self._series or len(self._series) >= MOST_SERIES:
             return self._series.get(metric)
-        made = Series(metric, name.unit, is_gauge=name.is_gauge, is_lasting=name.is_lasting)
+        made = Series(metric, name.unit, is_gauge=name.is_gauge, is_lasting=name.is_lasting, grows=name.grows)
         made.number = name.number
         self._series[metric] = made
         return made
@@ -316,8 +317,9 @@ def _minutes_of(series: Series) -> Column:
 def _name_of(series: Series) -> Name:
     metric = series.id
     return Name(
-        series.number, metric.namespace, metric.name, metric.dimensions, series.unit, series.is_gauge, series.is_lasting
-    )
+        series.number, metric.namespace, metric.name, metric.dimensions, series.unit, series.is_gauge,
+        series.is_lasting, series.grows,
+    )  # fmt: skip
 
 
 class _Sink(Counter):

@@ -33,14 +33,24 @@ class Series:
     `number` is its place in the archive, 0 before it has one.
     """
 
-    __slots__ = ("ended_at", "id", "is_gauge", "is_lasting", "last_at", "minutes", "number", "seconds", "unit")
+    __slots__ = (
+        "all_samples", "all_total", "ended_at", "grows", "id", "is_gauge", "is_lasting", "last_at", "minutes", "number",
+        "seconds", "unit",
+    )  # fmt: skip
 
-    def __init__(self, metric: MetricId, unit: str, *, is_gauge: bool = False, is_lasting: bool = False) -> None:
+    def __init__(
+        self, metric: MetricId, unit: str, *, is_gauge: bool = False, is_lasting: bool = False, grows: bool = False
+    ) -> None:
         self.id = metric
         self.unit = unit
         self.is_gauge = is_gauge
         self.is_lasting = is_lasting
         """Whether a gauge's level outlives the process, as the depth of a queue does."""
+        self.grows = grows
+        """Whether a gauge's level, once above nothing, grows by one each second by itself, as an age does."""
+        self.all_samples = 0.0
+        """Since the process started, as `all_total`."""
+        self.all_total = 0.0
         self.number = 0
         self.seconds = Column()
         self.minutes = Column()
@@ -88,6 +98,8 @@ class Counter(Series):
             return None
         values, self.open = self.open, {}
         point = point_of(at, values)
+        self.all_samples += point.samples
+        self.all_total += point.total
         self.seconds.put(point)
         self.last_at = max(self.last_at, at)
         self.take(point)
@@ -131,7 +143,7 @@ class Gauge(Series):
     A minute's point has the mean over time as its sum, with a count of one.
     """
 
-    __slots__ = ("_area", "_high", "_low", "_opened", "_peak", "_since", "is_touched", "level", "read")
+    __slots__ = ("_area", "_high", "_level_at", "_low", "_opened", "_peak", "_since", "is_touched", "level", "read")
 
     def __init__(
         self,
@@ -141,13 +153,15 @@ class Gauge(Series):
         read: Callable[[], float | None],
         *,
         is_lasting: bool = False,
+        grows: bool = False,
     ) -> None:
-        super().__init__(metric, unit, is_gauge=True, is_lasting=is_lasting)
+        super().__init__(metric, unit, is_gauge=True, is_lasting=is_lasting, grows=grows)
         self._opened = opened
         self.read = read
         self.is_touched = False
         self.level: float | None = None
         self._peak: float | None = None
+        self._level_at = 0
         self._since = 0
         self._area = 0.0
         self._low = 0.0
@@ -189,18 +203,33 @@ class Gauge(Series):
 
     def _move(self, at: int, value: float, high: float) -> None:
         begin = at - at % 60
-        level = self.level
-        if level is None:
+        if self.level is None:
             self._since, self._area, self._low, self._high = at, 0.0, value, high
         else:
             if self._since < begin:
-                self._since, self._area, self._low, self._high = begin, 0.0, level, level
+                self._begin(begin)
             if at == begin:
                 self._low = self._high = value
-            self._area += level * (at - self._since)
-            self._since = at
-        self.level = value
+            self._spend(at)
+        self.level, self._level_at = value, at
         self._low, self._high = min(self._low, value), max(self._high, high)
+
+    def _begin(self, minute: int) -> None:
+        level = self._level(minute)
+        self._since, self._area, self._low, self._high = minute, 0.0, level, level
+
+    def _level(self, at: int) -> float:
+        """The level at an instant after the last reading."""
+        level = self.level or 0.0
+        return level + at - self._level_at if self.grows and level else level
+
+    def _spend(self, until: int) -> None:
+        """Let the level last until an instant; one that has been read since changes nothing."""
+        if until <= self._since:
+            return
+        self._area += (self._level(self._since) + self._level(until)) / 2 * (until - self._since)
+        self._high = max(self._high, self._level(until))
+        self._since = until
 
     def running_minute(self, end: int) -> Point | None:
         """The minute under way, so far."""
@@ -209,11 +238,14 @@ class Gauge(Series):
         begin = (end - 1) - (end - 1) % 60
         if self._since < begin:
             return None
-        area = self._area + self.level * (end - self._since)
+        self._spend(end)
         first = self._first(begin)
-        mean = area / (end - first) if end > first else self.level
+        level = self._level(end)
+        mean = self._area / (end - first) if end > first else level
         mean = min(max(mean, self._low), self._high)
-        return Point(begin, 1, mean, self._low, self._high, self.level)
+        # A level that grows is carried on from the minute's first second.
+        last = level - (end - begin) if self.grows and level else level
+        return Point(begin, 1, mean, self._low, self._high, last)
 
     def _first(self, begin: int) -> int:
         before = self.seconds.last_before(begin)
@@ -225,6 +257,6 @@ class Gauge(Series):
     def close_minute(self, end: int) -> Point | None:
         """The minute, which is over."""
         point = self.running_minute(end)
-        if point is not None and self.level is not None:
-            self._since, self._area, self._low, self._high = end, 0.0, self.level, self.level
+        if point is not None:
+            self._begin(end)
         return point

@@ -181,6 +181,7 @@ class Catalogue:
             entry = replace(queue.entry, rows=rows, purged_ms=now_ms)
             await self._replace(queue, entry, remains_of(former))
             queue.lose_track()
+            queue.touched()
             self._site.spawn(self._clear(former))
 
     async def delete(self, queue: Queue) -> None:

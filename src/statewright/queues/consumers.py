@@ -81,7 +81,7 @@ class Consumers:
             if self._room(visibility) <= 0 and not self._queue.settings.fifo:
                 raise ApiError("OverLimit", "Too many messages in flight.")
             if self._claiming is None and not self._may_claim(visibility):
-                return []
+                return self._counted([])
         poller = _Poller(most, visibility_ms, now_ms + max(wait_ms, 0), consumer)
         self._wait(poller)
         self.serve()
@@ -92,6 +92,11 @@ class Consumers:
             raise
         if attempt_id is not None and received:
             self._replays[attempt_id] = now_ms + REPLAY_MS, received
+        return self._counted(received)
+
+    def _counted(self, received: list[Received]) -> list[Received]:
+        if (meter := self._queue.meter) is not None:
+            meter.received(len(received))
         return received
 
     def _wait(self, poller: _Poller) -> None:

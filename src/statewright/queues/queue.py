@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.limits import Limits
+from statewright.metrics.recorder import Recorder
 from statewright.queues.attributes import INVALID_PARAMETER, QueueSettings, restored
 from statewright.queues.consumers import Consumers
 from statewright.queues.entries import QueueEntry
@@ -31,6 +32,7 @@ from statewright.queues.messages import (
     read_handle,
     sequence_number_of,
 )
+from statewright.queues.metering import QueueMeter
 from statewright.queues.visibility import GIVEN_BACK, InFlight, Visibility
 from statewright.stores.ids import IdSource
 from statewright.stores.queue_protocol import Gone, GroupChange, MessageRow, Note, QueueStore
@@ -58,6 +60,7 @@ class Site:
     spawn: Callable[[Coroutine[Any, Any, object]], None]
     find_arn: Callable[[str], Queue | None]
     of_rows: dict[int, Queue] = field(default_factory=dict)
+    recorder: Recorder | None = None
 
 
 class Queue:
@@ -79,6 +82,7 @@ class Queue:
         self.consumers = Consumers(self)
         self.entry = entry
         self.settings = QueueSettings()
+        self._meter: QueueMeter | None = None
         self.set_entry(entry)
 
     @property
@@ -114,6 +118,18 @@ class Queue:
         self.entry = entry
         self.settings = restored(entry.attributes)
 
+    @property
+    def meter(self) -> QueueMeter | None:
+        """Who counts what happens here, if anybody; made at the first use of the queue."""
+        if self._meter is None and self.site.recorder is not None and not self.is_deleted:
+            self._meter = QueueMeter(self.site.recorder, self)
+        return self._meter
+
+    def touched(self) -> None:
+        """Messages may stand elsewhere now."""
+        if (meter := self.meter) is not None:
+            meter.touch()
+
     # What is known
 
     async def known(self) -> Visibility:
@@ -140,6 +156,8 @@ class Queue:
         self.tenants.is_used = self.tenants.is_used or any(held.tenant for held in loaded.held)
         self.visibility = visibility
         self.news += 1
+        if visibility.total:
+            self.touched()
         return visibility
 
     def check(self) -> None:
@@ -156,6 +174,8 @@ class Queue:
     def close(self) -> None:
         """The queue is deleted: whoever waits at it is told."""
         self.is_deleted = True
+        if self._meter is not None:
+            self._meter.end()
         self.lose_track()
         self.consumers.dismiss(ApiError("QueueDoesNotExist", "The specified queue does not exist."))
         self.consumers.stop()
@@ -188,7 +208,10 @@ class Queue:
         except BaseException:
             self.lose_track()
             raise
-        self.took([row for row, number in zip(rows, ids, strict=True) if row.id == number], generation, now_ms)
+        new = [row for row, number in zip(rows, ids, strict=True) if row.id == number]
+        self.took(new, generation, now_ms)
+        if len(new) < len(rows) and (meter := self.meter) is not None:
+            meter.repeated(len(rows) - len(new))
         fifo = self.settings.fifo
         return [Sent(message_id_of(number), sequence_number_of(number) if fifo else None) for number in ids]
 
@@ -200,6 +223,8 @@ class Queue:
         later = [row.visible_ms for row in rows if row.visible_ms > now_ms]
         if later:
             self.visibility.delay(later)
+        if (meter := self.meter) is not None:
+            meter.sent([row.body for row in rows], now_ms, alone=self.visibility.total == len(rows))
         self.arrived()
 
     def row(self, message: Outgoing, number: int, now_ms: int) -> MessageRow:
@@ -239,6 +264,7 @@ class Queue:
     def arrived(self) -> None:
         """Something may be there to receive."""
         self.news += 1
+        self.touched()
         self.look_for_expired()
         self.consumers.serve()
 
@@ -272,6 +298,8 @@ class Queue:
             await self._drop(visibility, ids, self.group_changes(visibility, groups, now_ms))
         if doubtful:
             await self._delete_doubtful(visibility, handles, doubtful, answers)
+        if (meter := self.meter) is not None:
+            meter.deleted(answers.count(None))
         return answers
 
     async def _drop(self, visibility: Visibility, ids: list[int], groups: list[GroupChange]) -> None:
@@ -412,6 +440,8 @@ class Queue:
             outdated = visibility.pop_outdated(before_ms)
             old = await self.drop_proven(visibility, outdated) if outdated else []
             self.note_expired((*gone, *old), now_ms)
+            if gone or old:
+                self.touched()
             if len(gone) < EXPIRY_STEP:
                 return
 

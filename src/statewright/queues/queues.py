@@ -14,9 +14,11 @@ from typing import Any, Final
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, StoreError
+from statewright.metrics.recorder import Recorder
 from statewright.queues.catalogue import Catalogue
 from statewright.queues.fan_out import Letter, send_letters
 from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent, number_of
+from statewright.queues.metering import NAMESPACE
 from statewright.queues.move_tasks import MoveTask, MoveTasks
 from statewright.queues.queue import Queue, Site
 from statewright.stores.ids import FIRST_MS, IdSource
@@ -44,6 +46,20 @@ class Queues:
         self._site = Site(store.queues, clock, config.limits, ids, self._spawn, self._find_arn)
         self._catalogue = Catalogue(store.catalog, config, self._site)
         self._moves = MoveTasks(store.catalog, self._catalogue, self._site)
+
+    def measure_with(self, recorder: Recorder) -> None:
+        """Publish metrics of every queue; before `start`."""
+        self._site.recorder = recorder
+        recorder.looks[NAMESPACE] = self._look
+
+    async def _look(self, dimensions: Mapping[str, str]) -> None:
+        """Bring the levels of a queue up to date, before they are read."""
+        try:
+            queue = self.find(dimensions.get("QueueName", ""))
+        except ApiError:
+            return
+        if queue.meter is not None:
+            await queue.meter.look()
 
     async def start(self) -> None:
         """Read the catalogue of queues and take up what a former process left to do."""

@@ -1,0 +1,179 @@
+"""What queues publish as metrics: what was sent, received and deleted, and how many messages stand where.
+
+Levels are read at the end of a second in which something happened at a queue, and when time alone changes them (a
+delay or a visibility timeout ends). Between two readings nothing is done.
+
+Source: SQS developer guide, "Available CloudWatch metrics for Amazon SQS".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from statewright.clock import Timer
+from statewright.errors import ApiError, StoreError
+from statewright.metrics.recorder import Recorder
+from statewright.metrics.series import Counter, Gauge
+
+if TYPE_CHECKING:
+    from statewright.queues.queue import Queue
+    from statewright.queues.visibility import Visibility
+
+NAMESPACE: Final = "AWS/SQS"
+OLDEST_EVERY_MS: Final = 10_000
+"""How often a queue at work is asked for its oldest message."""
+YOUNGEST: Final = 0.001
+"""The age of a message that was sent just now: an age of nothing says that there is no message."""
+SOONEST_MS: Final = 1_000
+MOST_LOOKED_AT: Final = 1_000
+
+
+class QueueMeter:
+    """The metrics of one queue."""
+
+    def __init__(self, recorder: Recorder, queue: Queue) -> None:
+        self._queue = queue
+        self._recorder = recorder
+        dimensions = {"QueueName": queue.name}
+
+        def counter(name: str, unit: str = "Count") -> Counter:
+            return recorder.counter(NAMESPACE, name, dimensions, unit)
+
+        def gauge(name: str, read: Callable[[], float | None], unit: str = "Count", *, grows: bool = False) -> Gauge:
+            return recorder.gauge(NAMESPACE, name, dimensions, unit, read, is_lasting=True, grows=grows)
+
+        self._sent = counter("NumberOfMessagesSent")
+        self._received = counter("NumberOfMessagesReceived")
+        self._empty = counter("NumberOfEmptyReceives")
+        self._deleted = counter("NumberOfMessagesDeleted")
+        self._size = counter("SentMessageSize", "Bytes")
+        self._levels = [
+            gauge("ApproximateNumberOfMessagesVisible", self._visible),
+            gauge("ApproximateNumberOfMessagesNotVisible", lambda: self._level(lambda known: len(known.in_flight))),
+            gauge("ApproximateNumberOfMessagesDelayed", lambda: self._level(lambda known: known.delayed)),
+            gauge("ApproximateAgeOfOldestMessage", self._age, "Seconds", grows=True),
+        ]
+        self._repeated: Counter | None = None
+        if queue.settings.fifo:
+            self._repeated = counter("NumberOfDeduplicatedSentMessages")
+            self._levels.append(
+                gauge(
+                    "ApproximateNumberOfGroupsWithInflightMessages",
+                    lambda: self._level(lambda known: len(known.by_group)),
+                )
+            )
+        self._first = self._levels[0]
+        self._oldest_ms: int | None = None
+        self._asked_ms = 0
+        self._timer: Timer | None = None
+
+    def touch(self) -> None:
+        """Something may stand elsewhere now."""
+        if not self._first.is_touched:
+            for level in self._levels:
+                level.touch()
+
+    def sent(self, bodies: Iterable[str], sent_ms: int, *, alone: bool) -> None:
+        """Messages were sent; `alone` where the queue holds no others."""
+        count = 0
+        for body in bodies:
+            count += 1
+            self._size.add(len(body) if body.isascii() else len(body.encode("utf-8", "surrogatepass")))
+        if count:
+            self._sent.add(count)
+        if alone:
+            self._oldest_ms = sent_ms
+
+    def repeated(self, count: int) -> None:
+        """Messages were sent that had been sent before."""
+        if self._repeated is not None:
+            self._repeated.add(count)
+
+    def received(self, count: int) -> None:
+        """A receive is over."""
+        if count:
+            self._received.add(count)
+        else:
+            self._empty.add()
+        self.touch()
+
+    def deleted(self, count: int) -> None:
+        """Messages were deleted."""
+        if count:
+            self._deleted.add(count)
+        self.touch()
+
+    def end(self) -> None:
+        """The queue is deleted."""
+        if self._timer is not None:
+            self._timer.cancel()
+        now = self._recorder.now()
+        for level in self._levels:
+            level.end(now)
+
+    async def look(self) -> None:
+        """Bring levels up to date."""
+        await self._queue.known()
+        await self._ask()
+        self.touch()
+
+    # ------------------------------------------------------------------ levels
+
+    def _visible(self) -> float | None:
+        """How many messages could be received; has everything read again when time changes that."""
+        queue = self._queue
+        known = queue.visibility
+        if known is None:
+            # The store knows; whatever is asked of the queue next would wait for it, too.
+            if not queue.is_deleted:
+                queue.site.spawn(self._look_again())
+            return None
+        now_ms = queue.advance(known)
+        due_ms = known.next_ms()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_ms is not None:
+            self._timer = queue.site.clock.call_at(max(due_ms, now_ms + SOONEST_MS), self._due)
+        if known.total and now_ms - self._asked_ms >= OLDEST_EVERY_MS:
+            self._asked_ms = now_ms
+            queue.site.spawn(self._look_again())
+        return known.visible()
+
+    def _due(self) -> None:
+        self._timer = None
+        self.touch()
+
+    def _level(self, read: Callable[[Visibility], float]) -> float | None:
+        known = self._queue.visibility
+        return read(known) if known is not None else None
+
+    def _age(self) -> float | None:
+        known = self._queue.visibility
+        if known is None:
+            return None
+        if not known.total:
+            self._oldest_ms = None
+            return 0
+        if self._oldest_ms is None:
+            return None
+        return max((self._queue.site.clock.now_ms() - self._oldest_ms) / 1000, YOUNGEST)
+
+    async def _look_again(self) -> None:
+        try:
+            await self.look()
+        except (ApiError, StoreError):
+            # Deleted meanwhile, or the store does not answer: the next one who comes tells.
+            return
+
+    async def _ask(self) -> None:
+        """Find the oldest message: the first one to be visible, or one that a consumer has."""
+        queue = self._queue
+        self._asked_ms = queue.site.clock.now_ms()
+        first = await queue.site.store.peek(queue.entry.rows, 1)
+        known = queue.visibility
+        found = [row.sent_ms for row in first]
+        if known is not None and len(known.in_flight) <= MOST_LOOKED_AT:
+            found += [message.sent_ms for message in known.in_flight.values()]
+        self._oldest_ms = min(found, default=None)
