@@ -37,12 +37,14 @@ def read_document(
     max_characters: int = MAX_CHARACTERS,
     max_depth: int = MAX_DEPTH,
     placeholders: bool = True,
+    functions: bool = False,
 ) -> Document:
     """Read a definition, or any other JSON value, with the position of every part.
 
     Bytes are UTF-8; a byte order mark is skipped. Without `syntax` the ending of `name` decides (`.json`, `.asl`,
     `.yaml`, `.yml`), else the first character: an opening bracket means JSON. `placeholders` says whether a bare
     `${Name}` may stand for a JSON value, as in templates; the paths of such values are noted in the document.
+    `functions` says whether YAML may have the short tags of CloudFormation templates.
 
     Raises:
         ReadError: the text is longer than `max_characters`, nests deeper than `max_depth`, or breaks its syntax. Each
@@ -62,7 +64,13 @@ def read_document(
     # Whoever reads only JSON does not pay for loading YAML.
     from statewright.asl.yaml_reader import read_yaml
 
-    return read_yaml(source, max_depth=max_depth, max_characters=max_characters, placeholders=placeholders)
+    return read_yaml(
+        source,
+        max_depth=max_depth,
+        max_characters=max_characters,
+        placeholders=placeholders,
+        functions=functions,
+    )
 
 
 def _decode(data: bytes, name: str, max_characters: int) -> str:

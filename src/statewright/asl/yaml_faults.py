@@ -10,11 +10,12 @@ import yaml
 from statewright.asl.document import Finding, Path, SourceText, shown
 
 _JSONATA: Final = re.compile(r"(?:^|[:\-,\[])\s*\{%")
-_CLOUDFORMATION: Final = frozenset(
+CLOUDFORMATION: Final = frozenset(
     ("Ref", "Sub", "GetAtt", "Join", "Select", "Split",
      "If", "ImportValue", "FindInMap", "Base64", "Cidr", "GetAZs", "Transform", "And", "Or",
      "Not", "Equals", "Condition", "ToJsonString", "Length")
 )  # fmt: skip
+"""Short tags of CloudFormation templates."""
 _LOOK: Final = 200
 """How much of a line is looked at for a hint; the patterns are not made for a line of a megabyte."""
 _LIST_ITEM: Final = "expected '-' indicator"
@@ -123,7 +124,7 @@ def name_hint(source: SourceText, start: int) -> str:
 def about_tag(tag: str) -> tuple[str, str]:
     """Return message and hint about a tag that is not plain data."""
     message = f"found the tag {shown(tag)[1:-1]}, expected plain data"
-    if tag.lstrip("!") in _CLOUDFORMATION:
+    if tag.lstrip("!") in CLOUDFORMATION:
         return message, "CloudFormation resolves this tag, not the state machine: write ${Name} and pass a substitution"
     return message, "remove the tag; quote the text if the ! belongs to it"
 

@@ -52,16 +52,19 @@ _WORDS: Final[dict[str, bool | None]] = {
 _MERGE: Final = "<<"
 
 
-def read_yaml(source: SourceText, *, max_depth: int, max_characters: int, placeholders: bool) -> Document:
+def read_yaml(
+    source: SourceText, *, max_depth: int, max_characters: int, placeholders: bool, functions: bool = False
+) -> Document:
     """Read one YAML document as a JSON value; `placeholders` says whether to note plain `${...}` scalars.
 
-    Aliases share the value of their anchor; together they may repeat at most `max_characters` characters.
+    With `functions` the short tags of CloudFormation templates stand for their long form: `!Ref Queue` is
+    `{"Ref": "Queue"}`, `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`. Aliases share the value of their anchor; together they may repeat at most `max_characters` characters.
 
     Raises:
         ReadError: the text is no YAML, has no JSON value, or nests deeper than `max_depth`. It lists every repeated or
             unusable name and every unusable value, and the first break of the grammar.
     """
-    return _Building(source, max_depth, max_characters).document(placeholders)
+    return _Building(source, max_depth, max_characters, functions).document(placeholders)
 
 
 @dataclass(slots=True)
@@ -84,6 +87,7 @@ class _Open:
     name: str | None = None
     name_start: int = 0
     merging: bool = False
+    function: str | None = None
     merged: list[dict[str, Json]] = field(default_factory=list)
 
 
@@ -98,8 +102,9 @@ class _Refused(Exception):
 class _Building:
     """One pass over the events of a text."""
 
-    def __init__(self, source: SourceText, max_depth: int, max_characters: int) -> None:
+    def __init__(self, source: SourceText, max_depth: int, max_characters: int, functions: bool) -> None:
         self.source = source
+        self.functions = yaml_faults.CLOUDFORMATION if functions else frozenset[str]()
         self.skipped = 1 if source.text.startswith("\ufeff") else 0
         self.max_depth = max_depth
         self.max_characters = max_characters
@@ -198,6 +203,8 @@ class _Building:
         tag = event.tag
         if tag is None or tag in ("!", _PREFIX + "str"):
             return text
+        if tag[1:] in self.functions:
+            return self.called(tag[1:], text, start)
         value = self.plain(text, start)
         kind = tag.removeprefix(_PREFIX)
         wanted = {"int": int, "float": float, "bool": bool, "null": type(None)}.get(kind)
@@ -211,6 +218,15 @@ class _Building:
         self.note(start, f"found {shown(text)} with the tag !!{kind}, expected a value of that type", "remove the tag")
         return text
 
+    def called(self, name: str, argument: Json, start: int) -> Json:
+        """The long form of a short tag."""
+        if name == "GetAtt" and isinstance(argument, str) and "." in argument:
+            argument = list(argument.split(".", 1))
+            self.containers[id(argument)] = [start, start]
+        value = {name if name in ("Ref", "Condition") else f"Fn::{name}": argument}
+        self.containers[id(value)] = dict.fromkeys(value, (start, start))
+        return value
+
     def mapping(self, event: Any, start: int) -> None:
         self.open(event, {}, start, "map")
 
@@ -221,13 +237,14 @@ class _Building:
         if self.wants_name():
             found = f"found {'a mapping' if kind == 'map' else 'a list'} as a name, expected text"
             raise _Refused(Finding(start, found, yaml_faults.name_hint(self.source, start), self.here()))
-        if event.tag not in (None, "!", _PREFIX + kind):
+        function = event.tag[1:] if event.tag and event.tag[1:] in self.functions else None
+        if function is None and event.tag not in (None, "!", _PREFIX + kind):
             self.refuse_tag(event.tag, start)
         if len(self.stack) >= self.max_depth:
             raise _Refused(too_deep(start, self.max_depth))
         offsets: Offsets = {} if kind == "map" else []
         self.containers[id(value)] = offsets
-        self.stack.append(_Open(_Node(value, start, 2, 1), offsets, event.anchor))
+        self.stack.append(_Open(_Node(value, start, 2, 1), offsets, event.anchor, function=function))
         if event.anchor:
             self.anchors[event.anchor] = None
 
@@ -241,6 +258,9 @@ class _Building:
                 if name not in container:
                     container[name] = value
                     done.offsets[name] = offsets[name]
+        if done.function:
+            done.node.value = self.called(done.function, container, done.node.start)
+            done.node.height += 1
         self.add(done.node, done.anchor)
 
     def alias(self, event: Any, start: int) -> None:

@@ -1,10 +1,393 @@
-"""CloudFormation templates as projects: sections, parameters, conditions, order.
+"""CloudFormation templates: sections, parameters, conditions, and the stack that they make.
 
-Owns what a template's sections mean. Its functions are in `intrinsics.py`.
+Owns what a template's sections mean, and the names that its functions may use. The functions themselves are in
+`intrinsics.py`, loops and includes in `expansion.py`, nested stacks in `nested.py`, the order in `ordering.py`.
+
+Source: CloudFormation user guide, "Template sections".
 """
 
 from __future__ import annotations
 
-from statewright.projects.intrinsics import Lookup, Unresolved, resolve
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
-__all__ = ["Lookup", "Unresolved", "resolve"]
+from statewright.payload import Json
+from statewright.projects.intrinsics import (
+    LATER,
+    NO_VALUE,
+    Evaluation,
+    Lookup,
+    Refused,
+    Unresolved,
+    fold,
+    resolve,
+    text_of,
+    truth,
+)
+from statewright.projects.resources import Place, Resource
+from statewright.projects.sources import Sources, Steps, Template, meant
+
+__all__ = ["Identity", "Lookup", "Stack", "Unresolved", "resolve"]
+
+SECTIONS: Final = (
+    "AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
+    "Transform", "Resources", "Outputs", "Globals", "Hooks",
+)  # fmt: skip
+_SSM: Final = re.compile(r"AWS::SSM::Parameter::Value<(.*)>")
+_LIST: Final = re.compile(r"CommaDelimitedList|List<.*>")
+_RETAINED: Final = ("Retain", "RetainExceptOnCreate", "Snapshot")
+_CONTROL_ATTRIBUTES: Final = ("Type", "Properties", "DependsOn", "Condition", "DeletionPolicy", "Metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a stack is. `partition` and `suffix` follow from the region."""
+
+    name: str
+    account: str
+    region: str
+
+    @property
+    def partition(self) -> str:
+        """The part of the cloud that ARNs name."""
+        if self.region.startswith("cn-"):
+            return "aws-cn"
+        return "aws-us-gov" if self.region.startswith("us-gov-") else "aws"
+
+    def pseudo(self) -> dict[str, Json]:
+        """The pseudo parameters, the same for every reading."""
+        unique = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.account}/{self.region}/{self.name}")
+        arn = f"arn:{self.partition}:cloudformation:{self.region}:{self.account}:stack/{self.name}/{unique}"
+        return {
+            "AWS::AccountId": self.account,
+            "AWS::Region": self.region,
+            "AWS::Partition": self.partition,
+            "AWS::StackName": self.name,
+            "AWS::StackId": arn,
+            "AWS::URLSuffix": "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com",
+            "AWS::NotificationARNs": [],
+        }
+
+
+Transform = Callable[["Stack"], None]
+"""Turns the resources of a stack into plain ones, in place."""
+
+
+@dataclass(slots=True)
+class _Uses:
+    """Where each resource names others."""
+
+    current: str = ""
+    places: dict[tuple[str, str], Steps] = field(default_factory=dict)
+
+
+class Stack:
+    """One template, worked out as far as it can be before anything is deployed.
+
+    `resources` are by id, with folded properties and explicit dependencies; `spoilt` are those that cannot be made for
+    a reason that has been told; `missing` says why names are not there. It is the scope of its own functions.
+    """
+
+    def __init__(
+        self,
+        template: Template,
+        identity: Identity,
+        sources: Sources,
+        *,
+        parameters: Mapping[str, Json] | None = None,
+        imports: Callable[[str], Json] | None = None,
+    ) -> None:
+        self.template = template
+        self.identity = identity
+        self.sources = sources
+        self.value: Mapping[str, Json] = template.value if isinstance(template.value, dict) else {}
+        self.origins: dict[str, Steps] = {}
+        self.resources: dict[str, Resource] = {}
+        self.outputs: dict[str, Json] = {}
+        self.exports: dict[str, Json] = {}
+        self.spoilt: set[str] = set()
+        self.missing: dict[str, str] = {}
+        self.parameters: dict[str, Json] = {}
+        self.nested: dict[str, Callable[[str], Json]] = {}
+        self._imports = imports
+        self._pseudo = identity.pseudo()
+        self._conditions: dict[str, bool | None] = {}
+        self._uses = _Uses()
+        self._given = dict(parameters or {})
+
+    def read_parameters(self) -> None:
+        """Give every parameter its value: the given one, else its default."""
+        for name, body in self.section("Parameters").items():
+            place = self.place(("Parameters", name))
+            if not isinstance(body, dict):
+                self.sources.error(place, f"the parameter {name} must be an object with a Type")
+                continue
+            value = self._given.get(name, body.get("Default"))
+            if value is None:
+                self.missing[name] = "a parameter without a value"
+                self.sources.error(
+                    place, f"the parameter {name} has no Default, and no value was given: --parameter {name}=VALUE"
+                )
+                continue
+            self.parameters[name] = self._parameter(name, body, value, place)
+
+    def read_resources(self) -> None:
+        """Fold every resource that its condition keeps."""
+        section = self.section("Resources")
+        if not section and "Resources" in self.value:
+            self.sources.warning(self.place(("Resources",)), "there are no resources")
+        for id_, body in section.items():
+            place = self.place(self.steps(id_))
+            if not isinstance(body, dict) or not isinstance(body.get("Type"), str):
+                self.sources.error(place, f"the resource {id_} must be an object with a Type")
+                self.spoilt.add(id_)
+                self.missing[id_] = "which cannot be read"
+                continue
+            if self._kept(id_, body, place):
+                self.resources[id_] = self._resource(id_, body, place)
+
+    def read_outputs(self) -> None:
+        """Fold the outputs, and note which values are exported under which names."""
+        for name, body in self.section("Outputs").items():
+            steps: Steps = ("Outputs", name)
+            if not isinstance(body, dict) or "Value" not in body:
+                self.sources.error(self.place(steps), f"the output {name} must be an object with a Value")
+                continue
+            try:
+                if "Condition" in body and not self.condition(str(body["Condition"])):
+                    continue
+            except Unresolved as problem:
+                self.sources.error(self.place((*steps, "Condition")), str(problem))
+                continue
+            value = self.fold(body["Value"], (*steps, "Value"))
+            self.outputs[name] = None if value is NO_VALUE else value
+            export = body.get("Export")
+            if isinstance(export, dict) and "Name" in export:
+                exported = self.fold(export["Name"], (*steps, "Export", "Name"))
+                if isinstance(exported, str):
+                    self.exports[exported] = self.outputs[name]
+
+    def section(self, name: str) -> Mapping[str, Json]:
+        """A section of the template; empty where it is missing or no object."""
+        found = self.value.get(name)
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            self.sources.error(self.place((name,)), f"the section {name} must be an object")
+            return {}
+        return found
+
+    def steps(self, id_: str) -> Steps:
+        """Where a resource stands in the template."""
+        return self.origins.get(id_, ("Resources", id_))
+
+    def place(self, steps: Steps) -> Place:
+        """The line of a part of the template."""
+        return self.template.place(steps)
+
+    def place_of_use(self, id_: str, name: str) -> Place | None:
+        """The line on which a resource names another."""
+        steps = self._uses.places.get((id_, name))
+        return self.place(steps) if steps else None
+
+    def fold(self, value: Json, steps: Steps, owner: str = "") -> Json:
+        """Work out a value that stands at a place of the template; mistakes in it spoil its owner."""
+        before, self._uses.current = self._uses.current, owner
+
+        def refuse(path: Steps, reason: str) -> None:
+            self.sources.error(self.place(path), reason)
+            if owner:
+                self.spoilt.add(owner)
+
+        def noted(path: Steps, name: str) -> None:
+            self._uses.places.setdefault((self._uses.current, name), path)
+
+        try:
+            return fold(value, self, refuse, steps, noted)
+        finally:
+            self._uses.current = before
+
+    def ref(self, name: str) -> Json:
+        """What `Ref` gives; part of `Scope`."""
+        if name in self.parameters:
+            return self.parameters[name]
+        if name in self._pseudo:
+            return self._pseudo[name]
+        if name.startswith("AWS::"):
+            raise Unresolved(f"there is no pseudo parameter {name}{meant(name, (*self._pseudo, 'AWS::NoValue'))}")
+        if name in self.section("Parameters"):
+            raise Unresolved(f"the parameter {name} has no value")
+        return LATER
+
+    def attribute(self, id_: str, name: str) -> Json:
+        """What `Fn::GetAtt` gives; part of `Scope`."""
+        nested = self.nested.get(id_)
+        if nested is not None and name.startswith("Outputs."):
+            return nested(name.removeprefix("Outputs."))
+        if id_ in self.section("Parameters"):
+            raise Unresolved(f"{id_} is a parameter and has no attributes: use Ref")
+        return LATER
+
+    def condition(self, name: str) -> bool:
+        """Whether a condition holds; part of `Scope`."""
+        section = self.section("Conditions")
+        if name not in section:
+            raise Unresolved(f"there is no condition {name}{meant(name, section)}")
+        if name not in self._conditions:
+            self._conditions[name] = None
+            self._conditions[name] = self._truth(section[name])
+        found = self._conditions[name]
+        if found is None:
+            raise Unresolved(f"the condition {name} needs itself, or cannot be worked out")
+        return found
+
+    def mapping(self, name: str, first: str, second: str) -> Json:
+        """A value of a mapping; part of `Scope`."""
+        section = self.section("Mappings")
+        found = section.get(name)
+        if not isinstance(found, dict):
+            raise LookupError(f"there is no mapping {name}{meant(name, section)}")
+        row = found.get(first)
+        if not isinstance(row, dict):
+            raise LookupError(f"the mapping {name} has no key {first}{meant(first, found)}")
+        if second not in row:
+            raise LookupError(f"the mapping {name} has no key {second} below {first}{meant(second, row)}")
+        return row[second]
+
+    def imported(self, name: str) -> Json:
+        """The value of an export; part of `Scope`."""
+        if self._imports is not None:
+            return self._imports(name)
+        raise Unresolved(f"{name} is exported by another stack, which is not part of this project")
+
+    def _truth(self, value: Json) -> bool:
+        def refuse(_path: Steps, reason: str) -> None:
+            raise Refused(reason)
+
+        return truth(Evaluation(self, refuse), "Condition", value)
+
+    def _kept(self, id_: str, body: Mapping[str, Json], place: Place) -> bool:
+        name = body.get("Condition")
+        if name is None:
+            return True
+        try:
+            if not isinstance(name, str):
+                raise Unresolved("Condition must be the name of a condition")
+            if self.condition(name):
+                return True
+            self.missing[id_] = f"which the condition {name} leaves out"
+        except Unresolved as problem:
+            self.sources.error(place, f"{id_}: {problem}")
+            self.missing[id_] = "whose condition cannot be worked out"
+        return False
+
+    def _resource(self, id_: str, body: Mapping[str, Json], place: Place) -> Resource:
+        steps = self.steps(id_)
+        for name in body:
+            if name not in _CONTROL_ATTRIBUTES and not name.endswith("Policy") and name != "Connectors":
+                self.sources.warning(
+                    self.place((*steps, name)),
+                    f"{name} is no attribute of a resource and is ignored{meant(name, _CONTROL_ATTRIBUTES)}",
+                )
+        properties = self.fold(body.get("Properties") or {}, (*steps, "Properties"), id_)
+        if not isinstance(properties, dict):
+            self.sources.error(self.place((*steps, "Properties")), f"the properties of {id_} must be an object")
+            self.spoilt.add(id_)
+            properties = {}
+        needs = body.get("DependsOn") or []
+        needs = [needs] if isinstance(needs, str) else needs
+        if not isinstance(needs, list) or not all(isinstance(need, str) for need in needs):
+            self.sources.error(self.place((*steps, "DependsOn")), "DependsOn must be the id of a resource, or a list")
+            needs = []
+        kept = tuple(need for need in needs if not self._left_out(need))
+        policy = body.get("DeletionPolicy")
+        return Resource(id_, body["Type"], properties, kept, place, retain=policy in _RETAINED)
+
+    def _left_out(self, id_: str) -> bool:
+        """Whether a condition leaves a resource out, which a DependsOn does not mind."""
+        body = self.section("Resources").get(id_)
+        name = body.get("Condition") if isinstance(body, dict) else None
+        try:
+            return isinstance(name, str) and not self.condition(name)
+        except Unresolved:
+            return False
+
+    def _parameter(self, name: str, body: Mapping[str, Json], value: Json, place: Place) -> Json:
+        kind = body.get("Type", "String")
+        if not isinstance(kind, str):
+            self.sources.error(place, f"the Type of the parameter {name} must be a text")
+            kind = "String"
+        if isinstance(value, dict):
+            return value
+        try:
+            text = ",".join(text_of(part) for part in value) if isinstance(value, list) else text_of(value)
+        except Unresolved:
+            self.sources.error(place, f"the value of the parameter {name} must be a text")
+            text = ""
+        stored = _SSM.fullmatch(kind)
+        if stored:
+            # The store is asked at deployment, by the dynamic reference that means the same.
+            reference = "{{resolve:ssm:" + text + "}}"
+            return [reference] if _LIST.fullmatch(stored[1]) else reference
+        for problem in _unfit(kind, body, text):
+            self.sources.error(place, f"the parameter {name} is {_quoted(name, body, text)}, but {problem}")
+        if _LIST.fullmatch(kind):
+            return [part.strip() for part in text.split(",")] if text else []
+        return text
+
+
+def _quoted(_name: str, body: Mapping[str, Json], text: str) -> str:
+    return "hidden" if body.get("NoEcho") in (True, "true") else repr(text[:60])
+
+
+def _unfit(kind: str, body: Mapping[str, Json], text: str) -> list[str]:
+    """What a parameter's value lacks. Source: user guide, "Parameters"."""
+    found = []
+    number = None
+    if kind in ("Number", "List<Number>"):
+        try:
+            numbers = [float(part) for part in ([text] if kind == "Number" else text.split(","))]
+            number = numbers[0] if kind == "Number" else None
+        except ValueError:
+            found.append("must be a number" if kind == "Number" else "must be numbers, separated by commas")
+    allowed = body.get("AllowedValues")
+    if isinstance(allowed, list):
+        known = [text_of(part) for part in allowed if isinstance(part, (str, int, float))]
+        parts = [part.strip() for part in text.split(",")] if _LIST.fullmatch(kind) else [text]
+        if not all(part in known for part in parts):
+            found.append(f"must be one of {', '.join(known[:20])}{meant(text, known)}")
+    pattern = body.get("AllowedPattern")
+    if isinstance(pattern, str):
+        try:
+            if not re.fullmatch(pattern, text):
+                found.append(f"must match {pattern}")
+        except re.error:
+            # Patterns are written for another engine: what this one cannot read is not held against the value.
+            pass
+    for name, fits, words in _BOUNDS:
+        bound = body.get(name)
+        try:
+            if bound is not None and not fits(float(bound), len(text) if "Length" in name else number):
+                found.append(words.format(bound))
+        except (TypeError, ValueError):
+            pass
+    return found
+
+
+def _at_least(bound: float, value: float | None) -> bool:
+    return value is None or value >= bound
+
+
+def _at_most(bound: float, value: float | None) -> bool:
+    return value is None or value <= bound
+
+
+_BOUNDS: Final[tuple[tuple[str, Callable[[float, float | None], bool], str], ...]] = (
+    ("MinLength", _at_least, "must have at least {} characters"),
+    ("MaxLength", _at_most, "must have at most {} characters"),
+    ("MinValue", _at_least, "must be at least {}"),
+    ("MaxValue", _at_most, "must be at most {}"),
+)

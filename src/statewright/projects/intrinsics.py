@@ -47,6 +47,10 @@ class Unresolved(Exception):
     """A reference or function that has no value. The text is a sentence for the user."""
 
 
+class Refused(Unresolved):
+    """A mistake that has been told already, on its way out."""
+
+
 class Lookup(Protocol):
     """What deployment knows of the resources that are there already. Both raise `Unresolved`."""
 
@@ -89,18 +93,19 @@ def resolve(value: Json, look: Lookup, dynamic: Callable[[str], str] | None = No
 
     def refuse(path: tuple[Step, ...], reason: str) -> None:
         where = "/".join(str(step) for step in path)
-        raise Unresolved(f"{where}: {reason}" if where else reason)
+        raise Refused(f"{where}: {reason}" if where else reason)
 
     found = Evaluation(_Deployed(look), refuse, dynamic).value(value)
     return None if found is NO_VALUE else found
 
 
-def fold(value: Json, scope: Scope, refuse: Refuse, path: tuple[Step, ...] = ()) -> Json:
+def fold(value: Json, scope: Scope, refuse: Refuse, path: tuple[Step, ...] = (), noted: Refuse | None = None) -> Json:
     """The value with everything worked out that the scope knows; what is wrong is told and left as it is.
 
-    The answer is `NO_VALUE` for a value that is to be left out.
+    `noted` is told of every id that is left for later, with the path. The answer is `NO_VALUE` for a value that is to
+    be left out.
     """
-    return Evaluation(scope, refuse, path=path).value(value)
+    return Evaluation(scope, refuse, path=path, noted=noted).value(value)
 
 
 def references(value: Json) -> list[str]:
@@ -160,7 +165,9 @@ class Evaluation:
         refuse: Refuse,
         dynamic: Callable[[str], str] | None = None,
         path: tuple[Step, ...] = (),
+        noted: Refuse | None = None,
     ) -> None:
+        self._noted = noted
         self._scope = scope
         self._refuse = refuse
         self._dynamic = dynamic
@@ -206,6 +213,11 @@ class Evaluation:
         except Unresolved:
             raise Unresolved(f"{what} must be a text") from None
 
+    def later(self, name: str) -> None:
+        """Note that a name is left for later."""
+        if self._noted is not None:
+            self._noted(tuple(self._path), name)
+
     @property
     def scope(self) -> Scope:
         """What names refer to."""
@@ -215,6 +227,8 @@ class Evaluation:
         self._path.append(name)
         try:
             return function(self, argument)
+        except Refused:
+            raise
         except Unresolved as problem:
             self._refuse(tuple(self._path), str(problem))
             return whole
@@ -256,7 +270,10 @@ def _ref(now: Evaluation, argument: Json) -> Json:
     if argument == "AWS::NoValue":
         return NO_VALUE
     found = now.scope.ref(argument)
-    return {"Ref": argument} if found is LATER else found
+    if found is LATER:
+        now.later(argument)
+        return {"Ref": argument}
+    return found
 
 
 def _get_att(now: Evaluation, argument: Json) -> Json:
@@ -266,8 +283,15 @@ def _get_att(now: Evaluation, argument: Json) -> Json:
     owner, name = target
     if not isinstance(name, str):
         name = now.known(1, name, "the name of an attribute")
+    return _attribute(now, owner, name)
+
+
+def _attribute(now: Evaluation, owner: str, name: str) -> Json:
     found = now.scope.attribute(owner, name)
-    return {"Fn::GetAtt": [owner, name]} if found is LATER else found
+    if found is LATER:
+        now.later(owner)
+        return {"Fn::GetAtt": [owner, name]}
+    return found
 
 
 def _sub(now: Evaluation, argument: Json) -> Json:
@@ -301,16 +325,18 @@ def _variable(now: Evaluation, name: str) -> Json:
         raise Unresolved("Fn::Sub has an empty ${}: write ${!} for the characters themselves")
     owner, dot, attribute = name.partition(".")
     if dot and not name.startswith("AWS::"):
-        try:
-            found = now.scope.attribute(owner, attribute)
-        except Unresolved as problem:
-            raise Unresolved(f"${{{name}}}: {problem}") from None
-        return {"Fn::GetAtt": [owner, attribute]} if found is LATER else found
+        return _within(name, lambda: _attribute(now, owner, attribute))
+    found = _within(name, lambda: _ref(now, name))
+    return "" if found is NO_VALUE else found
+
+
+def _within(name: str, work: Callable[[], Json]) -> Json:
     try:
-        found = _ref(now, name)
+        return work()
+    except Refused:
+        raise
     except Unresolved as problem:
         raise Unresolved(f"${{{name}}}: {problem}") from None
-    return "" if found is NO_VALUE else found
 
 
 def _join(now: Evaluation, argument: Json) -> Json:
