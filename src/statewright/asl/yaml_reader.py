@@ -58,7 +58,8 @@ def read_yaml(
     """Read one YAML document as a JSON value; `placeholders` says whether to note plain `${...}` scalars.
 
     With `functions` the short tags of CloudFormation templates stand for their long form: `!Ref Queue` is
-    `{"Ref": "Queue"}`, `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`. Aliases share the value of their anchor; together they may repeat at most `max_characters` characters.
+    `{"Ref": "Queue"}`, `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`. Aliases share the value of their
+    anchor; together they may repeat at most `max_characters` characters.
 
     Raises:
         ReadError: the text is no YAML, has no JSON value, or nests deeper than `max_depth`. It lists every repeated or

@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from statewright.payload import Json
@@ -72,8 +73,11 @@ class Identity:
         }
 
 
-Transform = Callable[["Stack"], None]
-"""Turns the resources of a stack into plain ones, in place."""
+def stack_name(path: Path) -> str:
+    """What a project is called that does not say so: its folder's name, without what the service does not allow."""
+    folder = path if path.is_dir() else path.parent
+    name = re.sub(r"[^A-Za-z0-9]+", "-", folder.name).strip("-")
+    return name if name[:1].isalpha() else f"project-{name}".strip("-")
 
 
 @dataclass(slots=True)
@@ -88,7 +92,8 @@ class Stack:
     """One template, worked out as far as it can be before anything is deployed.
 
     `resources` are by id, with folded properties and explicit dependencies; `spoilt` are those that cannot be made for
-    a reason that has been told; `missing` says why names are not there. It is the scope of its own functions.
+    a reason that has been told; `missing` says why names are not there. `generated` maps names that a transform makes,
+    such as `Price.Alias`, to ids. Ids of a nested stack begin with its `prefix`. It is the scope of its own functions.
     """
 
     def __init__(
@@ -99,8 +104,10 @@ class Stack:
         *,
         parameters: Mapping[str, Json] | None = None,
         imports: Callable[[str], Json] | None = None,
+        prefix: str = "",
     ) -> None:
         self.template = template
+        self.prefix = prefix
         self.identity = identity
         self.sources = sources
         self.value: Mapping[str, Json] = template.value if isinstance(template.value, dict) else {}
@@ -112,6 +119,7 @@ class Stack:
         self.missing: dict[str, str] = {}
         self.parameters: dict[str, Json] = {}
         self.nested: dict[str, Callable[[str], Json]] = {}
+        self.generated: dict[str, str] = {}
         self._imports = imports
         self._pseudo = identity.pseudo()
         self._conditions: dict[str, bool | None] = {}
@@ -143,11 +151,10 @@ class Stack:
             place = self.place(self.steps(id_))
             if not isinstance(body, dict) or not isinstance(body.get("Type"), str):
                 self.sources.error(place, f"the resource {id_} must be an object with a Type")
-                self.spoilt.add(id_)
                 self.missing[id_] = "which cannot be read"
                 continue
             if self._kept(id_, body, place):
-                self.resources[id_] = self._resource(id_, body, place)
+                self.resources[self.prefix + id_] = self._resource(id_, body, place)
 
     def read_outputs(self) -> None:
         """Fold the outputs, and note which values are exported under which names."""
@@ -182,7 +189,17 @@ class Stack:
 
     def steps(self, id_: str) -> Steps:
         """Where a resource stands in the template."""
+        id_ = id_.removeprefix(self.prefix)
         return self.origins.get(id_, ("Resources", id_))
+
+    def body(self, id_: str) -> Mapping[str, Json]:
+        """A resource as it is written; empty for one that a transform has made."""
+        found = self.section("Resources").get(id_.removeprefix(self.prefix))
+        return found if isinstance(found, dict) else {}
+
+    def names_used(self) -> set[str]:
+        """Every name that was left for later, in resources and outputs."""
+        return {name for _, name in self._uses.places}
 
     def place(self, steps: Steps) -> Place:
         """The line of a part of the template."""
@@ -190,7 +207,10 @@ class Stack:
 
     def place_of_use(self, id_: str, name: str) -> Place | None:
         """The line on which a resource names another."""
-        steps = self._uses.places.get((id_, name))
+        places = self._uses.places
+        steps = places.get((id_, name))
+        if steps is None:
+            steps = next((found for (_, used), found in places.items() if used == name), None)
         return self.place(steps) if steps else None
 
     def fold(self, value: Json, steps: Steps, owner: str = "") -> Json:
@@ -220,7 +240,8 @@ class Stack:
             raise Unresolved(f"there is no pseudo parameter {name}{meant(name, (*self._pseudo, 'AWS::NoValue'))}")
         if name in self.section("Parameters"):
             raise Unresolved(f"the parameter {name} has no value")
-        return LATER
+        own = self.generated.get(name, self._own(name))
+        return LATER if own == name else {"Ref": own}
 
     def attribute(self, id_: str, name: str) -> Json:
         """What `Fn::GetAtt` gives; part of `Scope`."""
@@ -229,7 +250,8 @@ class Stack:
             return nested(name.removeprefix("Outputs."))
         if id_ in self.section("Parameters"):
             raise Unresolved(f"{id_} is a parameter and has no attributes: use Ref")
-        return LATER
+        own = self.generated.get(id_, self._own(id_))
+        return LATER if own == id_ else {"Fn::GetAtt": [own, name]}
 
     def condition(self, name: str) -> bool:
         """Whether a condition holds; part of `Scope`."""
@@ -263,6 +285,10 @@ class Stack:
             return self._imports(name)
         raise Unresolved(f"{name} is exported by another stack, which is not part of this project")
 
+    def _own(self, name: str) -> str:
+        """The id in the project of a resource of this stack; other names as they are."""
+        return self.prefix + name if self.prefix and name in self.section("Resources") else name
+
     def _truth(self, value: Json) -> bool:
         def refuse(_path: Steps, reason: str) -> None:
             raise Refused(reason)
@@ -292,19 +318,20 @@ class Stack:
                     self.place((*steps, name)),
                     f"{name} is no attribute of a resource and is ignored{meant(name, _CONTROL_ATTRIBUTES)}",
                 )
-        properties = self.fold(body.get("Properties") or {}, (*steps, "Properties"), id_)
+        own = self.prefix + id_
+        properties = self.fold(body.get("Properties") or {}, (*steps, "Properties"), own)
         if not isinstance(properties, dict):
             self.sources.error(self.place((*steps, "Properties")), f"the properties of {id_} must be an object")
-            self.spoilt.add(id_)
+            self.spoilt.add(own)
             properties = {}
         needs = body.get("DependsOn") or []
         needs = [needs] if isinstance(needs, str) else needs
         if not isinstance(needs, list) or not all(isinstance(need, str) for need in needs):
             self.sources.error(self.place((*steps, "DependsOn")), "DependsOn must be the id of a resource, or a list")
             needs = []
-        kept = tuple(need for need in needs if not self._left_out(need))
+        kept = tuple(self._own(need) for need in needs if not self._left_out(need))
         policy = body.get("DeletionPolicy")
-        return Resource(id_, body["Type"], properties, kept, place, retain=policy in _RETAINED)
+        return Resource(own, body["Type"], properties, kept, place, retain=policy in _RETAINED)
 
     def _left_out(self, id_: str) -> bool:
         """Whether a condition leaves a resource out, which a DependsOn does not mind."""

@@ -1,32 +1,143 @@
-"""A project, whatever its files are written for: which reader it needs, and what `statewright.toml` says about that.
+"""A project, whatever its files are written for: which file describes it, and which reader that needs.
 
-Owns finding the project's file. Reading it is up to `cloudformation.py`, `sam.py`, `serverless.py` and `cdk.py`; the
-plain folder is `folder.py`'s.
+Owns finding the file. Reading is up to `stacks.py` (CloudFormation and SAM), `cdk.py` and `serverless.py`; plain
+folders, and what `statewright.toml` says, are `found.py`'s.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from statewright.projects.resources import Project, ProjectError
+from statewright.payload import Json
+from statewright.projects import cdk, serverless
+from statewright.projects.cloudformation import Identity, stack_name
+from statewright.projects.intrinsics import text_of
+from statewright.projects.ordering import arrange
+from statewright.projects.resources import Place, Project, ProjectError, ProjectKind
+from statewright.projects.sources import Sources, Template, meant
+from statewright.projects.stacks import Setting, read_stack
+from statewright.projects.supported import tell_unsupported
 
+TEMPLATES: Final = ("template.yaml", "template.yml", "template.json")
+SERVERLESS: Final = ("serverless.yml", "serverless.yaml", "serverless.json", "serverless.ts", "serverless.js")
 _NONE: Mapping[str, str] = {}
 
 
 def read_project(
     folder_or_file: Path,
     *,
-    account: str,  # noqa: ARG001
-    region: str,  # noqa: ARG001
-    parameters: Mapping[str, str] = _NONE,  # noqa: ARG001
-    stage: str | None = None,  # noqa: ARG001
+    account: str,
+    region: str,
+    parameters: Mapping[str, str] = _NONE,
+    stage: str | None = None,
+    name: str = "",
 ) -> Project:
     """Read the project of a folder, or the one that a file describes.
 
-    `parameters` replace those of the file; `stage` is for kinds of files that know stages. What is wrong with the
-    project stands in its findings.
+    A folder's project is the first that is there: a template with resources, the output of a CDK application, a
+    `serverless.yml`. `parameters` replace those of the file; `stage` is for kinds of files that know stages; `name`
+    replaces the name that the files give. What is wrong with the project stands in its findings.
 
     Raises: ProjectError when there is nothing to read.
     """
-    raise ProjectError(f"{folder_or_file}: no reader for project files is there yet")
+    path = folder_or_file.resolve()
+    if not path.exists():
+        raise ProjectError(f"there is no {folder_or_file}")
+    found = project_file(path)
+    if found is None:
+        raise ProjectError(
+            f"{folder_or_file} holds no project: no {TEMPLATES[0]} with Resources, no cdk.out, no {SERVERLESS[0]}"
+        )
+    kind, file = found
+    if kind == "serverless":
+        return serverless.read(file, account, region, parameters, stage or None, name)
+    if kind == "cdk":
+        return cdk.read(file, account, region, parameters, name)
+    return _read_template(file, Identity(name or stack_name(file), account, region), parameters)
+
+
+def project_file(path: Path) -> tuple[ProjectKind, Path] | None:
+    """What kind of project a folder or file is, and the file or folder that describes it; None for a plain folder."""
+    if path.is_file():
+        return _kind_of(path), path
+    template = _find_template(path)
+    if template is not None:
+        return "sam", template
+    assembly = _find_assembly(path)
+    if assembly is not None:
+        return "cdk", assembly
+    service = next((path / name for name in SERVERLESS if (path / name).is_file()), None)
+    return ("serverless", service) if service is not None else None
+
+
+def _kind_of(path: Path) -> ProjectKind:
+    if path.name.startswith("serverless."):
+        return "serverless"
+    return "cdk" if path.name in (cdk.MANIFEST, "cdk.json") else "sam"
+
+
+def _find_template(folder: Path) -> Path | None:
+    for name in TEMPLATES:
+        path = folder / name
+        try:
+            text = path.read_text("utf-8", "replace")
+        except OSError:
+            continue
+        if re.search(r"""(?m)^\s*["']?(Resources|AWSTemplateFormatVersion|Transform)["']?\s*:""", text):
+            return path
+    return None
+
+
+def _find_assembly(folder: Path) -> Path | None:
+    for place in (folder, *_outputs(folder)):
+        if cdk.is_assembly(place):
+            return place
+    return folder / "cdk.json" if (folder / "cdk.json").is_file() else None
+
+
+def _outputs(folder: Path) -> list[Path]:
+    try:
+        named = json.loads((folder / "cdk.json").read_text("utf-8")).get("output")
+    except (OSError, ValueError, AttributeError):
+        named = None
+    return [folder / name for name in (named, "cdk.out") if isinstance(name, str) and name]
+
+
+def _read_template(file: Path, identity: Identity, given: Mapping[str, str]) -> Project:
+    sources = Sources(file.parent)
+    template = sources.template(file)
+    if template is None:
+        return Project(identity.name, file.parent, "sam", sources.files, {}, (), findings=sources.findings)
+    stack = read_stack(template, identity, Setting(sources), given)
+    _check_given(given, template, sources)
+    resources, order = arrange(
+        stack.resources, sources, spoilt=stack.spoilt, missing=stack.missing, place_of=stack.place_of_use
+    )
+    tell_unsupported(resources.values(), sources)
+    return Project(
+        identity.name,
+        file.parent,
+        "sam",
+        sources.files,
+        resources,
+        order,
+        stack.outputs,
+        sources.findings,
+        {name: _shown(value) for name, value in stack.parameters.items()},
+    )
+
+
+def _check_given(given: Mapping[str, str], template: Template, sources: Sources) -> None:
+    known = template.value.get("Parameters") if isinstance(template.value, dict) else None
+    known = known if isinstance(known, dict) else {}
+    for name in given:
+        if name not in known:
+            sources.warning(Place(template.path), f"there is no parameter {name} to set{meant(name, known)}")
+
+
+def _shown(value: Json) -> str:
+    return ",".join(text_of(part) for part in value) if isinstance(value, list) else text_of(value)

@@ -1,0 +1,200 @@
+"""The local files that resources need: code of functions and layers, definitions of machines, nested templates.
+
+Owns finding them, whichever way a template names them, and saying what is not there. Packing code is `deploy/`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from statewright.payload import Json
+from statewright.projects.cloudformation import Stack
+from statewright.projects.intrinsics import waits
+from statewright.projects.resources import Resource
+from statewright.projects.sources import Steps, meant
+
+FUNCTION: Final = "AWS::Lambda::Function"
+LAYER: Final = "AWS::Lambda::LayerVersion"
+MACHINE: Final = "AWS::StepFunctions::StateMachine"
+
+Locate = Callable[[str, str], Path | None]
+"""Where an object of a bucket lies locally, if the project has it: bucket and key."""
+
+_PROPERTY: Final = {FUNCTION: "Code", LAYER: "Content", MACHINE: "DefinitionS3Location"}
+_NOT_RUN: Final = ("java", "dotnet", "go1", "ruby")
+_SOURCES: Final = {"python": (".py",), "nodejs": (".js", ".mjs", ".cjs")}
+_REMOTE: Final = ("s3://", "https://", "http://")
+
+
+def attach(stack: Stack, locate: Locate | None = None) -> None:
+    """Give every function, layer and machine of a stack its local files, and check that they are there."""
+    for resource in list(stack.resources.values()):
+        name = _PROPERTY.get(resource.type)
+        if name is not None and resource.code is None and resource.definition is None:
+            found = _attached(stack, resource, name, locate)
+            stack.resources[resource.id] = _whole(stack, found) if found.type == MACHINE else found
+    for resource in stack.resources.values():
+        if resource.type == FUNCTION:
+            _check_function(stack, resource)
+
+
+def local_path(stack: Stack, id_: str, value: Json, locate: Locate | None) -> Path | None:
+    """The local path that a property means: a path beside the template, or a located object of a bucket."""
+    asset = _asset(stack, id_)
+    if asset is not None:
+        return asset
+    folder = stack.template.path.parent
+    if isinstance(value, str) and value and not value.startswith(_REMOTE):
+        return (folder / value).resolve()
+    if locate is None:
+        return None
+    if isinstance(value, dict):
+        bucket = value.get("S3Bucket", value.get("Bucket"))
+        key = value.get("S3Key", value.get("Key"))
+        return locate(bucket, key) if isinstance(bucket, str) and isinstance(key, str) else None
+    if isinstance(value, str) and not waits(value):
+        rest = value.split("://", 1)[1] if "://" in value else value
+        return locate(rest, rest.rsplit("/", 1)[-1])
+    return None
+
+
+def _asset(stack: Stack, id_: str) -> Path | None:
+    """What a CDK application or `sam build` notes about a resource's files. Source: cloud assembly, asset metadata."""
+    metadata = stack.body(id_).get("Metadata")
+    path = metadata.get("aws:asset:path") if isinstance(metadata, dict) else None
+    if not isinstance(path, str) or not path:
+        return None
+    found = (stack.template.path.parent / path).resolve()
+    return found if found.exists() else None
+
+
+def _attached(stack: Stack, resource: Resource, name: str, locate: Locate | None) -> Resource:
+    properties: Mapping[str, Json] = resource.properties
+    value = properties.get(name)
+    place = stack.place(_steps(stack, resource.id, name))
+    if value is None or (isinstance(value, dict) and ("ZipFile" in value or "ImageUri" in value)):
+        return resource
+    path = local_path(stack, resource.id, value, locate)
+    if path is None:
+        stack.sources.error(
+            place, f"{resource.id}: {name} is no local path, and what is in a bucket elsewhere is not fetched"
+        )
+        return resource
+    shown = stack.sources.shown(path)
+    if not path.exists():
+        beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        stack.sources.watch(path)
+        stack.sources.error(place, f"{resource.id}: there is no {shown}{meant(path.name, beside)}")
+        stack.spoilt.add(resource.id)
+        return resource
+    if resource.type == MACHINE:
+        stack.sources.watch(path)
+        if not path.is_file():
+            stack.sources.error(place, f"{resource.id}: {shown} is a folder, where a definition is needed")
+            stack.spoilt.add(resource.id)
+            return resource
+        rest = {key: part for key, part in properties.items() if key != name}
+        return replace(resource, properties=rest, definition=path)
+    return replace(resource, properties={key: part for key, part in properties.items() if key != name}, code=path)
+
+
+def _steps(stack: Stack, id_: str, name: str) -> Steps:
+    """Where the path is written; serverless resources call it otherwise."""
+    steps = (*stack.steps(id_), "Properties")
+    written = stack.body(id_).get("Properties")
+    for other in (name, "CodeUri", "ContentUri", "DefinitionUri"):
+        if isinstance(written, dict) and other in written:
+            return (*steps, other)
+    return steps
+
+
+def _whole(stack: Stack, resource: Resource) -> Resource:
+    """A machine whose definition, where it is an object, has become a text."""
+    properties: Mapping[str, Json] = resource.properties
+    given = properties.get("Definition")
+    if resource.definition is not None:
+        return resource
+    if isinstance(given, dict):
+        rest = {name: part for name, part in properties.items() if name != "Definition"}
+        written = stack.fold({"Fn::ToJsonString": given}, stack.steps(resource.id), resource.id)
+        return replace(resource, properties={**rest, "DefinitionString": written})
+    if not properties.get("DefinitionString") and "DefinitionS3Location" not in properties:
+        stack.sources.error(resource.place, f"the state machine {resource.id} has no definition")
+        stack.spoilt.add(resource.id)
+    return resource
+
+
+def _check_function(stack: Stack, function: Resource) -> None:
+    properties: Mapping[str, Json] = function.properties
+    runtime, handler = properties.get("Runtime"), properties.get("Handler")
+    if properties.get("PackageType") == "Image" or "ImageUri" in (properties.get("Code") or {}):
+        stack.sources.warning(
+            function.place, f"the function {function.id} is a container image, which is not run here: calls to it fail"
+        )
+        return
+    if isinstance(runtime, str) and runtime.startswith(_NOT_RUN):
+        stack.sources.warning(
+            function.place, f"the function {function.id} needs the runtime {runtime}, which is not run here"
+        )
+        return
+    folder = function.code
+    if folder is None:
+        if "Code" not in properties:
+            stack.sources.error(function.place, f"the function {function.id} has no code")
+        return
+    if not folder.is_dir():
+        return
+    if isinstance(handler, str) and isinstance(runtime, str):
+        _check_handler(stack, function, folder, handler, runtime)
+    _check_dependencies(stack, function, folder)
+
+
+def _check_handler(stack: Stack, function: Resource, folder: Path, handler: str, runtime: str) -> None:
+    endings = next((found for start, found in _SOURCES.items() if runtime.startswith(start)), None)
+    if endings is None:
+        return
+    module, dot, _ = handler.rpartition(".")
+    place = stack.place((*stack.steps(function.id), "Properties", "Handler"))
+    if not dot:
+        stack.sources.error(place, f"{function.id}: the handler {handler} must be MODULE.FUNCTION")
+        return
+    path = module.replace(".", "/") if runtime.startswith("python") else module
+    if any((folder / f"{path}{ending}").is_file() for ending in endings):
+        return
+    if runtime.startswith("python") and (folder / path / "__init__.py").is_file():
+        return
+    named = folder / f"{path}{endings[0]}"
+    try:
+        beside = [other.name for other in named.parent.iterdir()]
+    except OSError:
+        beside = []
+    hint = meant(named.name, [name for name in beside if name.endswith(endings)])
+    if runtime.startswith("nodejs") and (folder / f"{path}.ts").is_file():
+        hint = ": it is TypeScript, which must be built first"
+    stack.sources.error(
+        place, f"{function.id}: the handler {handler} needs {stack.sources.shown(named)}, which is not there{hint}"
+    )
+
+
+def _check_dependencies(stack: Stack, function: Resource, folder: Path) -> None:
+    wanted = folder / "requirements.txt"
+    if wanted.is_file() and str(function.properties.get("Runtime", "")).startswith("python"):
+        lines = [line.split("#")[0].strip() for line in wanted.read_text("utf-8", "replace").splitlines()]
+        if any(lines) and not any(folder.glob("*.dist-info")):
+            stack.sources.info(
+                function.place,
+                f"{stack.sources.shown(wanted)} is not installed for {function.id}: the function finds the packages of "
+                f"the server's environment, and what lies beside its code (pip install -r {wanted.name} -t "
+                f"{stack.sources.shown(folder)})",
+            )
+    if (folder / "package.json").is_file() and not (folder / "node_modules").is_dir():
+        text = (folder / "package.json").read_text("utf-8", "replace")
+        if '"dependencies"' in text:
+            stack.sources.info(
+                function.place,
+                f"{stack.sources.shown(folder / 'package.json')} has dependencies, and there is no node_modules beside "
+                "it: run npm install there",
+            )

@@ -1,0 +1,324 @@
+"""Serverless templates (SAM): their types turned into plain ones.
+
+Owns what `AWS::Serverless::*` resources stand for, and `Globals`. What their events stand for is in `sam_events.py`;
+all the rest of a template is `cloudformation.py`'s.
+
+Source: Serverless Application Model developer guide, "AWS SAM resources" and "Generated CloudFormation resources".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from statewright.payload import Json
+from statewright.projects.cloudformation import Stack
+from statewright.projects.expansion import SERVERLESS, transforms_of
+from statewright.projects.intrinsics import NO_VALUE, waits
+from statewright.projects.resources import Resource
+from statewright.projects.sam_events import Making, function_events, invoke_config, machine_events
+from statewright.projects.sources import meant
+
+_PREFIX: Final = "AWS::Serverless::"
+_GLOBALS: Final = ("Api", "CapacityProvider", "Function", "HttpApi", "LayerVersion", "SimpleTable", "StateMachine")
+_FUNCTION: Final = (
+    "Architectures", "CodeSigningConfigArn", "Description", "Environment", "EphemeralStorage", "FileSystemConfigs",
+    "FunctionName", "Handler", "ImageConfig", "KmsKeyArn", "Layers", "LoggingConfig", "MemorySize", "PackageType",
+    "RecursiveLoop", "ReservedConcurrentExecutions", "Role", "Runtime", "RuntimeManagementConfig", "SnapStart",
+    "Timeout", "VpcConfig",
+)  # fmt: skip
+_FUNCTION_OURS: Final = (
+    "AutoPublishAlias", "CodeUri", "DeadLetterQueue", "EventInvokeConfig", "Events", "ImageUri", "InlineCode",
+    "Tags", "Tracing",
+)  # fmt: skip
+_FUNCTION_IGNORED: Final = (
+    "AssumeRolePolicyDocument", "AutoPublishAliasAllProperties", "AutoPublishCodeSha256", "PermissionsBoundary",
+    "Policies", "PropagateTags", "RolePath", "SourceKMSKeyArn", "VersionDeletionPolicy", "VersionDescription",
+)  # fmt: skip
+_FUNCTION_LOST: Final = {
+    "CapacityProviderConfig": "functions run on this machine",
+    "DeploymentPreference": "an alias moves to new code at once",
+    "DurableConfig": "durable functions are not there",
+    "FunctionScalingConfig": "functions run on this machine",
+    "FunctionUrlConfig": "functions have no URLs",
+    "ProvisionedConcurrencyConfig": "workers are started when they are needed",
+    "PublishToLatestPublished": "functions run on this machine",
+    "TenancyConfig": "tenants share workers",
+}
+_MACHINE: Final = {
+    "DefinitionSubstitutions": "DefinitionSubstitutions", "Logging": "LoggingConfiguration", "Name": "StateMachineName",
+    "Role": "RoleArn", "Tracing": "TracingConfiguration", "Type": "StateMachineType", "Definition": "Definition",
+}  # fmt: skip
+_MACHINE_OURS: Final = ("AutoPublishAlias", "DefinitionUri", "Events", "Tags", "UseAliasAsEventTarget")
+_MACHINE_IGNORED: Final = ("DeploymentPreference", "PermissionsBoundary", "Policies", "PropagateTags", "RolePath")
+_IMPLICIT: Final = {
+    "ServerlessRestApi": "AWS::ApiGateway::RestApi",
+    "ServerlessRestApiProdStage": "AWS::ApiGateway::Stage",
+    "ServerlessHttpApi": "AWS::ApiGatewayV2::Api",
+}
+
+
+def is_serverless(stack: Stack) -> bool:
+    """Whether a template's resources are to be transformed; one that has forgotten to say so is taken at its types."""
+    found = [resource for resource in stack.resources.values() if resource.type.startswith(_PREFIX)]
+    if SERVERLESS in transforms_of(stack.value):
+        return True
+    if found:
+        stack.sources.warning(
+            found[0].place, f"the template has {found[0].type}, but no Transform: {SERVERLESS}; it is read as if it had"
+        )
+    return bool(found)
+
+
+def name_generated(stack: Stack) -> None:
+    """Let names such as `Price.Alias` mean what the transform will make."""
+    shared = stack.section("Globals").get("Function")
+    for id_, body in stack.section("Resources").items():
+        properties = body.get("Properties") if isinstance(body, dict) else None
+        kind = body.get("Type") if isinstance(body, dict) else None
+        if not isinstance(properties, dict) or kind not in (f"{_PREFIX}Function", f"{_PREFIX}StateMachine"):
+            continue
+        alias = properties.get("AutoPublishAlias")
+        if alias is None and kind == f"{_PREFIX}Function" and isinstance(shared, dict):
+            alias = shared.get("AutoPublishAlias")
+        own = stack.prefix + id_
+        if alias is not None:
+            name = stack.fold(alias, (*stack.steps(id_), "Properties", "AutoPublishAlias"))
+            if isinstance(name, str):
+                stack.generated[f"{id_}.Alias"] = _alias_id(own, name)
+            stack.generated[f"{id_}.Version"] = f"{own}Version"
+        stack.generated[f"{id_}.DestinationQueue"] = f"{own}OnFailureQueue"
+        stack.generated[f"{id_}.DestinationTopic"] = f"{own}OnFailureTopic"
+
+
+def transform(stack: Stack) -> None:
+    """Turn the serverless resources of a stack into plain ones, those that they bring along behind each."""
+    shared = _read_globals(stack)
+    made: dict[str, Resource] = {}
+    for resource in stack.resources.values():
+        if not resource.type.startswith(_PREFIX):
+            made[resource.id] = resource
+            continue
+        kind = resource.type.removeprefix(_PREFIX)
+        making = Making(stack, resource, merged(shared.get(kind), resource.properties))
+        work = _KINDS.get(kind)
+        if work is not None:
+            work(making)
+        else:
+            making.add(resource.id, resource.type, resource.properties)
+        for added in making.made:
+            if added.id in made or (added.id != resource.id and added.id in stack.resources):
+                stack.sources.error(added.place, f"{resource.id} brings along {added.id}, which is there already")
+            else:
+                made[added.id] = added
+    stack.resources = made
+
+
+def merged(shared: Json, own: Json) -> Json:
+    """What a resource has with what all share: objects are merged, lists put one behind the other, others replaced."""
+    if shared is None:
+        return own
+    if isinstance(shared, dict) and isinstance(own, dict) and not _is_function(shared) and not _is_function(own):
+        return {
+            **shared,
+            **{name: merged(shared.get(name), value) for name, value in own.items()},
+        }
+    if isinstance(shared, list) and isinstance(own, list):
+        return [*shared, *own]
+    return own
+
+
+def _is_function(value: Mapping[str, Json]) -> bool:
+    return len(value) == 1 and waits(value) and next(iter(value)).startswith(("Fn::", "Ref"))
+
+
+def _read_globals(stack: Stack) -> dict[str, Json]:
+    shared: dict[str, Json] = {}
+    for name, value in stack.section("Globals").items():
+        if name not in _GLOBALS:
+            stack.sources.error(stack.place(("Globals", name)), f"Globals knows no {name}{meant(name, _GLOBALS)}")
+            continue
+        folded = stack.fold(value, ("Globals", name))
+        if isinstance(folded, dict):
+            shared[name] = folded
+        elif folded is not None and folded is not NO_VALUE:
+            stack.sources.error(stack.place(("Globals", name)), f"Globals.{name} must be an object")
+    return shared
+
+
+def _function(making: Making) -> None:
+    given = making.given
+    making.check((*_FUNCTION, *_FUNCTION_OURS, *_FUNCTION_IGNORED, *_FUNCTION_LOST))
+    for name, why in _FUNCTION_LOST.items():
+        if name in given:
+            making.warn(name, f"{making.id}: {name} changes nothing here: {why}")
+    if given.get("Policies"):
+        making.note_policies()
+    properties = {name: given[name] for name in _FUNCTION if name in given}
+    properties["Code"] = _code(given)
+    dead = given.get("DeadLetterQueue")
+    if isinstance(dead, dict) and "TargetArn" in dead:
+        properties["DeadLetterConfig"] = {"TargetArn": dead["TargetArn"]}
+    if "Tracing" in given:
+        properties["TracingConfig"] = {"Mode": given["Tracing"]}
+    _tag(given, properties)
+    making.add(making.id, "AWS::Lambda::Function", properties)
+    alias = given.get("AutoPublishAlias")
+    if isinstance(alias, str):
+        version = f"{making.id}Version"
+        making.add(version, "AWS::Lambda::Version", {"FunctionName": {"Ref": making.id}})
+        making.target = {"Ref": _alias_id(making.id, alias)}
+        making.qualifier = alias
+        making.add(
+            _alias_id(making.id, alias),
+            "AWS::Lambda::Alias",
+            {
+                "Name": alias,
+                "FunctionName": {"Ref": making.id},
+                "FunctionVersion": {"Fn::GetAtt": [version, "Version"]},
+            },
+        )
+    if isinstance(given.get("EventInvokeConfig"), dict):
+        invoke_config(making, given["EventInvokeConfig"])
+    function_events(making)
+
+
+def _code(given: Mapping[str, Json]) -> Json:
+    if "InlineCode" in given:
+        return {"ZipFile": given["InlineCode"]}
+    if "ImageUri" in given:
+        return {"ImageUri": given["ImageUri"]}
+    uri = given.get("CodeUri", ".")
+    if isinstance(uri, dict) and "Bucket" in uri:
+        renamed = {"S3Bucket": uri.get("Bucket"), "S3Key": uri.get("Key"), "S3ObjectVersion": uri.get("Version")}
+        return {name: value for name, value in renamed.items() if value is not None}
+    return _bucket_of(uri)
+
+
+def _bucket_of(uri: Json) -> Json:
+    """An S3 URI as bucket and key; a local path as it is."""
+    if isinstance(uri, str) and uri.startswith("s3://"):
+        bucket, _, key = uri.removeprefix("s3://").partition("/")
+        return {"S3Bucket": bucket, "S3Key": key}
+    return uri
+
+
+def _machine(making: Making) -> None:
+    given = making.given
+    making.check((*_MACHINE, *_MACHINE_OURS, *_MACHINE_IGNORED))
+    if given.get("Policies"):
+        making.note_policies()
+    properties = {plain: given[name] for name, plain in _MACHINE.items() if name in given}
+    uri = given.get("DefinitionUri")
+    if uri is not None:
+        properties["DefinitionS3Location"] = uri
+    _tag(given, properties)
+    making.add(making.id, "AWS::StepFunctions::StateMachine", properties)
+    alias = given.get("AutoPublishAlias")
+    making.target = {"Ref": making.id}
+    if isinstance(alias, str):
+        version = f"{making.id}Version"
+        making.add(version, "AWS::StepFunctions::StateMachineVersion", {"StateMachineArn": {"Ref": making.id}})
+        making.add(
+            _alias_id(making.id, alias),
+            "AWS::StepFunctions::StateMachineAlias",
+            {"Name": alias, "RoutingConfiguration": [{"StateMachineVersionArn": {"Ref": version}, "Weight": 100}]},
+        )
+        if given.get("UseAliasAsEventTarget") in (True, "true"):
+            making.target = {"Ref": _alias_id(making.id, alias)}
+    machine_events(making)
+
+
+def _alias_id(id_: str, alias: str) -> str:
+    return f"{id_}Alias{''.join(char for char in alias if char.isalnum())}"
+
+
+def _table(making: Making) -> None:
+    given = making.given
+    making.check(
+        (
+            "PrimaryKey",
+            "ProvisionedThroughput",
+            "TableName",
+            "Tags",
+            "SSESpecification",
+            "PointInTimeRecoverySpecification",
+        )
+    )
+    key = given.get("PrimaryKey")
+    key = key if isinstance(key, dict) else {}
+    name = key.get("Name", "id")
+    kind = {"String": "S", "Number": "N", "Binary": "B"}.get(str(key.get("Type", "String")), key.get("Type"))
+    properties: dict[str, Json] = {
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind}],
+        "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
+    }
+    for member in ("TableName", "SSESpecification", "PointInTimeRecoverySpecification", "ProvisionedThroughput"):
+        if member in given:
+            properties[member] = given[member]
+    if "ProvisionedThroughput" not in given:
+        properties["BillingMode"] = "PAY_PER_REQUEST"
+    _tag(given, properties)
+    making.add(making.id, "AWS::DynamoDB::Table", properties)
+
+
+def _layer(making: Making) -> None:
+    given = making.given
+    passed = ("CompatibleArchitectures", "CompatibleRuntimes", "Description", "LayerName", "LicenseInfo")
+    making.check((*passed, "ContentUri", "RetentionPolicy", "PublishLambdaVersion"))
+    properties = {name: given[name] for name in passed if name in given}
+    properties.setdefault("LayerName", making.id)
+    uri = given.get("ContentUri", ".")
+    if isinstance(uri, dict) and "Bucket" in uri:
+        uri = {"S3Bucket": uri.get("Bucket"), "S3Key": uri.get("Key")}
+    properties["Content"] = _bucket_of(uri)
+    making.add(making.id, "AWS::Lambda::LayerVersion", properties)
+
+
+def _connector(making: Making) -> None:
+    stack = making.stack
+    stack.missing[making.id] = "which is a connector and has no value"
+    stack.sources.info(making.place, f"the connector {making.id} grants permissions, which are not needed here")
+
+
+def _tag(given: Mapping[str, Json], properties: dict[str, Json]) -> None:
+    tags = given.get("Tags")
+    if isinstance(tags, dict):
+        properties["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+def add_referenced(stack: Stack) -> None:
+    """Make what a transform would make besides, where the template refers to it: roles and implicit APIs."""
+    used = stack.names_used()
+    for name in sorted(used - set(stack.resources)):
+        owner = name.removesuffix("Role")
+        if owner != name and owner in stack.resources and stack.body(owner).get("Type", "").startswith(_PREFIX):
+            service = "states" if stack.resources[owner].type.startswith("AWS::StepFunctions") else "lambda"
+            stack.resources[name] = Resource(
+                name,
+                "AWS::IAM::Role",
+                {"AssumeRolePolicyDocument": _trust(service)},
+                (),
+                stack.resources[owner].place,
+            )
+        elif name in _IMPLICIT:
+            stack.resources[name] = Resource(
+                name, _IMPLICIT[name], {}, (), stack.place_of_use(name, name) or stack.template.place()
+            )
+
+
+def _trust(service: str) -> Json:
+    principal = {"Service": [f"{service}.amazonaws.com"]}
+    return {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Principal": principal, "Action": ["sts:AssumeRole"]}],
+    }
+
+
+_KINDS: Final[dict[str, Callable[[Making], None]]] = {
+    "Function": _function,
+    "StateMachine": _machine,
+    "SimpleTable": _table,
+    "LayerVersion": _layer,
+    "Connector": _connector,
+}

@@ -1,0 +1,304 @@
+"""Events of serverless functions and state machines: the mappings, rules, schedules and subscriptions behind them.
+
+Owns what each type of event stands for, and `EventInvokeConfig`. The resources that have events are `sam.py`'s.
+
+Source: Serverless Application Model developer guide, "EventSource".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from statewright.payload import Json
+from statewright.projects.cloudformation import Stack
+from statewright.projects.resources import Resource
+from statewright.projects.sources import meant
+
+_LOST: Final = {
+    "Api": "HTTP APIs are not there: invoke the function or start the machine instead",
+    "HttpApi": "HTTP APIs are not there: invoke the function instead",
+    "S3": "buckets send no notifications yet",
+    "DynamoDB": "tables have no streams",
+    "Kinesis": "there is no Kinesis",
+    "MSK": "there is no Kafka",
+    "SelfManagedKafka": "there is no Kafka",
+    "MQ": "there is no message broker but SQS",
+    "DocumentDB": "there is no DocumentDB",
+    "Cognito": "there is no Cognito",
+    "IoTRule": "there is no IoT",
+    "AlexaSkill": "there is no Alexa",
+    "CloudWatchLogs": "logs are not delivered to functions",
+}
+_MAPPING: Final = (
+    "BatchSize", "Enabled", "FilterCriteria", "FunctionResponseTypes", "KmsKeyArn", "MaximumBatchingWindowInSeconds",
+    "MetricsConfig", "ProvisionedPollerConfig", "ScalingConfig",
+)  # fmt: skip
+_SCHEDULE: Final = (
+    "Description", "EndDate", "GroupName", "KmsKeyArn", "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate",
+    "State",
+)  # fmt: skip
+_TARGET: Final = ("Input", "InputPath", "InputTransformer", "RetryPolicy")
+
+
+class Making:
+    """One serverless resource and the plain ones that it becomes.
+
+    `given` are its properties with those that all share; `target` is the ARN of what events reach, `qualifier` the
+    alias behind it.
+    """
+
+    def __init__(self, stack: Stack, resource: Resource, given: Json) -> None:
+        self.stack = stack
+        self.resource = resource
+        self.id = resource.id
+        self.place = resource.place
+        self.given: Mapping[str, Json] = given if isinstance(given, dict) else {}
+        self.made: list[Resource] = []
+        self.target: Json = {"Fn::GetAtt": [resource.id, "Arn"]}
+        self.qualifier: str | None = None
+        self._steps = (*stack.steps(resource.id), "Properties")
+
+    def add(self, id_: str, kind: str, properties: Json, *, event: str | None = None) -> None:
+        """Add a plain resource; the first has the dependencies of the serverless one."""
+        place = self.stack.place((*self._steps, "Events", event)) if event else self.place
+        needs = self.resource.depends_on if id_ == self.id else ()
+        self.made.append(Resource(id_, kind, properties, needs, place, retain=self.resource.retain))
+
+    def check(self, known: Iterable[str]) -> None:
+        """Tell of properties that the type does not have."""
+        names = list(known)
+        for name in self.given:
+            if name not in names:
+                self.warn(name, f"{self.id}: {self.resource.type} has no property {name}{meant(name, names)}")
+
+    def warn(self, name: str, message: str) -> None:
+        """Tell of a property that is lost, at its line."""
+        self.stack.sources.warning(self.stack.place((*self._steps, name)), message)
+
+    def note_policies(self) -> None:
+        """Say once for a template that permissions are not enforced."""
+        place = self.stack.template.place()
+        self.stack.sources.info(
+            place, "Policies are read over: what functions and machines may do is not restricted here"
+        )
+
+    def events(self) -> Iterable[tuple[str, str, Mapping[str, Json]]]:
+        """Name, type and properties of each event; what is none is told."""
+        found = self.given.get("Events") or {}
+        if not isinstance(found, dict):
+            self.stack.sources.error(
+                self.stack.place((*self._steps, "Events")), f"the Events of {self.id} must be an object"
+            )
+            return
+        for name, body in found.items():
+            properties = body.get("Properties") or {} if isinstance(body, dict) else None
+            if not isinstance(properties, dict) or not isinstance(body.get("Type"), str):
+                self.refuse(name, f"the event {name} of {self.id} must be an object with a Type")
+                continue
+            yield name, body["Type"], properties
+
+    def refuse(self, event: str, message: str) -> None:
+        """Tell of an event that cannot be made."""
+        self.stack.sources.error(self.stack.place((*self._steps, "Events", event)), message)
+
+    def lose(self, event: str, message: str) -> None:
+        """Tell of an event that is left out."""
+        self.stack.sources.warning(self.stack.place((*self._steps, "Events", event)), message)
+
+    def role(self, event: str) -> str:
+        """The ARN of the role that a rule or schedule would have got."""
+        who = self.stack.identity
+        return f"arn:{who.partition}:iam::{who.account}:role/{who.name}-{self.id}{event}Role"
+
+
+def function_events(making: Making) -> None:
+    """Make what the events of a function stand for."""
+    _make_events(making, _OF_FUNCTIONS)
+
+
+def machine_events(making: Making) -> None:
+    """Make what the events of a state machine stand for."""
+    _make_events(making, _OF_MACHINES)
+
+
+def _make_events(making: Making, makers: Mapping[str, _Maker]) -> None:
+    for name, kind, given in making.events():
+        maker = makers.get(kind)
+        if maker is not None:
+            maker(making, name, given)
+        elif kind in _LOST:
+            making.lose(name, f"the event {name} ({kind}) of {making.id} is left out: {_LOST[kind]}")
+        else:
+            making.refuse(
+                name, f"the event {name} of {making.id} has the unknown type {kind}{meant(kind, (*makers, *_LOST))}"
+            )
+
+
+def _queue(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    if "Queue" not in given:
+        making.refuse(name, f"the event {name} of {making.id} needs the ARN of a Queue")
+        return
+    _mapping(making, f"{making.id}{name}", name, given["Queue"], given)
+
+
+def _mapping(making: Making, id_: str, name: str, queue: Json, given: Mapping[str, Json]) -> None:
+    function = making.target if making.qualifier else {"Ref": making.id}
+    properties = {"EventSourceArn": queue, "FunctionName": function}
+    properties.update({member: given[member] for member in _MAPPING if member in given})
+    making.add(id_, "AWS::Lambda::EventSourceMapping", properties, event=name)
+
+
+def _topic(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    if "Topic" not in given:
+        making.refuse(name, f"the event {name} of {making.id} needs the ARN of a Topic")
+        return
+    own = f"{making.id}{name}"
+    properties = {"TopicArn": given["Topic"], "Protocol": "lambda", "Endpoint": making.target}
+    passed = ("FilterPolicy", "FilterPolicyScope", "RedrivePolicy", "Region")
+    properties.update({member: given[member] for member in passed if member in given})
+    through = given.get("SqsSubscription")
+    if through in (None, False, "false"):
+        making.add(own, "AWS::SNS::Subscription", properties, event=name)
+        return
+    settings = through if isinstance(through, dict) else {}
+    arn, url = settings.get("QueueArn"), settings.get("QueueUrl")
+    if arn is None:
+        making.add(f"{own}Queue", "AWS::SQS::Queue", {}, event=name)
+        arn, url = {"Fn::GetAtt": [f"{own}Queue", "Arn"]}, {"Ref": f"{own}Queue"}
+    if url is not None:
+        policy = settings.get("QueuePolicyLogicalId", f"{own}QueuePolicy")
+        _admit(making, str(policy), name, url, arn, "sns.amazonaws.com", given["Topic"])
+    making.add(own, "AWS::SNS::Subscription", {**properties, "Protocol": "sqs", "Endpoint": arn}, event=name)
+    _mapping(making, f"{own}EventSourceMapping", name, arn, settings)
+
+
+def _admit(making: Making, id_: str, name: str, url: Json, arn: Json, service: str, source: Json) -> None:
+    """A policy that lets a service send to a queue."""
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": "sqs:SendMessage",
+        "Resource": arn,
+        "Condition": {"ArnEquals": {"aws:SourceArn": source}},
+    }
+    document = {"Version": "2012-10-17", "Statement": [statement]}
+    making.add(id_, "AWS::SQS::QueuePolicy", {"Queues": [url], "PolicyDocument": document}, event=name)
+
+
+def _scheduled_rule(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    if "Schedule" not in given:
+        making.refuse(name, f"the event {name} of {making.id} needs a Schedule")
+        return
+    _rule(making, name, given, {"ScheduleExpression": given["Schedule"], "Name": given.get("Name")})
+
+
+def _matching_rule(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    if "Pattern" not in given:
+        making.refuse(name, f"the event {name} of {making.id} needs a Pattern")
+        return
+    properties = {
+        "EventPattern": given["Pattern"],
+        "EventBusName": given.get("EventBusName"),
+        "Name": given.get("RuleName"),
+    }
+    _rule(making, name, given, properties)
+
+
+def _rule(making: Making, name: str, given: Mapping[str, Json], properties: Mapping[str, Json]) -> None:
+    own = f"{making.id}{name}"
+    rule = {member: value for member, value in properties.items() if value is not None}
+    if "Description" in given:
+        rule["Description"] = given["Description"]
+    if "State" in given:
+        rule["State"] = given["State"]
+    elif "Enabled" in given:
+        rule["State"] = "ENABLED" if given["Enabled"] in (True, "true") else "DISABLED"
+    named = given.get("Target")
+    is_machine = making.resource.type.endswith("StateMachine")
+    default = f"{own}{'StepFunctionsTarget' if is_machine else 'LambdaTarget'}"
+    target: dict[str, Json] = {
+        "Id": (named.get("Id") if isinstance(named, dict) else None) or default[:64],
+        "Arn": making.target,
+    }
+    if is_machine:
+        target["RoleArn"] = given.get("RoleArn") or making.role(name)
+    target.update({member: given[member] for member in _TARGET if member in given})
+    dead = _dead_letters(making, name, given, {"Fn::GetAtt": [own, "Arn"]})
+    if dead is not None:
+        target["DeadLetterConfig"] = {"Arn": dead}
+    making.add(own, "AWS::Events::Rule", {**rule, "Targets": [target]}, event=name)
+
+
+def _schedule(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    if "ScheduleExpression" not in given:
+        making.refuse(name, f"the event {name} of {making.id} needs a ScheduleExpression")
+        return
+    own = f"{making.id}{name}"
+    properties = {member: given[member] for member in _SCHEDULE if member in given}
+    properties["FlexibleTimeWindow"] = given.get("FlexibleTimeWindow", {"Mode": "OFF"})
+    if "Name" in given:
+        properties["Name"] = given["Name"]
+    elif given.get("OmitName") not in (True, "true"):
+        properties["Name"] = own
+    target: dict[str, Json] = {"Arn": making.target, "RoleArn": given.get("RoleArn") or making.role(name)}
+    target.update({member: given[member] for member in ("Input", "RetryPolicy") if member in given})
+    dead = _dead_letters(making, name, given, None)
+    if dead is not None:
+        target["DeadLetterConfig"] = {"Arn": dead}
+    making.add(own, "AWS::Scheduler::Schedule", {**properties, "Target": target}, event=name)
+
+
+def _dead_letters(making: Making, name: str, given: Mapping[str, Json], source: Json) -> Json:
+    """The ARN of the queue that an event's failures go to; the queue is made where none is named."""
+    found = given.get("DeadLetterConfig")
+    if not isinstance(found, dict):
+        return None
+    if "Arn" in found:
+        return found["Arn"]
+    id_ = found.get("QueueLogicalId") or f"{making.id}{name}Queue"
+    if not isinstance(id_, str):
+        making.refuse(name, f"the QueueLogicalId of {name} must be a text")
+        return None
+    making.add(id_, "AWS::SQS::Queue", {}, event=name)
+    arn = {"Fn::GetAtt": [id_, "Arn"]}
+    if source is not None:
+        _admit(making, f"{id_}Policy", name, {"Ref": id_}, arn, "events.amazonaws.com", source)
+    return arn
+
+
+def invoke_config(making: Making, given: Mapping[str, Json]) -> None:
+    """Make what `EventInvokeConfig` stands for, with the queues and topics that it does not name."""
+    properties: dict[str, Json] = {"FunctionName": {"Ref": making.id}, "Qualifier": making.qualifier or "$LATEST"}
+    for member in ("MaximumEventAgeInSeconds", "MaximumRetryAttempts"):
+        if member in given:
+            properties[member] = given[member]
+    destinations = given.get("DestinationConfig")
+    made: dict[str, Json] = {}
+    for member in ("OnSuccess", "OnFailure"):
+        found = destinations.get(member) if isinstance(destinations, dict) else None
+        if not isinstance(found, dict):
+            continue
+        arn = found.get("Destination")
+        kind = found.get("Type")
+        if arn is None and kind in ("SQS", "SNS"):
+            id_ = f"{making.id}{member}{'Queue' if kind == 'SQS' else 'Topic'}"
+            making.add(id_, "AWS::SQS::Queue" if kind == "SQS" else "AWS::SNS::Topic", {})
+            arn = {"Fn::GetAtt": [id_, "Arn"]} if kind == "SQS" else {"Ref": id_}
+        if arn is None:
+            making.warn("EventInvokeConfig", f"{making.id}: {member} needs a Destination")
+        else:
+            made[member] = {"Destination": arn}
+    if made:
+        properties["DestinationConfig"] = made
+    making.add(f"{making.id}EventInvokeConfig", "AWS::Lambda::EventInvokeConfig", properties)
+
+
+_Maker = Callable[[Making, str, Mapping[str, Json]], None]
+_OF_MACHINES: Final[dict[str, _Maker]] = {
+    "Schedule": _scheduled_rule,
+    "ScheduleV2": _schedule,
+    "EventBridgeRule": _matching_rule,
+    "CloudWatchEvent": _matching_rule,
+}
+_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "SQS": _queue, "SNS": _topic}

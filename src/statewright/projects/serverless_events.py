@@ -1,0 +1,293 @@
+"""Events of a service's functions and state machines: the mappings, rules, schedules and subscriptions behind them.
+
+Source: Serverless Framework guide, "Events"; documentation of serverless-step-functions, "Events".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from statewright.payload import Json
+from statewright.projects.serverless_service import Service, normalized
+from statewright.projects.sources import Steps, meant
+
+_LOST: Final = {
+    "http": "HTTP APIs are not there",
+    "httpApi": "HTTP APIs are not there",
+    "websocket": "HTTP APIs are not there",
+    "alb": "there is no load balancer",
+    "s3": "buckets send no notifications yet",
+    "stream": "there are no streams of tables or Kinesis",
+    "kafka": "there is no Kafka",
+    "msk": "there is no Kafka",
+    "activemq": "there is no message broker but SQS",
+    "rabbitmq": "there is no message broker but SQS",
+    "iot": "there is no IoT",
+    "iotFleetProvisioning": "there is no IoT",
+    "alexaSkill": "there is no Alexa",
+    "alexaSmartHome": "there is no Alexa",
+    "cloudwatchLog": "logs are not delivered to functions",
+    "cognitoUserPool": "there is no Cognito",
+    "cloudFront": "there is no CloudFront",
+    "alarms": "alarms are not kept",
+}
+
+_ROLE: Final = {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${AWS::StackName}-events"}
+
+
+class _Target:
+    """What an event reaches: the id and ARN of a function or a machine, and where the event stands."""
+
+    def __init__(self, service: Service, key: str, id_: str, arn: Json, role: bool) -> None:
+        self.service = service
+        self.key = key
+        self.id = id_
+        self.arn = arn
+        self.has_role = role
+        self.counts: dict[str, int] = {}
+
+    def next_id(self, word: str) -> str:
+        self.counts[word] = self.counts.get(word, 0) + 1
+        return f"{normalized(self.key)}{word}{self.counts[word]}"
+
+
+def function_events(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
+    """Make what the events of a function stand for."""
+    target = _Target(service, key, id_, {"Fn::GetAtt": [id_, "Arn"]}, role=False)
+    _make(target, body, at, _OF_FUNCTIONS)
+
+
+def machine_events(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
+    """Make what the events of a state machine stand for."""
+    target = _Target(service, key, id_, {"Ref": id_}, role=True)
+    _make(target, body, at, _OF_MACHINES)
+
+
+def invoke_config(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
+    """Make what `destinations`, `maximumEventAge` and `maximumRetryAttempts` stand for."""
+    properties: dict[str, Json] = {}
+    if body.get("maximumEventAge") is not None:
+        properties["MaximumEventAgeInSeconds"] = body["maximumEventAge"]
+    if body.get("maximumRetryAttempts") is not None:
+        properties["MaximumRetryAttempts"] = body["maximumRetryAttempts"]
+    given = body.get("destinations")
+    made: dict[str, Json] = {}
+    for name, plain in (("onSuccess", "OnSuccess"), ("onFailure", "OnFailure")):
+        found = given.get(name) if isinstance(given, dict) else None
+        if isinstance(found, dict) and "arn" in found:
+            found = found["arn"]
+        if isinstance(found, str) and not found.startswith("arn:"):
+            # A name of a function of the same service.
+            found = {"Fn::GetAtt": [found, "Arn"]}
+        if found is not None:
+            made[plain] = {"Destination": found}
+    if made:
+        properties["DestinationConfig"] = made
+    if properties:
+        config = {"FunctionName": {"Ref": id_}, "Qualifier": "$LATEST", **properties}
+        service.add(f"{normalized(key)}LambdaEvConf", "AWS::Lambda::EventInvokeConfig", config, at)
+
+
+def _make(target: _Target, body: Mapping[str, Json], at: Steps, makers: Mapping[str, _Maker]) -> None:
+    service = target.service
+    for index, kind, given in _events(service, target.key, body, at):
+        here = (*at, "events", index)
+        maker = makers.get(kind)
+        if maker is not None:
+            maker(target, given, here)
+        elif kind in _LOST:
+            service.sources.warning(service.place(here), f"the event {kind} of {target.key} is left out: {_LOST[kind]}")
+        else:
+            service.sources.warning(
+                service.place(here),
+                f"the event {kind} of {target.key} is not known here{meant(kind, (*makers, *_LOST))}",
+            )
+
+
+def _events(service: Service, key: str, body: Mapping[str, Json], at: Steps) -> Iterator[tuple[int, str, Json]]:
+    found = body.get("events") or []
+    if not isinstance(found, list):
+        service.sources.error(service.place((*at, "events")), f"the events of {key} must be a list")
+        return
+    for index, event in enumerate(found):
+        if isinstance(event, str):
+            yield index, event, {}
+        elif isinstance(event, dict) and event:
+            yield index, *next(iter(event.items()))
+        else:
+            service.sources.error(service.place((*at, "events", index)), f"an event of {key} must be an object")
+
+
+def _queue(target: _Target, given: Json, at: Steps) -> None:
+    settings = given if isinstance(given, dict) and "arn" in given else {"arn": given}
+    properties: dict[str, Json] = {
+        "EventSourceArn": settings["arn"],
+        "FunctionName": {"Ref": target.id},
+        "BatchSize": settings.get("batchSize", 10),
+        "Enabled": settings.get("enabled", True),
+    }
+    if "maximumBatchingWindow" in settings:
+        properties["MaximumBatchingWindowInSeconds"] = settings["maximumBatchingWindow"]
+    if "functionResponseType" in settings:
+        properties["FunctionResponseTypes"] = [settings["functionResponseType"]]
+    if "maximumConcurrency" in settings:
+        properties["ScalingConfig"] = {"MaximumConcurrency": settings["maximumConcurrency"]}
+    patterns = settings.get("filterPatterns")
+    if isinstance(patterns, list):
+        properties["FilterCriteria"] = {"Filters": [{"Pattern": _text(pattern)} for pattern in patterns]}
+    target.service.add(target.next_id("EventSourceMappingSQS"), "AWS::Lambda::EventSourceMapping", properties, at)
+
+
+def _text(value: Json) -> Json:
+    """An object as JSON, with functions in it as they are; a text as it is."""
+    return {"Fn::ToJsonString": value} if isinstance(value, (dict, list)) else value
+
+
+def _schedule(target: _Target, given: Json, at: Steps) -> None:
+    settings: Mapping[str, Any] = given if isinstance(given, dict) else {"rate": given}
+    rates = settings.get("rate")
+    for rate in rates if isinstance(rates, list) else [rates]:
+        if rate is None:
+            target.service.sources.error(
+                target.service.place(at), f"a schedule of {target.key} needs a rate such as rate(5 minutes)"
+            )
+            continue
+        if settings.get("method") == "scheduler" or "timezone" in settings:
+            _scheduled(target, settings, rate, at)
+        else:
+            _rule(target, settings, {"ScheduleExpression": rate}, at, "EventsRuleSchedule")
+
+
+def _scheduled(target: _Target, settings: Mapping[str, Json], rate: Json, at: Steps) -> None:
+    who: dict[str, Json] = {"Arn": target.arn, "RoleArn": settings.get("role") or dict(_ROLE)}
+    if "input" in settings:
+        who["Input"] = _text(settings["input"])
+    properties: dict[str, Json] = {
+        "ScheduleExpression": rate,
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "State": _state(settings),
+        "Target": who,
+    }
+    for name, plain in (("name", "Name"), ("description", "Description"), ("timezone", "ScheduleExpressionTimezone")):
+        if name in settings:
+            properties[plain] = settings[name]
+    target.service.add(target.next_id("Schedule"), "AWS::Scheduler::Schedule", properties, at)
+
+
+def _state(settings: Mapping[str, Json]) -> str:
+    return "DISABLED" if settings.get("enabled") in (False, "false") else "ENABLED"
+
+
+def _rule(target: _Target, settings: Mapping[str, Json], properties: Mapping[str, Json], at: Steps, word: str) -> None:
+    id_ = target.next_id(word)
+    who: dict[str, Json] = {"Id": f"{id_}Target"[:64], "Arn": target.arn}
+    if target.has_role:
+        who["RoleArn"] = settings.get("role") or dict(_ROLE)
+    if "input" in settings:
+        who["Input"] = _text(settings["input"])
+    if "inputPath" in settings:
+        who["InputPath"] = settings["inputPath"]
+    transformer = settings.get("inputTransformer")
+    if isinstance(transformer, dict):
+        who["InputTransformer"] = {
+            "InputPathsMap": transformer.get("inputPathsMap") or {},
+            "InputTemplate": _template(transformer.get("inputTemplate")),
+        }
+    retries = settings.get("retryPolicy")
+    if isinstance(retries, dict):
+        names = (("maximumEventAge", "MaximumEventAgeInSeconds"), ("maximumRetryAttempts", "MaximumRetryAttempts"))
+        who["RetryPolicy"] = {plain: retries[name] for name, plain in names if name in retries}
+    dead = settings.get("deadLetterQueueArn") or settings.get("deadLetterConfig")
+    if dead is not None:
+        who["DeadLetterConfig"] = {"Arn": dead}
+    rule: dict[str, Json] = {**properties, "State": _state(settings), "Targets": [who]}
+    for name, plain in (("name", "Name"), ("description", "Description")):
+        if name in settings:
+            rule[plain] = settings[name]
+    target.service.add(id_, "AWS::Events::Rule", rule, at)
+
+
+def _template(value: Json) -> Json:
+    return json.dumps(value) if isinstance(value, (dict, list)) else value
+
+
+def _bus_event(target: _Target, given: Json, at: Steps) -> None:
+    service = target.service
+    if not isinstance(given, dict):
+        service.sources.error(service.place(at), f"the event eventBridge of {target.key} needs a pattern or a schedule")
+        return
+    bus = given.get("eventBus", given.get("eventBusName"))
+    common: dict[str, Json] = {}
+    if bus is not None:
+        common["EventBusName"] = _bus(target, bus, at)
+    pattern = given.get("pattern", given.get("event"))
+    if given.get("schedule") is not None:
+        _rule(target, given, {"ScheduleExpression": given["schedule"]}, at, "EventBridgeSchedule")
+    if pattern is not None:
+        _rule(target, given, {**common, "EventPattern": pattern}, at, "EventBridge")
+    if pattern is None and given.get("schedule") is None:
+        service.sources.error(service.place(at), f"the event eventBridge of {target.key} needs a pattern or a schedule")
+
+
+def _bus(target: _Target, bus: Json, at: Steps) -> Json:
+    """The bus of a rule; one that a function's event names by a mere name is made, as the framework does."""
+    if not isinstance(bus, str) or bus == "default" or target.has_role:
+        return bus
+    if bus.startswith("arn:"):
+        return bus.rsplit("/", 1)[-1]
+    id_ = f"{normalized(bus)}EventBridgeEventBus"
+    resources = target.service.sections.get("Resources", {})
+    named = [
+        key
+        for key, body in resources.items()
+        if isinstance(body, dict)
+        and body.get("Type") == "AWS::Events::EventBus"
+        and isinstance(body.get("Properties"), dict)
+        and body["Properties"].get("Name") == bus
+    ]
+    if not named and id_ not in resources:
+        target.service.add(id_, "AWS::Events::EventBus", {"Name": bus}, at)
+    return {"Ref": named[0] if named else id_}
+
+
+def _topic(target: _Target, given: Json, at: Steps) -> None:
+    service = target.service
+    settings: Mapping[str, Json] = given if isinstance(given, dict) and not _is_reference(given) else {"arn": given}
+    arn, name = settings.get("arn"), settings.get("topicName")
+    if isinstance(arn, str) and not arn.startswith("arn:"):
+        arn, name = None, arn
+    if arn is None:
+        if not isinstance(name, str) or not name:
+            service.sources.error(service.place(at), f"the event sns of {target.key} needs a topicName or an arn")
+            return
+        id_ = f"SNSTopic{normalized(name)}"
+        if id_ not in service.sections.get("Resources", {}):
+            shown = {"DisplayName": settings["displayName"]} if "displayName" in settings else {}
+            service.add(id_, "AWS::SNS::Topic", {"TopicName": name, **shown}, at)
+        arn = {"Ref": id_}
+    properties: dict[str, Json] = {"TopicArn": arn, "Protocol": "lambda", "Endpoint": target.arn}
+    for own, plain in (("filterPolicy", "FilterPolicy"), ("filterPolicyScope", "FilterPolicyScope")):
+        if own in settings:
+            properties[plain] = settings[own]
+    redrive = settings.get("redrivePolicy")
+    if isinstance(redrive, dict):
+        dead = redrive.get("deadLetterTargetArn", redrive.get("deadLetterTargetRef"))
+        if isinstance(dead, str) and not dead.startswith("arn:"):
+            dead = {"Fn::GetAtt": [dead, "Arn"]}
+        properties["RedrivePolicy"] = {"deadLetterTargetArn": dead}
+    service.add(target.next_id("SnsSubscription"), "AWS::SNS::Subscription", properties, at)
+
+
+def _is_reference(value: Mapping[str, Json]) -> bool:
+    return len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+
+
+_Maker = Callable[[_Target, Json, Steps], None]
+_OF_MACHINES: Final[dict[str, _Maker]] = {
+    "schedule": _schedule,
+    "eventBridge": _bus_event,
+    "cloudwatchEvent": _bus_event,
+}
+_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "sqs": _queue, "sns": _topic}
