@@ -1,6 +1,6 @@
-"""Which types of resources are deployed, and what is lost with those that are not.
+"""What is lost with resources that are not deployed.
 
-Owns the words. What deployment does with a type is `deploy/`'s.
+Owns the words. Which types are deployed, and how, is `deploy/registry.py`'s.
 """
 
 from __future__ import annotations
@@ -8,39 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from statewright.projects.deploy.registry import is_known
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Sources
-
-DEPLOYED: Final = frozenset(
-    {
-        "AWS::DynamoDB::Table",
-        "AWS::Events::EventBus",
-        "AWS::Events::Rule",
-        "AWS::IAM::ManagedPolicy",
-        "AWS::IAM::Policy",
-        "AWS::IAM::Role",
-        "AWS::Lambda::Alias",
-        "AWS::Lambda::EventInvokeConfig",
-        "AWS::Lambda::EventSourceMapping",
-        "AWS::Lambda::Function",
-        "AWS::Lambda::LayerVersion",
-        "AWS::Lambda::Version",
-        "AWS::Logs::LogGroup",
-        "AWS::S3::Bucket",
-        "AWS::SNS::Subscription",
-        "AWS::SNS::Topic",
-        "AWS::SQS::Queue",
-        "AWS::SSM::Parameter",
-        "AWS::Scheduler::Schedule",
-        "AWS::Scheduler::ScheduleGroup",
-        "AWS::SecretsManager::Secret",
-        "AWS::StepFunctions::Activity",
-        "AWS::StepFunctions::StateMachine",
-        "AWS::StepFunctions::StateMachineAlias",
-        "AWS::StepFunctions::StateMachineVersion",
-    }
-)
-"""Types that deployment makes real."""
 
 WITHOUT_EFFECT: Final = frozenset(
     {
@@ -53,7 +23,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "AWS::SQS::QueuePolicy",
     }
 )
-"""Types that change nothing here, because nobody is kept from anything, or because they are notes."""
+"""Types of which nothing need be said: nobody is kept from anything here, and notes are notes."""
 
 _LOST: Final = {
     "AWS::ApiGateway": "there are no HTTP APIs here, so nothing reaches its integrations from outside",
@@ -63,8 +33,8 @@ _LOST: Final = {
     "AWS::Cognito": "there are no user pools, so nobody signs in",
     "AWS::EC2": "there are no networks; functions and jobs run on this machine",
     "AWS::ECR": "there is no image registry",
-    "AWS::ECS": "clusters and services are not made from templates; tasks run by RunTask",
-    "AWS::Batch": "job queues and definitions are not made from templates",
+    "AWS::ECS": "only clusters and task definitions are made; nothing keeps services running",
+    "AWS::Batch": "only compute environments, queues and job definitions are made",
     "AWS::KMS": "nothing is encrypted by keys here; what names the key goes on without",
     "AWS::Kinesis": "there are no streams",
     "AWS::CloudFormation::CustomResource": "its provider is not called, so what it would have done is not done",
@@ -93,7 +63,7 @@ def what_is_lost(kind: str) -> str:
 def tell_unsupported(resources: Iterable[Resource], sources: Sources) -> None:
     """Say of every resource that is not deployed what is lost."""
     for resource in resources:
-        if resource.type not in DEPLOYED and resource.type not in WITHOUT_EFFECT:
+        if not is_known(resource.type) and resource.type not in WITHOUT_EFFECT:
             sources.warning(
                 resource.place, f"{resource.id} ({resource.type}) is left out: {what_is_lost(resource.type)}"
             )
