@@ -28,6 +28,10 @@ LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
 """What a streamed answer may hold at most: far over what any state can take."""
 
 
+_QUERY: Final = frozenset({"sns", "sts", "iam"})
+"""Services that answer in XML."""
+
+
 class InvokeOwn(Protocol):
     """Runs an operation of one of our services. Instants are epoch milliseconds, blobs bytes."""
 
@@ -176,7 +180,7 @@ class OwnServices:
             headers = {
                 "connection": "keep-alive",
                 "Content-Length": "0",
-                "Content-Type": "application/x-amz-json-1.0",
+                "Content-Type": "text/xml" if service in _QUERY else "application/x-amz-json-1.0",
                 "Date": date,
                 "x-amzn-RequestId": request_id,
             }
