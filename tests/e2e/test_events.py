@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.e2e.conftest import ROLE, Server, ended, machine, until
-from tests.e2e.test_schedules import queue, received
+from tests.e2e.test_schedules import create, queue, received
 
 BUS_ARN = "arn:aws:events:us-east-1:000000000000:event-bus"
 
@@ -98,6 +98,28 @@ def test_a_target_that_is_not_there_leaves_a_dead_letter(server):
     assert (said["ERROR_CODE"], said["TARGET_ARN"]) == ("NO_RESOURCE", gone)
     assert said["RULE_ARN"] == f"arn:aws:events:us-east-1:000000000000:rule/{bus}/{name}"
     assert json.loads(message["Body"])["detail"] == {"n": 1}
+
+
+def subscribed(server: Server) -> tuple[str, str]:
+    """A topic, and the URL of a queue that gets its messages as they are."""
+    sns, (url, arn) = server.client("sns"), queue(server)
+    topic = sns.create_topic(Name=f"t-{uuid4()}")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"RawMessageDelivery": "true"})
+    return topic, url
+
+
+def test_a_topic_gets_events_and_schedules(server):
+    bus, (topic, url) = bus_of(server), subscribed(server)
+    rule(server, bus, topic, InputPath="$.detail")
+    put(server, bus, {"n": 1})
+    assert received(server, url)["Body"] == '{"n":1}'
+    create(server, topic, Input="by schedule")
+    assert received(server, url)["Body"] == "by schedule"
+    gone, (dead_url, dead) = topic.replace("t-", "none-"), queue(server)
+    rule(server, bus, gone, DeadLetterConfig={"Arn": dead})
+    put(server, bus, {"n": 2})
+    letter = received(server, dead_url)["MessageAttributes"]
+    assert letter["ERROR_CODE"]["StringValue"] == "NO_RESOURCE"
 
 
 def test_a_job_of_batch_and_a_line_of_a_log(server):

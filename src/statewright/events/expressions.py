@@ -13,7 +13,7 @@ import calendar
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import MAXYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -135,9 +135,12 @@ def parse(text: str, zone: tzinfo = UTC, *, rules: bool = False) -> Expression:
     at = _AT.fullmatch(text)
     if at is not None and not rules:
         try:
-            return At(datetime.fromisoformat(at[1]), zone)
+            local = datetime.fromisoformat(at[1])
         except ValueError as problem:
             raise ExpressionError(str(problem)) from None
+        if not FIRST_YEAR <= local.year < MAXYEAR:
+            raise ExpressionError(f"there is no year {local.year} to fire in")
+        return At(local, zone)
     cron = _CRON.fullmatch(text)
     if cron is None:
         raise ExpressionError("an expression is rate(value unit), cron(fields) or at(yyyy-mm-ddThh:mm:ss)")
