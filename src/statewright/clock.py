@@ -321,6 +321,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         # A timer counts as due within this many seconds. The standard nanosecond is less than what a float can tell
         # apart after a month of virtual time: such a timer would never run.
         self._clock_resolution = 1e-6
+        self.works_inline = False
+        """Whether work for threads is done on the spot, so that no thread's pace decides what comes first."""
         self.horizon: float | None = None
         """Up to where `run_to` lets time jump, in seconds as `time` counts them."""
 
@@ -374,6 +376,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         heapq.heappush(self._scheduled, timer)
         timer._scheduled = True
         return timer
+
+    def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        """As the standard loop's; done at once where the loop works inline."""
+        if not self.works_inline:
+            return super().run_in_executor(executor, func, *args)
+        done: asyncio.Future[T] = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as problem:
+            done.set_exception(problem)
+        return done
 
     async def shutdown_default_executor(self, *args: Any, **kwargs: Any) -> None:
         """As the standard loop's. Joining threads is real work, whose time limit must not be jumped to."""

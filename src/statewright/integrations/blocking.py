@@ -12,7 +12,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
-from statewright.clock import Clock
+from statewright.clock import Clock, VirtualLoop
 
 T = TypeVar("T")
 
@@ -36,6 +36,8 @@ class BlockingCalls:
         Raises: what the function raises.
         """
         loop = asyncio.get_running_loop()
+        if isinstance(loop, VirtualLoop) and loop.works_inline:
+            return function(*arguments)
         future: asyncio.Future[T] = loop.create_future()
         self._open += 1
         if self._open > self._threads < self._limit:

@@ -6,10 +6,10 @@
         system.advance("1h")
         assert sfn.describe_execution(executionArn=arn)["status"] == "SUCCEEDED"
 
-Time stands still between two calls. A call runs the system until it is answered, which takes no time unless it waits
-for something (a long poll). `advance`, `run_until` and `run_until_idle` let time pass: it jumps from one instant at
-which something is due to the next, and everything that is due then is done before it moves on. The same seed and the
-same calls give the same history, ids included, on the store in memory.
+Time stands still between two calls. A call runs the system until it is answered and all that follows from it at the
+same instant is done, which takes no time unless it waits for something (a long poll). `advance`, `run_until` and
+`run_until_idle` let time pass: it jumps from one instant at which something is due to the next, and everything that is
+due then is done before it moves on. The same seed and the same calls give the same bytes, ids included.
 
 Owns the loop, the clock and the store of one system; what a system is made of is `assembly.py`'s. Not for several
 threads.
@@ -154,7 +154,8 @@ class VirtualSystem:
         """
         live = self._live
         invoke = OwnInvoker(live.system.app, SIGNING_NAMES.get(service, service))
-        return live.run(invoke(operation, dict(request or {}), request_id=chance.uuid4()))
+        request_id = live.enter(chance.uuid4)
+        return live.settled(invoke(operation, dict(request or {}), request_id=request_id))
 
     def client(self, service: str, **settings: Any) -> Any:
         """A boto3 client of this system; it goes on working after `restart`."""
@@ -216,7 +217,7 @@ class VirtualSystem:
 
     def _answer(self, request: Any) -> Any:
         live = self._live
-        return live.run(transport.answered(live.api, request))
+        return live.settled(transport.answered(live.api, request))
 
 
 class _Running:
@@ -229,6 +230,7 @@ class _Running:
         self.clock = VirtualClock(start_ms)
         self.loop = VirtualLoop(self.clock, stall_is_error=True)
         self.loop.nothing_comes_from_outside()
+        self.loop.works_inline = True
         self.loop.set_exception_handler(self._note)
         self._context = contextvars.copy_context()
         self._context.run(chance.sow, seed)
@@ -248,14 +250,28 @@ class _Running:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run until a coroutine is done; time goes on if it waits for some."""
-        if self.loop.is_running():
+        try:
+            self._refuse_nesting()
+        except RuntimeError:
             work.close()
-            raise RuntimeError("a virtual system is called from within itself, or by two threads at once")
+            raise
         return self.loop.run_until_complete(self.loop.create_task(work, context=self._context))
+
+    def settled(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run until a coroutine is done and nothing more is to be done at the instant at which it is."""
+        try:
+            return self.run(work)
+        finally:
+            self.run_to(self.clock.now_ms())
 
     def run_to(self, due_ms: int) -> None:
         """Run until an instant, with all that is due then."""
+        self._refuse_nesting()
         self._context.run(self.loop.run_to, due_ms)
+
+    def _refuse_nesting(self) -> None:
+        if self.loop.is_running():
+            raise RuntimeError("a virtual system is called from within itself, or by two threads at once")
 
     def enter(self, function: Callable[..., T], *given: Any) -> T:
         """Call what draws lots, with the system's chance."""

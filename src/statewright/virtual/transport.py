@@ -6,6 +6,7 @@ answer back. What a caller sees, retries and errors included, is what a server w
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -67,7 +68,9 @@ async def answered(api: Api, request: AWSPreparedRequest) -> AWSResponse:
     async def receive() -> Any:
         if left:
             return {"type": "http.request", "body": left.pop(), "more_body": False}
-        return {"type": "http.disconnect"}
+        # The caller stays until he is answered.
+        await asyncio.Event().wait()
+        raise AssertionError
 
     async def send(message: Any) -> None:
         heard.append(message)

@@ -174,6 +174,10 @@ def _install_datetime(clock: WorkerTime) -> None:
             return issubclass(other, real_date)
 
     class VirtualDatetime(datetime.datetime, metaclass=OfDatetime):
+        def __repr__(self) -> str:
+            # The type's own would leave the module out.
+            return "datetime." + super().__repr__()
+
         @classmethod
         def now(cls, tz: Any = None) -> Any:
             return cls.fromtimestamp(clock.microseconds() / 1e6, tz)
@@ -187,6 +191,9 @@ def _install_datetime(clock: WorkerTime) -> None:
             return cls.now()
 
     class VirtualDate(datetime.date, metaclass=OfDate):
+        def __repr__(self) -> str:
+            return "datetime." + super().__repr__()
+
         @classmethod
         def today(cls) -> Any:
             return cls.fromtimestamp(clock.microseconds() / 1e6)
