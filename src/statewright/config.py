@@ -189,16 +189,21 @@ def line_of(text: str, keys: tuple[str, ...]) -> int | None:
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
         if header is not None:
-            table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
+            table = _parts(header[1])
             here = table
         else:
             named = re.match(r"\s*([^=#]+?)\s*=", line)
             if named is None:
                 continue
-            here = (*table, *(part.strip().strip("\"'") for part in named[1].split(".")))
+            here = (*table, *_parts(named[1]))
         if here == keys[: len(here)] and (best is None or len(here) > best[0]):
             best = (len(here), number)
     return best[1] if best else None
+
+
+def _parts(key: str) -> tuple[str, ...]:
+    """The parts of a dotted key; a dot between quotes belongs to its part."""
+    return tuple(part.strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.\s]+", key))
 
 
 def _meant(key: str, known: Mapping[str, object] | tuple[str, ...]) -> str:

@@ -130,7 +130,7 @@ TABLES: Final[dict[str, Check]] = {
     ),
     "tables": _table({"hash": _text, "range": _text, "ttl": _text, "indexes": _named(_INDEX)}, "hash"),
     "topics": _table({"fifo": _truth, "deduplication": _truth, "subscriptions": _subscriptions}),
-    "buckets": _table({"versioning": _truth}),
+    "buckets": _table({}),
     "schedules": _table(
         {
             "expression": _text, "timezone": _text, "target": _text, "input": _anything, "window_minutes": _number,

@@ -257,7 +257,7 @@ class Server:
 
 
 class ApiProblem(Stop):
-    """An error of the API, in its own words. `api_code` is its name there."""
+    """An error of the API, in its own words. `api_code` and `api_message` are as they came."""
 
     def __init__(self, api_code: str, message: str) -> None:
         if any(part in api_code for part in _MISSING):
@@ -276,6 +276,7 @@ class ApiProblem(Stop):
             hint = "the server asks for credentials: run this beside its statewright.toml, or set AWS_ACCESS_KEY_ID"
         super().__init__(code, f"{api_code}: {message}" if message else api_code, hint)
         self.api_code = api_code
+        self.api_message = message
 
 
 def short_name(arn: str) -> str:

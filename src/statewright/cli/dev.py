@@ -1,45 +1,35 @@
-"""`statewright dev DIR`: the server, and the machines and functions of a folder in it, loaded anew when they change.
+"""`statewright dev DIR`: the server, and the project of a folder in it, deployed anew where it changes.
 
-Owns what becomes of a definition: created, updated, left as it was; of functions `dev_functions.py` knows. The server
-runs as `statewright serve` does; files are found and watched by `projects`.
+Owns when what is deployed, and how it is told. The server runs as `statewright serve` does; projects are read, watched
+and deployed by `projects`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from statewright.cli.client import ApiProblem, Server, machine_of
-from statewright.cli.dev_functions import FunctionLoader
-from statewright.cli.output import (
-    FAILED,
-    NOT_FOUND,
-    OK,
-    Printer,
-    Stop,
-    count_words,
-    finding_json,
-    print_findings,
-    reason_of,
-    stdout,
-)
+from statewright.cli.output import FAILED, NOT_FOUND, OK, Printer, Stop, finding_json, stdout
+from statewright.cli.project_lines import FUNCTION, MACHINE, ProjectLines
 
 if TYPE_CHECKING:
     import asyncio
 
     from statewright.config import Config
-    from statewright.projects.folder import Folder
+    from statewright.projects.deploy.calls import Call
+    from statewright.projects.deploy.deployment import Deployment, Result
+    from statewright.projects.resources import Finding, Project, Resource
 
 DATA_FOLDER: Final = ".statewright"
 SETTINGS_FILE: Final = "statewright.toml"
 PATIENCE_SECONDS: Final = 5.0
 
 
-@click.command(short_help="Serve a folder of machines and functions, reloading what changes.")
+@click.command(short_help="Serve a project, reloading what changes.")
 @click.argument("folder", metavar="[DIR]", default=".")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4566, show_default=True, help="0 picks a free one.")
@@ -48,6 +38,8 @@ PATIENCE_SECONDS: Final = 5.0
     "--store", type=click.Choice(["sqlite", "memory"]), default="sqlite", show_default=True, help="As for serve."
 )
 @click.option("--express", multiple=True, metavar="NAME", help="Make this machine an EXPRESS one; repeatable.")
+@click.option("--stage", metavar="NAME", help="The stage, where the project knows stages.")
+@click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
 @click.option("--limits", type=click.Choice(["aws", "open"]), help="The service's limits (default), or none of them.")
 @click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} of the folder if there is one.")
 @click.option(
@@ -66,11 +58,13 @@ PATIENCE_SECONDS: Final = 5.0
     help="How to say what happens: for people, or one JSON object a line.",
 )
 def dev(
-    folder: str, host: str, port: int, data: str | None, store: str, express: tuple[str, ...], limits: str | None,
-    settings: str | None, log_level: str, form: str,
+    folder: str, host: str, port: int, data: str | None, store: str, express: tuple[str, ...], stage: str | None,
+    parameters: tuple[str, ...], limits: str | None, settings: str | None, log_level: str,
+    form: str,
 ) -> int:  # fmt: skip
-    """Serve the API with every *.asl.json, *.asl.yaml and *.asl.yml below a folder as a state machine, and with
-    the functions below it.
+    """Serve the API with the project of a folder: of a SAM template, a CDK app's output or a serverless.yml, else with
+    every *.asl.json, *.asl.yaml and *.asl.yml below it as a state machine, every function below it, and the queues,
+    tables and other things that its statewright.toml names.
 
     The machine of order.asl.json is called order. A file that changes becomes a new revision; running executions keep
     theirs. A file with errors is reported, and its last good revision stays.
@@ -82,8 +76,10 @@ def dev(
     Examples:
       statewright dev
       statewright dev workflows --port 4600 --express price
+      statewright dev --parameter Stage=test --stage test
     """
     from statewright.cli import logs
+    from statewright.cli.deploy import parameters_of
     from statewright.cli.serve import config_of
     from statewright.errors import StoreError
     from statewright.server import CannotServe, ServerOptions
@@ -96,7 +92,9 @@ def dev(
     own_settings = root / SETTINGS_FILE
     config = config_of(settings or (str(own_settings) if own_settings.is_file() else None), limits)
     logs.configure("text", log_level)
-    loader = Loader(root, config, frozenset(express), as_json=form == "json")
+    loader = Loader(
+        root, config, frozenset(express), as_json=form == "json", stage=stage, parameters=parameters_of(parameters)
+    )
     printer = stdout()
 
     def announce(line: str) -> None:
@@ -118,23 +116,29 @@ def dev(
     return OK
 
 
-Outcome = Literal["created", "updated", "unchanged"]
-
-
 class Loader:
-    """Keeps the machines and functions of a server like the files of a folder.
+    """Keeps what is on a server like the project of a folder.
 
     Works in a thread of its own, through the API.
     """
 
-    def __init__(self, root: Path, config: Config, express: frozenset[str], *, as_json: bool = False) -> None:
+    def __init__(
+        self, root: Path, config: Config, express: frozenset[str], *, as_json: bool = False, stage: str | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self.root = root
         self.config = config
         self.express = express
         self.as_json = as_json
-        self.functions = FunctionLoader(root, config.account, self.tell, lambda: self.printer)
-        self._server: Server | None = None
-        self._paths: dict[Path, str] = {}
+        self.stage = stage
+        self.parameters = parameters or {}
+        self.lines = ProjectLines(root, lambda: self.printer)
+        self._calls: Any = None
+        self._deployment: Deployment | None = None
+        self._project: Project | None = None
+        self._shown_findings: frozenset[Finding] = frozenset()
+        self._reading: Project | None = None
+        self._quiet: frozenset[str] = frozenset()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -157,10 +161,21 @@ class Loader:
 
     def start(self, endpoint: str) -> None:
         """Begin, with the server's address."""
-        self._server = Server(endpoint, identity=_identity(self.config))
-        self.functions.attach(Server(endpoint, identity=_identity(self.config), service="lambda"))
+        from statewright.cli.server_calls import ServerCalls
+
+        self._calls = ServerCalls(endpoint, _identity(self.config))
+        self.attach(self._calls)
         self._thread = threading.Thread(target=self._work, name="loader", daemon=True)
         self._thread.start()
+
+    def attach(self, calls: Call) -> None:
+        """Say where the project goes."""
+        from statewright.projects.deploy.deployment import Deployment
+        from statewright.projects.deploy.record import Record
+
+        self._deployment = Deployment(
+            calls, self.config.account, self.config.region, Record(self.root.name), goes_on=True, tell=self._tell_result
+        )
 
     def stop(self) -> None:
         """End, and let go."""
@@ -170,9 +185,8 @@ class Loader:
             loop.call_soon_threadsafe(task.cancel)
         if self._thread is not None:
             self._thread.join(PATIENCE_SECONDS)
-        if self._server is not None:
-            self._server.close()
-        self.functions.close()
+        if self._calls is not None:
+            self._calls.close()
 
     def _work(self) -> None:
         import asyncio
@@ -191,12 +205,11 @@ class Loader:
         import asyncio
 
         from statewright.clock import RealClock
-        from statewright.projects.functions import function_files
         from statewright.projects.watch import Watch, watch_files
-        from statewright.simulator.load import DEFINITION_ENDINGS, files_below
 
         self._loop = asyncio.get_running_loop()
-        watch = Watch(lambda: [*files_below(self.root, DEFINITION_ENDINGS), *function_files(self.root)])
+        self._read()
+        watch = Watch(self._files)
         self.load_all()
         if not self.tell("watching", folder=str(self.root)):
             self.printer.line((f"Watching {self.root} for changes. Ctrl+C ends.", "idle"))
@@ -206,129 +219,158 @@ class Loader:
             self._watching.cancel()
         await self._watching
 
-    # ------------------------------------------------------------------ files
+    # ------------------------------------------------------------------ the project
 
     def load_all(self) -> None:
-        """Load every file of the folder: functions first, because machines call them."""
-        functions = self.functions.load_all()
-        found = self._find()
-        if not found.machines and not functions and not self.tell("empty", folder=str(self.root)):
+        """Deploy the whole project."""
+        project = self._read()
+        if project is None:
+            return
+        if not project.resources and not self.tell("empty", folder=str(self.root)):
             self.printer.line(
                 ("There is no *.asl.json, *.asl.yaml or *.asl.yml here yet, and no functions/NAME.py.", "wait")
             )
-        for name, path in found.machines.items():
-            self._load(name, path)
-        for path, first in found.clashes.items():
-            self._clash(path, first)
+        self._deployed().run(project, looks_back=False)
+        self._say_findings(project, frozenset())
+        self._project = project
 
     def changed(self, paths: Collection[Path]) -> None:
-        """Load files that came or changed; say what becomes of those that went."""
-        self.functions.changed(paths)
-        before = dict(self._paths)
-        found = self._find()
-        for path in paths:
-            name = self._paths.get(path)
-            if path in found.clashes:
-                self._clash(path, found.clashes[path])
-            elif name is not None:
-                self._load(name, path)
-            elif path in before:
-                self._gone(before[path], path)
-                successor = found.machines.get(before[path])
-                if successor is not None:
-                    self._load(before[path], successor)
+        """Deploy what changes of files concern; say what becomes of resources that went."""
+        from statewright.projects.found import affected, users_of
+
+        project = self._read()
+        if project is None:
+            return
+        before, deployment = self._project, self._deployed()
+        touched = frozenset(paths)
+        concerned = affected(before, project, touched)
+        # Who uses a changed resource may change with it; what failed is tried again.
+        wider = users_of(project, concerned | (deployment.failed() & project.resources.keys()))
+        self._quiet = wider - concerned
+        deployment.run(project, only=wider, looks_back=False)
+        self._quiet = frozenset()
+        self._say_findings(project, touched)
+        for key, resource in (before.resources if before is not None else {}).items():
+            if key not in project.resources:
+                self._gone(key, resource)
+        self._project = project
         self.printer.flush()
 
-    def _gone(self, name: str, path: Path) -> None:
-        known = self._described(name) is not None
-        if self.tell("gone", machine=name, file=self._shown(path), stays=known):
-            return
-        stays = f"; the machine stays until: statewright machine delete {name}" if known else ""
-        self.printer.line(("○ ", "idle"), (name, "strong"), f"  {self._shown(path)} is gone{stays}")
+    def _read(self) -> Project | None:
+        """The project as it is now; a file that cannot be read is told, and the last good project stays."""
+        from statewright.projects.found import find_project
+        from statewright.projects.resources import ProjectError
 
-    def _find(self) -> Folder:
-        from statewright.projects.folder import find_machines
-
-        found = find_machines(self.root)
-        self._paths = {path: name for name, path in found.machines.items()}
-        return found
-
-    def _clash(self, path: Path, first: Path) -> None:
-        if self.tell("leftOut", file=self._shown(path), sameNameAs=self._shown(first)):
-            return
-        self.printer.line(("✗ ", "fail"), f"{self._shown(path)} is left out: {self._shown(first)} has the same name")
-
-    def _load(self, name: str, path: Path) -> None:
-        from statewright.errors import DefinitionError
-        from statewright.projects.folder import read_definition
-
-        kind: Any = "EXPRESS" if name in self.express else "STANDARD"
         try:
-            definition = read_definition(path, kind)
-            done = self._put(name, definition.text, kind)
-        except DefinitionError as problem:
-            reason = count_words(len(problem.diagnostics), "error")
-            findings = [finding_json(str(path), found) for found in problem.diagnostics]
-            if self._bad(name, path, reason, findings=findings):
-                print_findings(self.printer, str(path), problem.diagnostics)
-            return
-        except ApiProblem as problem:
-            if self._bad(name, path, "refused", message=problem.message):
-                self.printer.wrapped(problem.message, "  ", "fail")
-            return
-        except (OSError, UnicodeDecodeError) as problem:
-            reason = reason_of(problem) if isinstance(problem, OSError) else "it is not UTF-8"
-            self._bad(name, path, reason)
-            return
-        warnings = len(definition.warnings)
-        if self.tell("loaded", machine=name, outcome=done, file=self._shown(path), type=kind, warnings=warnings):
-            return
-        warned = f", {count_words(len(definition.warnings), 'warning')}" if definition.warnings else ""
-        self.printer.line(("✓ ", "ok"), (name, "strong"), f"  {done}", (f" from {self._shown(path)}{warned}", "idle"))
-
-    def _bad(self, name: str, path: Path, reason: str, **more: Any) -> bool:
-        """Say that a file was not loaded; whether more may be said in words."""
-        known = self._described(name) is not None
-        if self.tell("failed", machine=name, file=self._shown(path), reason=reason, stays=known, **more):
-            return False
-        stays = "; the last good revision stays" if known else ""
-        self.printer.line(("✗ ", "fail"), (name, "strong"), f"  {self._shown(path)}: {reason}{stays}")
-        return True
-
-    def _put(self, name: str, text: str, kind: str) -> Outcome:
-        """Create or update a machine; what was done. Raises: ApiProblem."""
-        server = self._api()
-        shown = self._described(name)
-        if shown is None:
-            role = f"arn:aws:iam::{self.config.account}:role/{name}"
-            server.call("create_state_machine", name=name, definition=text, roleArn=role, type=kind)
-            return "created"
-        if shown["type"] != kind:
-            arn = shown["stateMachineArn"]
-            raise ApiProblem(
-                "StateMachineTypeNotSupported",
-                f"{machine_of(arn)} is {shown['type']} and cannot become {kind}: statewright machine delete {name}",
+            project = find_project(
+                self.root, self._settings(), parameters=self.parameters, stage=self.stage, express=self.express
             )
-        if shown["definition"] == text:
-            return "unchanged"
-        server.call("update_state_machine", stateMachineArn=shown["stateMachineArn"], definition=text)
-        return "updated"
+        except (ProjectError, Stop, OSError) as problem:
+            reason = problem.message if isinstance(problem, Stop) else str(problem)
+            if not self.tell("failed", folder=str(self.root), reason=reason, stays=self._project is not None):
+                stays = "; the last good project stays" if self._project is not None else ""
+                self.printer.line(("✗ ", "fail"), f"{reason}{stays}")
+                self.printer.flush()
+            return None
+        self._reading = project
+        return project
 
-    def _described(self, name: str) -> dict[str, Any] | None:
-        arn = f"arn:aws:states:{self.config.region}:{self.config.account}:stateMachine:{name}"
-        try:
-            return self._api().call("describe_state_machine", stateMachineArn=arn)
-        except ApiProblem as problem:
-            if problem.code == NOT_FOUND:
-                return None
-            raise
+    def _settings(self) -> Config:
+        """The settings with the tables as they are now; what the server was started with stays. Raises: Stop."""
+        from dataclasses import replace
 
-    def _api(self) -> Server:
-        assert self._server is not None, "start comes first"
-        return self._server
+        from statewright.cli.serve import config_of
 
-    def _shown(self, path: Path) -> str:
-        return str(path.relative_to(self.root))
+        path = self.root / SETTINGS_FILE
+        now = config_of(str(path), None) if path.is_file() else None
+        return self.config if now is None else replace(self.config, tables=now.tables, project=now.project)
+
+    def _files(self) -> list[Path]:
+        from statewright.projects.found import project_files
+
+        settings = self.root / SETTINGS_FILE
+        own = [settings] if settings.is_file() else []
+        return list(dict.fromkeys([*own, *(project_files(self._reading) if self._reading is not None else ())]))
+
+    def _deployed(self) -> Deployment:
+        assert self._deployment is not None, "attach comes first"
+        return self._deployment
+
+    # ------------------------------------------------------------------ words
+
+    def _say_findings(self, project: Project, touched: frozenset[Path]) -> None:
+        from statewright.projects.plain import SAME_NAME
+
+        before, self._shown_findings = self._shown_findings, frozenset(project.findings)
+        lead = SAME_NAME.partition("{}")[0]
+        for one in project.findings:
+            if one in before and not any(one.place.path in (path, *path.parents) for path in touched):
+                continue
+            if one.message.startswith(lead):
+                same = one.message.removeprefix(lead).removesuffix(SAME_NAME.partition("{}")[2])
+                if self.tell("leftOut", file=self.lines.shown(one.place.path), sameNameAs=same):
+                    continue
+            elif self.tell("finding", **self.lines.finding_json(one)):
+                continue
+            self.lines.finding(one)
+
+    def _tell_result(self, result: Result) -> None:
+        if result.id in self._quiet and result.outcome in ("unchanged", "noted", "failed", "skipped"):
+            return
+        if not self.as_json:
+            self.lines.result(result)
+            self.printer.flush()
+            return
+        member = {MACHINE: "machine", FUNCTION: "function"}.get(result.type, "name")
+        told: dict[str, Any] = {member: result.name}
+        if member == "name":
+            told["type"] = result.type
+        place = result.at or result.place
+        file = self.lines.shown(result.place.path) if result.place is not None else None
+        if result.outcome in ("failed", "skipped"):
+            at_line = {"line": place.line} if place is not None and place.line else {}
+            where = f"{self.lines.where(place)}: " if place is not None and result.type != MACHINE else ""
+            findings = [finding_json(str(self.lines.source(result)), one) for one in result.diagnostics]
+            self.tell(
+                "failed", **told, file=file, reason=f"{where}{result.message}", stays=result.stays, **at_line,
+                **({"findings": findings} if findings else {}),
+            )  # fmt: skip
+        elif result.outcome == "noted":
+            self.tell("leftOut", **told, file=file, reason=result.message)
+        else:
+            more = {"warnings": len(result.diagnostics)} if member == "machine" else {}
+            self.tell("loaded", **told, outcome=result.outcome, file=file, **more, **self._type_of(result))
+
+    def _type_of(self, result: Result) -> dict[str, str]:
+        """STANDARD or EXPRESS, of a machine."""
+        resource = self._known_resource(result.id)
+        if result.type != MACHINE or resource is None:
+            return {}
+        return {"type": str(resource.properties.get("StateMachineType", "STANDARD"))}
+
+    def _known_resource(self, key: str) -> Resource | None:
+        return self._reading.resources.get(key) if self._reading is not None else None
+
+    def _gone(self, key: str, resource: Resource) -> None:
+        from statewright.projects.deploy.deployment import short_ref
+        from statewright.projects.deploy.registry import kind_of
+
+        known = self._deployed().record.resources.pop(key, None)
+        name = key.partition(".")[2] if known is None else short_ref(known.ref).rpartition(":")[2]
+        file = self.lines.shown(resource.place.path)
+        member = {MACHINE: "machine", FUNCTION: "function"}.get(resource.type, "name")
+        if self.tell("gone", **{member: name}, file=file, stays=known is not None):
+            return
+        noun = {MACHINE: "machine"}.get(resource.type, kind_of(resource.type).noun)
+        gone = "has no handler any more" if resource.type == FUNCTION and resource.place.line == 0 else "is gone"
+        if resource.place.line:
+            gone = f"has no {key} any more"
+        how = {
+            MACHINE: f" until: statewright machine delete {name}",
+            FUNCTION: f" until: statewright aws lambda delete-function --function-name {name}",
+        }.get(resource.type, "")
+        stays = f"; the {noun} stays{how}" if known is not None else ""
+        self.printer.line(("○ ", "idle"), (name, "strong"), f"  {file} {gone}{stays}")
 
 
 def _identity(config: Config) -> tuple[str, str, str]:

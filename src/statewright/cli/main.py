@@ -15,6 +15,7 @@ import click
 from statewright import __version__
 from statewright.cli.backup import backup
 from statewright.cli.data_table import table
+from statewright.cli.deploy import deploy
 from statewright.cli.dev import dev
 from statewright.cli.doctor import doctor
 from statewright.cli.env import aws, env
@@ -94,8 +95,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, serve, execution, machine, map_run, queue, object_, table, function, schedule,
-    env, aws, backup, restore, doctor,
+    run, validate, graph, test, dev, deploy, serve, execution, machine, map_run, queue, object_, table, function,
+    schedule, env, aws, backup, restore, doctor,
 ):  # fmt: skip
     commands.add_command(_command)
 

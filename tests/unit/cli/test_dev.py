@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import pytest
 
 from statewright import server
 from statewright.cli import dev
-from statewright.cli.client import ApiProblem
 from statewright.cli.dev import Loader
 from statewright.config import Config
+from statewright.projects.deploy.calls import CallRefused
 from statewright.server import CannotServe
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.stub_server import PREFIX
@@ -24,15 +25,15 @@ class Machines:
     def __init__(self) -> None:
         self.kept: dict[str, dict[str, Any]] = {}
 
-    def call(self, operation: str, **members: Any) -> dict[str, Any]:
-        if operation == "create_state_machine":
+    def __call__(self, _service: str, operation: str, members: Mapping[str, Any]) -> dict[str, Any]:
+        if operation == "CreateStateMachine":
             arn = f"{PREFIX}:stateMachine:{members['name']}"
-            self.kept[arn] = {"stateMachineArn": arn, "type": members["type"], "definition": members["definition"]}
+            self.kept[arn] = {**members, "stateMachineArn": arn}
             return {}
         arn = members["stateMachineArn"]
         if arn not in self.kept:
-            raise ApiProblem("StateMachineDoesNotExist", arn)
-        if operation == "update_state_machine":
+            raise CallRefused("StateMachineDoesNotExist", arn)
+        if operation == "UpdateStateMachine":
             self.kept[arn]["definition"] = members["definition"]
         return self.kept[arn]
 
@@ -48,7 +49,7 @@ def machines() -> Machines:
 @pytest.fixture
 def loader(tmp_path: Path, machines: Machines, capsys: pytest.CaptureFixture[str]) -> Loader:
     made = Loader(tmp_path, Config(), frozenset({"fast"}))
-    made._server = machines  # type: ignore[assignment]
+    made.attach(machines)
     return made
 
 
@@ -98,7 +99,7 @@ def test_the_type_of_a_machine_stays(loader, machines, tmp_path, capsys):
     loader.load_all()
     loader.express = frozenset({"fast"})
     loader.load_all()
-    assert "cannot become EXPRESS: statewright machine delete fast" in " ".join(said(capsys)[2:])
+    assert "cannot become EXPRESS: statewright machine delete fast" in " ".join(said(capsys)[1:])
 
 
 def test_an_empty_folder(loader, capsys):
@@ -131,7 +132,7 @@ def test_the_command(statewright: Run, folder: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_happens_as_json(machines, tmp_path, capsys):
     loader = Loader(tmp_path, Config(), frozenset(), as_json=True)
-    loader._server = machines
+    loader.attach(machines)
     loader.load_all()
     (tmp_path / "order.asl.json").write_text(PASS)
     (tmp_path / "order.asl.yaml").write_text(PASS)

@@ -3,15 +3,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from statewright.cli.client import ApiProblem
 from statewright.cli.dev import Loader
-from statewright.cli.dev_functions import FunctionLoader
 from statewright.config import Config
+from statewright.projects.deploy.calls import CallRefused
 
 HANDLER = "def handler(event, context):\n    return event\n"
 
@@ -21,22 +21,24 @@ class Functions:
 
     def __init__(self) -> None:
         self.kept: dict[str, dict[str, Any]] = {}
-        self.refusal: ApiProblem | None = None
+        self.refusal: CallRefused | None = None
 
-    def call(self, operation: str, FunctionName: str, **members: Any) -> dict[str, Any]:  # noqa: N803
-        if operation == "get_function_configuration":
-            if FunctionName not in self.kept:
-                raise ApiProblem("ResourceNotFoundException", FunctionName)
+    def __call__(self, _service: str, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        members = dict(request)
+        name = members.pop("FunctionName")
+        if operation in ("GetFunctionConfiguration", "GetFunctionConcurrency"):
+            if name not in self.kept:
+                raise CallRefused("ResourceNotFoundException", name)
         elif self.refusal is not None:
             raise self.refusal
-        elif operation == "create_function":
+        elif operation == "CreateFunction":
             package = members.pop("Code")["ZipFile"]
-            self.kept[FunctionName] = {**members, "CodeSha256": _sha(package)}
-        elif operation == "update_function_code":
-            self.kept[FunctionName]["CodeSha256"] = _sha(members["ZipFile"])
+            self.kept[name] = {**members, "CodeSha256": _sha(package)}
+        elif operation == "UpdateFunctionCode":
+            self.kept[name]["CodeSha256"] = _sha(members["ZipFile"])
         else:
-            self.kept[FunctionName].update(members)
-        return self.kept[FunctionName]
+            self.kept[name].update(members)
+        return self.kept[name]
 
 
 def _sha(package: bytes) -> str:
@@ -55,9 +57,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "functions"
 
 
-def loading(folder: Path, functions: Functions, *, as_json: bool = False) -> FunctionLoader:
-    made = Loader(folder.parent, Config(), frozenset(), as_json=as_json).functions
-    made.attach(functions)  # type: ignore[arg-type]
+def loading(folder: Path, functions: Functions, *, as_json: bool = False) -> Loader:
+    made = Loader(folder.parent, Config(), frozenset(), as_json=as_json)
+    made.attach(functions)
     return made
 
 
@@ -67,7 +69,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 def test_functions_are_loaded_and_not_twice(folder, functions, capsys):
     loader = loading(folder, functions)
-    assert loader.load_all() == 1
+    loader.load_all()
     assert said(capsys) == ["✓ price  function created from functions/price.py"]
     made = functions.kept["price"]
     assert (made["Handler"], made["Timeout"], made["MemorySize"]) == ("price.handler", 60, 512)
@@ -117,7 +119,7 @@ def test_a_bad_file_keeps_the_last_good_code(folder, functions, capsys):
 
 
 def test_what_the_server_refuses(folder, functions, capsys):
-    functions.refusal = ApiProblem("InvalidParameterValueException", "no")
+    functions.refusal = CallRefused("InvalidParameterValueException", "no")
     loading(folder, functions).load_all()
     assert said(capsys) == ["✗ price  functions/price.py: InvalidParameterValueException: no"]
 

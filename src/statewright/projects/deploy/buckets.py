@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json
+from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, LeftOut, Site, Wanted, nothing
 
 SERVICE: Final = "s3"
@@ -25,7 +26,13 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     asked = wanted.table("VersioningConfiguration").get("Status")
     there = None if shown is None else site.asked(SERVICE, "GetBucketVersioning", Bucket=name).get("Status")
     if asked and asked != there:
-        site.change(SERVICE, "PutBucketVersioning", Bucket=name, VersioningConfiguration={"Status": asked})
+        try:
+            site.change(SERVICE, "PutBucketVersioning", Bucket=name, VersioningConfiguration={"Status": asked})
+        except CallRefused as refused:
+            if not refused.is_unserved:
+                raise
+            site.changes -= 1
+            site.note("versions of objects are not kept: VersioningConfiguration changes nothing here")
     tags = wanted.tags()
     if tags:
         found = None if shown is None else site.found(SERVICE, "GetBucketTagging", Bucket=name)

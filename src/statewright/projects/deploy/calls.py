@@ -18,7 +18,7 @@ _UNSERVED: Final = frozenset({"UnknownService", "UnknownOperationException", "No
 class Call(Protocol):
     """Carries out an operation."""
 
-    def __call__(self, service: str, operation: str, request: Mapping[str, Any]) -> Answer:
+    def __call__(self, service: str, operation: str, request: Mapping[str, Any], /) -> Answer:
         """The answer; instants are epoch milliseconds, bodies are bytes.
 
         `service` is botocore's name of one (`stepfunctions`, `lambda`), `operation` the API's (`CreateQueue`).

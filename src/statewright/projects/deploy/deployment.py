@@ -43,7 +43,11 @@ _REVISIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one resource. `message` says why, where something is out of the ordinary."""
+    """What became of one resource. `message` says why, where something is out of the ordinary.
+
+    `at` is where a mistake is, if it is not at the resource's place. `stays` says that what was deployed before is
+    still there.
+    """
 
     id: str
     type: str
@@ -56,6 +60,7 @@ class Result:
     diagnostics: tuple[Diagnostic, ...] = ()
     known: Known | None = None
     stays: bool = False
+    at: Place | None = None
 
 
 @dataclass(slots=True)
@@ -94,8 +99,12 @@ class Deployment:
     _failed: dict[str, str] = field(default_factory=dict)
     _noted: set[str] = field(default_factory=set)
 
-    def run(self, project: Project, *, only: frozenset[str] | None = None, prune: bool = False) -> Report:
-        """Apply every resource of a project, or `only` some of them, and look at what it no longer asks for.
+    def run(
+        self, project: Project, *, only: frozenset[str] | None = None, prune: bool = False, looks_back: bool = True
+    ) -> Report:
+        """Apply every resource of a project, or `only` some of them.
+
+        If it `looks_back`, it sees to what the project no longer asks for.
 
         Raises: CallRefused only where the server itself cannot be asked.
         """
@@ -109,7 +118,8 @@ class Deployment:
             self._add(report, self._applied(site, project, resource))
         for key in project.resources.keys() - set(project.order):
             self._failed[key] = key
-        self._gone(site, project, report, prune)
+        if looks_back:
+            self._gone(site, project, report, prune)
         for name, value in project.outputs.items():
             try:
                 report.outputs[name] = resolve(value, _Look(self._refs, self._failed, self._noted), self._dynamic)
@@ -153,9 +163,12 @@ class Deployment:
             words = f"{count} error" if count == 1 else f"{count} errors"
             return self._bad(resource, kind, name, words, tuple(problem.diagnostics))
         except CodeError as problem:
-            place = f"{problem.path}:{problem.line}" if problem.line else str(problem.path)
-            return self._bad(resource, kind, name, f"{place}: {problem}", ())
-        except (CannotApply, Unresolved, OSError) as problem:
+            return self._bad(resource, kind, name, str(problem), (), Place(problem.path, problem.line))
+        except OSError as problem:
+            return self._bad(resource, kind, name, problem.strerror or str(problem), ())
+        except UnicodeDecodeError:
+            return self._bad(resource, kind, name, "it is not UTF-8", ())
+        except (CannotApply, Unresolved) as problem:
             return self._bad(resource, kind, name, str(problem), ())
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             what = f"{type(problem).__name__}: {problem}"
@@ -199,7 +212,7 @@ class Deployment:
         self._noted.discard(resource.id)
         self._refs[resource.id] = known
         self.record.resources[resource.id] = known
-        return self._result(resource, kind, name, outcome, notes=notes, known=known)
+        return self._result(resource, kind, name, outcome, notes=notes, diagnostics=tuple(site.warnings), known=known)
 
     def _left_out(self, project: Project, resource: Resource, kind: Kind, reason: str) -> Result:
         name = generated_name(project, resource, kind.longest)
@@ -212,22 +225,30 @@ class Deployment:
         return self._result(resource, kind, name, "noted", reason, known=known)
 
     def _bad(
-        self, resource: Resource, kind: Kind, name: str, message: str, diagnostics: tuple[Diagnostic, ...]
+        self,
+        resource: Resource,
+        kind: Kind,
+        name: str,
+        message: str,
+        diagnostics: tuple[Diagnostic, ...],
+        at: Place | None = None,
     ) -> Result:
         self._failed[resource.id] = resource.id
         before = self.record.resources.get(resource.id)
         if before is not None:
             self._refs.setdefault(resource.id, before)
-        return self._result(resource, kind, name, "failed", message, diagnostics=diagnostics, stays=before is not None)
+        return self._result(
+            resource, kind, name, "failed", message, diagnostics=diagnostics, stays=before is not None, at=at
+        )
 
     def _result(
         self, resource: Resource, kind: Kind, name: str, outcome: Outcome, message: str = "", *,
         notes: tuple[str, ...] = (), diagnostics: tuple[Diagnostic, ...] = (), known: Known | None = None,
-        stays: bool = False,
+        stays: bool = False, at: Place | None = None,
     ) -> Result:  # fmt: skip
         return Result(
             resource.id, resource.type, kind.noun, name, outcome, resource.place, message, notes, diagnostics, known,
-            stays,
+            stays, at,
         )  # fmt: skip
 
     def _dynamic(self, reference: str) -> str:

@@ -23,10 +23,15 @@ from statewright.projects.deploy.kinds import (
     typed,
 )
 from statewright.projects.deploy.packages import inline_package, package_of, sha256_of
+from statewright.projects.functions import RUNTIME, find_functions, pack
 
 SERVICE: Final = "lambda"
-_DEFAULTS: Final[dict[str, Json]] = {"Timeout": 3, "MemorySize": 128, "Description": ""}
+_DEFAULTS: Final[dict[str, Json]] = {
+    "Timeout": 3, "MemorySize": 128, "Description": "", "Environment": {"Variables": {}}, "Layers": [],
+}  # fmt: skip
 """Source: API reference, CreateFunction."""
+_PLAIN: Final[dict[str, Json]] = {"Timeout": 60, "MemorySize": 512}
+"""What a folder's functions begin with."""
 _KEPT: Final = (
     "DeadLetterConfig", "TracingConfig", "Architectures", "EphemeralStorage", "VpcConfig", "LoggingConfig", "SnapStart",
 )  # fmt: skip
@@ -38,8 +43,13 @@ def function(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     if wanted.text("PackageType", "Zip") != "Zip" or wanted.table("Code").get("ImageUri"):
         raise CannotApply("functions of container images do not run here: give it a folder of code")
     code, sha256, handler = _code(site, wanted)
-    settings = _settings(site, wanted, handler)
     shown = site.found(SERVICE, "GetFunctionConfiguration", FunctionName=wanted.name)
+    # A folder's function has no settings but those that it names: what others have set stays.
+    is_plain = handler is not None
+    settings = _given(site, wanted, handler)
+    if shown is None or not is_plain:
+        defaults = _PLAIN if is_plain else _DEFAULTS
+        settings = {**defaults, "Role": f"arn:aws:iam::{site.account}:role/functions", **settings}
     if shown is None:
         site.create(
             SERVICE, "CreateFunction", FunctionName=wanted.name, Code=code, Tags=wanted.tags() or None, **settings
@@ -61,8 +71,6 @@ def _code(site: Site, wanted: Wanted) -> tuple[dict[str, Any], str, str | None]:
     given = wanted.table("Code")
     if path is not None:
         if wanted.properties.get("Handler") is None:
-            from statewright.projects.functions import find_functions, pack
-
             # A plain folder: which module and which handler follows from the files.
             found = find_functions(site.root).functions.get(wanted.name)
             if found is None:
@@ -86,26 +94,33 @@ def _code(site: Site, wanted: Wanted) -> tuple[dict[str, Any], str, str | None]:
     raise CannotApply("it has no code that is a local folder, a text or an object in a bucket")
 
 
-def _settings(site: Site, wanted: Wanted, handler: str | None) -> dict[str, Any]:
+def _given(site: Site, wanted: Wanted, handler: str | None) -> dict[str, Any]:
     given = typed(wanted.given("Runtime", "Handler", *_DEFAULTS, *_KEPT), numbers=_NUMBERS)
     if handler is not None:
         given["Handler"] = handler
-    variables = wanted.table("Environment").get("Variables") or {}
-    given["Environment"] = {"Variables": {key: text_of(value) for key, value in variables.items()}}
-    given["Layers"] = [text_of(one) for one in wanted.items("Layers")]
-    given["Role"] = wanted.text("Role") or f"arn:aws:iam::{site.account}:role/functions"
+        given.setdefault("Runtime", RUNTIME)
+    variables = wanted.table("Environment").get("Variables")
+    if variables is not None:
+        given["Environment"] = {"Variables": {key: text_of(value) for key, value in variables.items()}}
+    if wanted.properties.get("Layers"):
+        given["Layers"] = [text_of(one) for one in wanted.items("Layers")]
+    if wanted.properties.get("Role"):
+        given["Role"] = wanted.text("Role")
     if wanted.properties.get("KmsKeyArn"):
         given["KMSKeyArn"] = wanted.text("KmsKeyArn")
     if given.get("VpcConfig"):
         site.ignored(wanted, "VpcConfig")
     site.ignored(wanted, "FileSystemConfigs", "CodeSigningConfigArn", "RuntimeManagementConfig", "ImageConfig")
-    return {**_DEFAULTS, **given}
+    made: dict[str, Any] = given
+    return made
 
 
 def _differs(shown: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     variables = (shown.get("Environment") or {}).get("Variables") or {}
+    if "Environment" in settings and variables != settings["Environment"]["Variables"]:
+        return True
     layers = [one["Arn"] for one in shown.get("Layers") or ()]
-    if variables != settings["Environment"]["Variables"] or layers != settings["Layers"]:
+    if "Layers" in settings and layers != settings["Layers"]:
         return True
     rest = {key: value for key, value in settings.items() if key not in ("Environment", "Layers")}
     return not holds(shown, rest)
@@ -117,7 +132,7 @@ def _concurrency(site: Site, wanted: Wanted) -> None:
     if not site.created:
         answer = site.found(SERVICE, "GetFunctionConcurrency", FunctionName=wanted.name) or {}
         shown = answer.get("ReservedConcurrentExecutions")
-    if reserved == shown:
+    if reserved == shown or (reserved is None and wanted.properties.get("Handler") is None):
         return
     if reserved is None:
         site.change(SERVICE, "DeleteFunctionConcurrency", FunctionName=wanted.name)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from statewright.errors import Diagnostic
 from statewright.payload import Json
 from statewright.projects.deploy.calls import Answer, Call, CallRefused
 from statewright.projects.resources import Resource
@@ -120,6 +121,7 @@ class Site:
     replaced: bool = False
     changes: int = 0
     notes: list[str] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
 
     def found(self, service: str, operation: str, **request: Any) -> Answer | None:
         """The answer to a question, `None` if what it is about is not there. Raises: CallRefused."""
@@ -162,6 +164,7 @@ class Site:
         self.created = self.replaced = False
         self.changes = 0
         self.notes = []
+        self.warnings = []
 
     @property
     def outcome(self) -> Outcome:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from statewright.errors import DefinitionError
+from statewright.errors import DefinitionError, Diagnostic
 from statewright.payload import Json, Payload
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import (
@@ -32,7 +32,7 @@ _SUBSTITUTED: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 _LOGS_NOTHING: Final[dict[str, Json]] = {"level": "OFF"}
 
 
-def definition_of(wanted: Wanted, kind: str) -> tuple[str, list[Any]]:
+def definition_of(wanted: Wanted, kind: str) -> tuple[str, list[Diagnostic]]:
     """A machine's definition as JSON text, and the warnings about it.
 
     Raises: DefinitionError with every error, at its line; CannotApply; OSError.
@@ -78,9 +78,10 @@ def machine(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create a machine, or give it a new revision."""
     kind = wanted.text("StateMachineType", "STANDARD")
     text, warnings = definition_of(wanted, kind)
-    for one in warnings:
-        site.note(f"{one.severity} {one.code}: {one.message}")
+    site.warnings += warnings
     role = wanted.text("RoleArn") or f"arn:aws:iam::{site.account}:role/{wanted.name}"
+    # A folder's machine has no settings but those that it names: what others have set stays.
+    is_plain = wanted.properties.get("RoleArn") is None
     logging = typed(lowered(wanted.table("LoggingConfiguration")), truths=("includeExecutionData",)) or _LOGS_NOTHING
     tracing = typed(lowered(wanted.table("TracingConfiguration")), truths=("enabled",)) or {"enabled": False}
     shown = site.found(SERVICE, "DescribeStateMachine", stateMachineArn=wanted.arn)
@@ -90,7 +91,7 @@ def machine(site: Site, wanted: Wanted) -> Mapping[str, Json]:
             SERVICE, "CreateStateMachine", name=wanted.name, definition=text, roleArn=role, type=kind,
             loggingConfiguration=logging, tracingConfiguration=tracing, tags=tags or None,
         )  # fmt: skip
-        return _attributes(wanted, made.get("stateMachineVersionArn"), made)
+        return _attributes(wanted, made)
     if shown["type"] != kind:
         raise CannotApply(
             f"{wanted.name} is {shown['type']} and cannot become {kind}: statewright machine delete {wanted.name}"
@@ -98,19 +99,20 @@ def machine(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     changed: dict[str, Json] = {}
     if shown["definition"] != text:
         changed["definition"] = text
-    if shown["roleArn"] != role:
+    if not is_plain and shown["roleArn"] != role:
         changed["roleArn"] = role
-    if not holds(shown.get("loggingConfiguration") or _LOGS_NOTHING, logging):
+    settles_logging = not is_plain or wanted.properties.get("LoggingConfiguration") is not None
+    if settles_logging and not holds(shown.get("loggingConfiguration") or _LOGS_NOTHING, logging):
         changed["loggingConfiguration"] = logging
-    if not holds(shown.get("tracingConfiguration") or {"enabled": False}, tracing):
+    if not is_plain and not holds(shown.get("tracingConfiguration") or {"enabled": False}, tracing):
         changed["tracingConfiguration"] = tracing
     if changed:
         site.change(SERVICE, "UpdateStateMachine", stateMachineArn=wanted.arn, **changed)
     _tag(site, wanted)
-    return _attributes(wanted, None, shown)
+    return _attributes(wanted, shown)
 
 
-def _attributes(wanted: Wanted, _version: str | None, shown: Mapping[str, Any]) -> dict[str, Json]:
+def _attributes(wanted: Wanted, shown: Mapping[str, Any]) -> dict[str, Json]:
     return {"Name": wanted.name, "StateMachineRevisionId": shown.get("revisionId") or "INITIAL"}
 
 

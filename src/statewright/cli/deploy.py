@@ -1,0 +1,185 @@
+"""`statewright deploy [DIR|FILE]`: a project onto a running server, created, changed or left as it is.
+
+Owns the command: where the project and the server are, what is said, the exit code. The work is `projects.deploy`'s.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from statewright.cli.client import endpoint_option
+from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, count_words, stdout
+
+if TYPE_CHECKING:
+    from statewright.cli.project_lines import ProjectLines
+    from statewright.config import Config
+    from statewright.projects.deploy.calls import Call
+    from statewright.projects.deploy.deployment import Report, Result
+    from statewright.projects.resources import Project
+
+SETTINGS_FILE: Final = "statewright.toml"
+_WORDS: Final = ("created", "updated", "replaced", "removed", "unchanged", "noted", "gone", "failed", "skipped")
+_SHOWN_AS: Final = {"noted": "left out", "gone": "no longer in the project"}
+
+
+@click.command(short_help="Put a project onto a running server.")
+@click.argument("place", metavar="[DIR|FILE]", default=".")
+@endpoint_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--prune", is_flag=True, help="Remove what an earlier deployment made and the project has no more.")
+@click.option("--stage", metavar="NAME", help="The stage, where the project knows stages.")
+@click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print the result."
+)
+def deploy(
+    place: str, endpoint: str | None, is_dry: bool, prune: bool, stage: str | None, parameters: tuple[str, ...],
+    form: str,
+) -> int:  # fmt: skip
+    """Make the resources of a project on a server: a SAM template, a CDK app's output, a serverless.yml, or a plain
+    folder of *.asl.json, functions/NAME.py and statewright.toml.
+
+    What is there already is changed or left as it is: a second deployment changes nothing. A machine gets a new
+    revision; running executions keep theirs. What cannot be made is reported with its place, what depends on it is
+    skipped, and the exit code is 1.
+
+    \b
+    Examples:
+      statewright deploy
+      statewright deploy template.yaml --parameter Stage=dev --dry-run
+      statewright deploy shop --prune
+    """
+    from statewright.cli.project_lines import ProjectLines
+    from statewright.cli.server_calls import ServerCalls
+
+    path = Path(place)
+    if not path.exists():
+        raise Stop(NOT_FOUND, f"There is no file or folder '{path}'.")
+    config = _config_of(path)
+    calls = ServerCalls(endpoint, _identity(config))
+    printer = stdout()
+    try:
+        config = _as_server(calls, config)
+        project = _project(path, config, parameters_of(parameters), stage)
+        lines = ProjectLines(project.root, stdout, would=is_dry)
+        if form == "table":
+            _announce(printer, lines, project, is_dry)
+        tell = lines.result if form == "table" else _silent
+        report = _deployed(calls, config, project, is_dry=is_dry, prune=prune, tell=_told(printer, tell))
+    finally:
+        calls.close()
+    has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
+    if form == "json":
+        printer.json(
+            {
+                "project": project.name,
+                "kind": project.kind,
+                "dryRun": is_dry,
+                "resources": [lines.as_json(one) for one in report.results],
+                "findings": [lines.finding_json(one) for one in project.findings],
+                "outputs": report.outputs,
+            }
+        )
+    else:
+        _conclude(printer, report, has_failed=has_failed)
+    return FAILED if has_failed else OK
+
+
+def _silent(_result: Result) -> None:
+    """JSON is printed at the end."""
+
+
+def _told(printer: Printer, tell: Any) -> Any:
+    def told(result: Result) -> None:
+        tell(result)
+        printer.flush()
+
+    return told
+
+
+def _config_of(path: Path) -> Config:
+    from statewright.cli.serve import config_of
+
+    folder = path if path.is_dir() else path.parent
+    own = folder / SETTINGS_FILE
+    return config_of(str(own) if own.is_file() else None, None)
+
+
+def _identity(config: Config) -> tuple[str, str, str] | None:
+    if not config.credentials:
+        return None
+    key, secret = next(iter(config.credentials.items()))
+    return key, secret, config.region
+
+
+def _as_server(calls: Call, config: Config) -> Config:
+    """The settings with the account that the server says it is."""
+    from dataclasses import replace
+
+    from statewright.projects.deploy.calls import CallRefused
+
+    try:
+        account = calls("sts", "GetCallerIdentity", {}).get("Account")
+    except CallRefused:
+        return config
+    return replace(config, account=account) if account else config
+
+
+def parameters_of(given: tuple[str, ...]) -> dict[str, str]:
+    """Parameters of the command line, each `KEY=VALUE`. Raises: Stop."""
+    found = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not equals or not key:
+            raise Stop(USAGE, f"--parameter takes KEY=VALUE, not '{one}'.")
+        found[key] = value
+    return found
+
+
+def _project(path: Path, config: Config, parameters: dict[str, str], stage: str | None) -> Project:
+    from statewright.projects.found import find_project
+    from statewright.projects.resources import ProjectError
+
+    try:
+        return find_project(path, config, parameters=parameters, stage=stage)
+    except ProjectError as problem:
+        raise Stop(FAILED, str(problem)) from None
+
+
+def _deployed(calls: Call, config: Config, project: Project, *, is_dry: bool, prune: bool, tell: Any) -> Report:
+    from statewright.projects.deploy.calls import CallRefused
+    from statewright.projects.deploy.deployment import Deployment
+    from statewright.projects.deploy.record import read_record, write_record
+
+    try:
+        record = read_record(calls, project.name)
+        before = record.text()
+        deployment = Deployment(calls, config.account, config.region, record, is_dry=is_dry, tell=tell)
+        try:
+            return deployment.run(project, prune=prune)
+        finally:
+            if not is_dry and record.text() != before:
+                write_record(calls, record)
+    except CallRefused as refused:
+        raise Stop(FAILED, str(refused)) from None
+
+
+def _announce(printer: Printer, lines: ProjectLines, project: Project, is_dry: bool) -> None:
+    count = count_words(len(project.resources), "resource")
+    kind = "folder" if project.kind == "folder" else project.kind
+    printer.line((project.name, "strong"), f"  {kind}, {count}", ("  nothing is changed" if is_dry else "", "idle"))
+    for one in project.findings:
+        lines.finding(one)
+    if not project.resources:
+        printer.line(("There is nothing to deploy.", "wait"))
+    printer.flush()
+
+
+def _conclude(printer: Printer, report: Report, *, has_failed: bool) -> None:
+    counts = [f"{report.count(word)} {_SHOWN_AS.get(word, word)}" for word in _WORDS if report.count(word)]
+    for name, value in report.outputs.items():
+        printer.line((name, "strong"), f" = {value}")
+    printer.line(("✗ " if has_failed else "✓ ", "fail" if has_failed else "ok"), " · ".join(counts) or "nothing to do")
