@@ -14,6 +14,7 @@ import click
 
 from statewright import __version__
 from statewright.cli.backup import backup
+from statewright.cli.completion import completion
 from statewright.cli.data_table import table
 from statewright.cli.deploy import deploy
 from statewright.cli.dev import dev
@@ -22,6 +23,7 @@ from statewright.cli.env import aws, env
 from statewright.cli.execution import execution
 from statewright.cli.function import function
 from statewright.cli.graph import graph
+from statewright.cli.init import init
 from statewright.cli.machine import machine
 from statewright.cli.map_run import map_run
 from statewright.cli.object import object_
@@ -95,8 +97,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, dev, deploy, serve, execution, machine, map_run, queue, object_, table, function,
-    schedule, env, aws, backup, restore, doctor,
+    run, validate, graph, test, init, dev, deploy, serve, execution, machine, map_run, queue, object_, table, function,
+    schedule, env, aws, backup, restore, doctor, completion,
 ):  # fmt: skip
     commands.add_command(_command)
 
