@@ -197,9 +197,7 @@ def _with_policy(topic: Topic, policy: dict[str, Any]) -> Topic:
 async def put_data_protection_policy(app: App, _call: Call, request: Json) -> Json:
     """Refuse a policy: a topic that only kept it would let pass what it must not."""
     topics_of(app).find(request["ResourceArn"])
-    raise invalid(
-        "DataProtectionPolicy Reason: this version of Statewright does not look for sensitive data in messages."
-    )
+    raise _no_data_protection()
 
 
 @operation("sns", "GetDataProtectionPolicy")
