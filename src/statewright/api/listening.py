@@ -19,11 +19,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from statewright.api.app import GATHER, WATCH, Api
@@ -34,6 +35,9 @@ PROGRESS_BYTES: Final = 1024 * 1024
 """What must come of a body within the time for bodies."""
 GATHERED_BYTES: Final = 512 * 1024
 """Of a long body, before its taker is woken: what waits on each connection stays below this and one read."""
+WHOLE_BYTES: Final = 64 * 1024
+"""Longer bodies are not copied behind their heads."""
+_CONTROLS: Final = bytes(range(32)) + b"\x7f"
 SWEEP_TICKS: Final = 10
 """Connections are looked at once a second; uvicorn's loop turns ten times in one."""
 TICK_SECONDS: Final = 0.1
@@ -145,9 +149,20 @@ class GuardedProtocol(HttpToolsProtocol):
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         """Have a request answered. Whoever writes to a caller who has gone is told so: `Disconnected`."""
         cycle = send.__self__
+        head: Any = None
 
         async def tell(message: Any) -> None:
+            nonlocal head
+            if message["type"] == "http.response.start":
+                # Kept for its body: one write to the socket costs half as much as two.
+                head = message
+                return
+            held, head = head, None
             try:
+                if held is not None:
+                    if written_whole(cycle, held, message):
+                        return
+                    await send(held)
                 await send(message)
             except RuntimeError:
                 if not self.transport.is_closing():
@@ -247,6 +262,36 @@ class GuardedProtocol(HttpToolsProtocol):
         self.head_since = self.body_since = self.answer_since = None
         self.server_state.idle.pop(self, None)
         self.transport.abort()
+
+
+def written_whole(cycle: RequestResponseCycle, head: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
+    """Write a short answer in one piece, as uvicorn writes it in two; false where that is not for us to do.
+
+    What is rare is left to uvicorn: bodies in parts, answers to HEAD, connections that end, callers who take nothing,
+    headers that are refused.
+    """
+    body: bytes = message.get("body", b"")
+    headers: list[tuple[bytes, bytes]] = head["headers"]
+    if (
+        message.get("more_body")
+        or len(body) > WHOLE_BYTES
+        or cycle.disconnected
+        or cycle.flow.write_paused
+        or not cycle.keep_alive
+        or cycle.scope["method"] == "HEAD"
+        or (b"content-length", b"%d" % len(body)) not in headers
+    ):
+        return False
+    plain = b"".join(chain.from_iterable(headers))
+    if len(plain.translate(None, _CONTROLS)) != len(plain) or b"onnection" in plain or b"ransfer-" in plain:
+        return False
+    lines = [b"%b: %b\r\n" % one for one in chain(cycle.default_headers, headers)]
+    cycle.transport.write(b"".join((STATUS_LINE[head["status"]], *lines, b"\r\n", body)))
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = cycle.chunked_encoding = False
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
 
 
 class Gathering:
