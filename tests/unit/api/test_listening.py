@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from statewright.api.listening import CannotListen, GuardedProtocol, Patience, bind, listener
+from statewright.api.listening import CannotListen, GuardedProtocol, Patience, bind, listener, written_whole
 from tests.unit.api.asgi import make_api
 
 
@@ -106,3 +109,65 @@ def test_the_time_between_requests_is_not_a_head():
         await writer.wait_closed()
 
     assert asyncio.run(serving(talk)) == ["HTTP/1.1 200 OK\r\n"]
+
+
+# ---------------------------------------------------------------------- answers in one piece
+
+
+class Taken(list[bytes]):
+    """A transport that keeps what is written."""
+
+    def write(self, data: bytes) -> None:
+        self.append(data)
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def a_cycle(taken: Taken, *, method: str = "POST", **settings: Any) -> Any:
+    log, flow = logging.getLogger("test"), SimpleNamespace(write_paused=False)
+    make: Any = RequestResponseCycle
+    made = make(
+        scope={"method": method}, transport=taken, flow=flow, logger=log, access_logger=log, access_log=False,
+        default_headers=[(b"date", b"today")], message_event=asyncio.Event(), expect_100_continue=False,
+        keep_alive=True, on_response=lambda: taken.append(b"over"),
+    )  # fmt: skip
+    for name, value in settings.items():
+        setattr(made, name, value)
+    return made
+
+
+def answer(body: bytes, *headers: tuple[bytes, bytes]) -> tuple[dict[str, Any], dict[str, Any]]:
+    length = (b"content-length", str(len(body)).encode())
+    return {"status": 200, "headers": [length, *headers]}, {"body": body}
+
+
+def test_a_short_answer_is_written_at_once():
+    taken = Taken()
+    cycle = a_cycle(taken)
+    assert written_whole(cycle, *answer(b"{}", (b"x-a", b"b")))
+    assert taken == [b"HTTP/1.1 200 OK\r\ndate: today\r\ncontent-length: 2\r\nx-a: b\r\n\r\n{}", b"over"]
+    assert cycle.response_complete
+    assert cycle.message_event.is_set()
+
+
+@pytest.mark.parametrize(
+    ("settings", "headers", "more"),
+    [
+        ({"method": "HEAD"}, [], {}),
+        ({"keep_alive": False}, [], {}),
+        ({"disconnected": True}, [], {}),
+        ({"flow": SimpleNamespace(write_paused=True)}, [], {}),
+        ({}, [], {"more_body": True}),
+        ({}, [], {"body": b"longer"}),
+        ({}, [], {"body": bytes(65_537)}),
+        ({}, [(b"x-a", b"b\r\nx-c: d")], {}),
+        ({}, [(b"connection", b"close")], {}),
+        ({}, [(b"Transfer-Encoding", b"chunked")], {}),
+    ],
+)
+def test_other_answers_are_left_to_the_server(settings, headers, more):
+    taken = Taken()
+    head, message = answer(b"{}", *headers)
+    assert not written_whole(a_cycle(taken, **settings), head, {**message, **more})
+    assert taken == []
