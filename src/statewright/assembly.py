@@ -117,8 +117,8 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     deliveries = Deliveries(store.catalog, clock)
     topics = Topics(store, clock, config, called["queues"], deliveries, endpoint)
     called["topics"] = topics
-    _connect(called["functions"], called["queues"], called["objects"], topics)
     callers = _callers(ground, deliveries, engine)
+    _connect(called["functions"], called["queues"], called["objects"], topics, callers["event_buses"])
     operations.load()
     extras = {
         "integrations": integrations,
@@ -172,8 +172,8 @@ def _callers(ground: _Ground, deliveries: Deliveries, engine: Engine) -> dict[st
     return {"scheduler": scheduler, "event_buses": buses}
 
 
-def _connect(functions: Functions, queues: Queues, objects: Objects, topics: Topics) -> None:
-    """Let functions take their code from buckets and report to queues, topics, functions and buckets."""
+def _connect(functions: Functions, queues: Queues, objects: Objects, topics: Topics, buses: Buses) -> None:
+    """Let functions take their code from buckets and report to queues, topics, buses, functions and buckets."""
 
     async def put(bucket: str, key: str, content: bytes) -> None:
         await objects.put(bucket, key, content)
@@ -184,10 +184,15 @@ def _connect(functions: Functions, queues: Queues, objects: Objects, topics: Top
         if isinstance(receipt, ApiError):
             raise receipt
 
+    async def put_event(entry: dict[str, Any]) -> None:
+        [answer] = await buses.put([entry])
+        if "ErrorCode" in answer:
+            raise ApiError(answer["ErrorCode"], answer["ErrorMessage"])
+
     async def deliver(arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
         from statewright.functions.destinations import Destinations
 
-        await Destinations(functions, queues, put, publish).deliver(arn, body, attributes)
+        await Destinations(functions, queues, put, publish, put_event).deliver(arn, body, attributes)
 
     functions.read_objects_with(objects.read)
     functions.deliver_with(deliver)

@@ -1,4 +1,4 @@
-"""Where reports on Event invocations and dead letters go: queues, other functions, buckets.
+"""Where reports on Event invocations and dead letters go: queues, topics, event buses, other functions, buckets.
 
 Owns the way to a target by its ARN. What is reported is `reports.py`'s, when and how often `async_queue.py`'s.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -22,10 +22,15 @@ PutObject = Callable[[str, str, bytes], Awaitable[None]]
 """Bucket, key, content."""
 Publish = Callable[[str, str, dict[str, tuple[str, str]]], Awaitable[None]]
 """Topic by ARN, text, attributes by name: type and value."""
+PutEvent = Callable[[dict[str, Any]], Awaitable[None]]
+"""An entry of PutEvents."""
 
 
 class Destinations:
-    """Delivers to the targets that this server has. `put_object` writes into buckets, `publish` to topics."""
+    """Delivers to the targets that this server has.
+
+    `put_object` writes into buckets, `publish` to topics, `put_event` on event buses.
+    """
 
     def __init__(
         self,
@@ -33,7 +38,9 @@ class Destinations:
         queues: Queues,
         put_object: PutObject | None = None,
         publish: Publish | None = None,
+        put_event: PutEvent | None = None,
     ) -> None:
+        self._put_event = put_event
         self._functions = functions
         self._publish = publish
         self._queues = queues
@@ -55,6 +62,8 @@ class Destinations:
             await self._functions.invoke(arn, body, kind="Event")
         elif service == "sns" and self._publish is not None:
             await self._publish(arn, body.decode(errors="replace"), attributes)
+        elif service == "events" and self._put_event is not None:
+            await self._put_event(_event(arn, body))
         elif service == "s3" and self._put_object is not None:
             await self._put_object(arn.rpartition(":")[2], self._object_key(body), body)
         else:
@@ -66,3 +75,13 @@ class Destinations:
         name = context["functionArn"].split(":")[6]
         at = datetime.fromtimestamp(self._functions.clock.now_ms() / 1000, UTC)
         return f"aws/lambda/async/{name}/{at:%Y/%m/%d}/{at:%Y-%m-%dT%H.%M.%S}-{context['requestId']}"
+
+
+def _event(bus: str, body: bytes) -> dict[str, Any]:
+    """The entry that tells an event bus of a report. Source: developer guide, adding a destination."""
+    context = orjson.loads(body)["requestContext"]
+    outcome = "Success" if context["condition"] == "Success" else "Failure"
+    return {
+        "Source": "lambda", "DetailType": f"Lambda Function Invocation Result - {outcome}", "Detail": body.decode(),
+        "Resources": [bus, context["functionArn"]], "EventBusName": bus,
+    }  # fmt: skip
