@@ -12,7 +12,7 @@ from statewright.config import Config
 from statewright.projects.deploy.packages import code_files
 from statewright.projects.functions import find_functions
 from statewright.projects.plain import folder_files, read_folder, with_tables
-from statewright.projects.reading import read_project
+from statewright.projects.reading import SERVERLESS, TEMPLATES, read_project
 from statewright.projects.resources import Project, ProjectError
 
 _NONE: Mapping[str, str] = {}
@@ -41,6 +41,7 @@ def find_project(
             region=config.region,
             parameters={**settings.parameters, **parameters},
             stage=stage or settings.stage,
+            name=settings.name or "",
         )
     except ProjectError:
         if not place.is_dir() or settings.template:
@@ -54,7 +55,9 @@ def find_project(
 def project_files(project: Project) -> list[Path]:
     """The files of the moment whose change may change the project, code among them."""
     if project.kind == "folder":
-        return folder_files(project.root)
+        # A project file that comes takes the folder's place.
+        coming = [project.root / name for name in (*TEMPLATES, *SERVERLESS, "cdk.json")]
+        return [*folder_files(project.root), *(path for path in coming if path.is_file())]
     found = dict.fromkeys(project.files)
     for files in files_by_resource(project).values():
         found.update(dict.fromkeys(files))

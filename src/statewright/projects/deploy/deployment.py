@@ -161,7 +161,8 @@ class Deployment:
         except DefinitionError as problem:
             count = len(problem.diagnostics)
             words = f"{count} error" if count == 1 else f"{count} errors"
-            return self._bad(resource, kind, name, words, tuple(problem.diagnostics))
+            at = None if resource.definition is None else Place(resource.definition)
+            return self._bad(resource, kind, name, words, tuple(problem.diagnostics), at)
         except CodeError as problem:
             return self._bad(resource, kind, name, str(problem), (), Place(problem.path, problem.line))
         except OSError as problem:
