@@ -136,7 +136,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     # SDKs have two more names for events.
     own["eventbridge"] = own["cloudwatchevents"] = own["events"]
-    integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app))
+    integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app), engine)
     return System(
         engine, integrations, {"metrics": metrics, **called, "engine": engine, "deliveries": deliveries, **callers}, app
     )

@@ -76,10 +76,15 @@ class Submitted:
 TaskResult = Succeeded | Failed | Submitted
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The answer comes by `Dispatcher.settle`, however long that takes; until then only the call itself is held."""
+
+
 class Integrations(Protocol):
     """Whoever carries out tasks."""
 
-    async def call(self, task: ScheduledCall) -> TaskResult:
+    async def call(self, task: ScheduledCall) -> TaskResult | Later:
         """Make the call and answer with its result. Raises nothing; may be told the same call again."""
 
     async def cancel(self, task: ScheduledCall) -> None:
@@ -102,12 +107,14 @@ class Dispatcher:
         self._on_bug = on_bug
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._open: dict[Key, ScheduledCall] = {}
+        self._later: dict[Key, Tell] = {}
+        """Who is told the answers that come by `settle`."""
         self._cancelling: set[asyncio.Task[None]] = set()
 
     def dispatch(self, call: ScheduledCall, tell: Tell) -> None:
         """Make a call; one that is under way is left alone."""
         key = (call.execution_arn, call.task_id)
-        if key in self._tasks:
+        if key in self._tasks or key in self._later:
             return
         self._open[key] = call
         self._tasks[key] = asyncio.create_task(self._run(call, tell))
@@ -117,6 +124,9 @@ class Dispatcher:
         try:
             fail_points.passed(fail_points.DISPATCHED)
             result = await self._integrations.call(call)
+            if isinstance(result, Later):
+                self._later[key] = tell
+                return
             fail_points.passed(fail_points.RESULT)
             event = event_of(call, result)
         except asyncio.CancelledError:
@@ -133,14 +143,28 @@ class Dispatcher:
             self._open.pop(key, None)
         tell(call, event)
 
+    def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
+        """Answer a call that was to be answered later; whether anybody waited for it still.
+
+        The call stays open until its execution has taken the answer: if it does not want it any more, it is cancelled.
+        """
+        tell = self._later.pop((call.execution_arn, call.task_id), None)
+        if tell is None:
+            return False
+        fail_points.passed(fail_points.RESULT)
+        tell(call, event_of(call, result))
+        return True
+
     def forget(self, execution_arn: str, task_id: int) -> None:
         """The execution has the task's end, whoever it came from."""
         self._open.pop((execution_arn, task_id), None)
+        self._later.pop((execution_arn, task_id), None)
 
     def cancel(self, execution_arn: str, task_id: int) -> None:
         """Stop a call that is under way, or a job that was submitted."""
         key = (execution_arn, task_id)
         call = self._open.pop(key, None)
+        self._later.pop(key, None)
         task = self._tasks.pop(key, None)
         if task is not None:
             task.cancel()
@@ -161,6 +185,7 @@ class Dispatcher:
             task.cancel()
         self._tasks.clear()
         self._open.clear()
+        self._later.clear()
 
     @property
     def under_way(self) -> int:

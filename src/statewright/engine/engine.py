@@ -19,7 +19,7 @@ from statewright.clock import Clock
 from statewright.engine import live as kinds
 from statewright.engine.activities import Activities, ActivityTask
 from statewright.engine.admission import Admission
-from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
+from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, TaskResult, decode_call
 from statewright.engine.execution_logs import ExecutionLogs
 from statewright.engine.express_runs import ExpressRuns
 from statewright.engine.inbox import Inbox
@@ -34,6 +34,7 @@ from statewright.engine.ownership import SHARD, Ownership
 from statewright.engine.redrives import Redrive
 from statewright.engine.retention import Retention
 from statewright.engine.runner import AlreadyThere, Input, Runner
+from statewright.engine.semaphores import Semaphores
 from statewright.engine.state_machines import Machines, Target
 from statewright.engine.timers import DueSoon
 from statewright.engine.tokens import no_such_task, read_output, read_task_token, still_open
@@ -110,6 +111,7 @@ class Engine:
         self.runner.on_ownership_lost = lambda: self.ownership.lose(SHARD)
         self.admission = Admission(self)
         machines.on_limit = self.admission.set_limit
+        self.semaphores = Semaphores(self)
         self.inbox = Inbox(self)
         self.express = ExpressRuns(self)
         self.map_runs = MapRuns(self, data)
@@ -129,11 +131,13 @@ class Engine:
         outbox, inbox = await self.store.executions.pending(SHARD)
         for row in inbox:
             self.inbox.take(row)
+        calls = {sent.id: decode_call(sent.body) for sent in outbox if sent.kind in (kinds.TASK, kinds.ACTIVITY)}
+        await self.semaphores.recover(calls.values())
         for sent in outbox:
             if sent.kind == kinds.TASK:
-                self._dispatch(sent.execution, decode_call(sent.body))
+                self._dispatch(sent.execution, calls[sent.id])
             elif sent.kind == kinds.ACTIVITY:
-                self._offer(sent.execution, decode_call(sent.body))
+                self._offer(sent.execution, calls[sent.id])
             elif sent.kind == kinds.QUEUED:
                 self.admission.recover_queued(sent.execution, int(sent.body))
             elif sent.kind != kinds.WAITER and not self.map_runs.recover_outbox(sent):
@@ -155,6 +159,7 @@ class Engine:
         await self.map_runs.drain()
         self.express.stop()
         self.dispatcher.kill()
+        self.semaphores.stop()
         for task in self._side:
             task.cancel()
         if self.logs.is_writing:
@@ -171,6 +176,7 @@ class Engine:
     def _let_go(self, _shard: int) -> None:
         """Forget a shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""
         self.admission.stop()
+        self.semaphores.stop()
         self.timers.stop()
         self.retention.stop()
         self.runner.heavy.stop()
@@ -394,6 +400,8 @@ class Engine:
             else:
                 self._offer(execution, call, parameters)
         self.map_runs.after_commit(live, batch)
+        if batch.closed:
+            self.semaphores.ended(arn)
         if self.admission.limits(live.row.machine):
             self.admission.after_commit(live, batch)
         self.retention.look()
@@ -429,6 +437,10 @@ class Engine:
             self.runner.tell(execution, Input(event, call=made))
 
         self.dispatcher.dispatch(call, answered)
+
+    def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
+        """Answer a call that was to be answered later; whether anybody waited for it still."""
+        return self.dispatcher.settle(call, result)
 
     def _call_failed(self, call: ScheduledCall, problem: BaseException) -> None:
         """An integration raised, which none may: a bug of ours, so nothing is decided and the call stays open."""

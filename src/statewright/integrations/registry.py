@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.engine.dispatch import Failed, ScheduledCall, TaskResult
+from statewright.engine.dispatch import Failed, Later, ScheduledCall, TaskResult
 from statewright.engine.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
@@ -31,11 +31,14 @@ from statewright.payload import Json
 if TYPE_CHECKING:
     from statewright.integrations.aws_services import AwsServices
     from statewright.integrations.http import HttpTasks
+    from statewright.integrations.own_tasks import OwnTasks, Settles
 
 log = logging.getLogger("statewright.integrations")
 
 _OURS: Final = frozenset({"states", "aws-sdk:sfn"})
 _NOT_HERE_YET: Final = frozenset({"statewright", "bedrockagentcore"})
+_EXTRA: Final = "statewright"
+"""The service name of tasks that only Statewright has."""
 _DURABLE: Final = frozenset(
     {
         "batch",
@@ -72,6 +75,8 @@ class Registry:
         self._answers: Answers | None = None
         self._invoke: Invoke | None = None
         self._states = StatesExecution(clock, self._invoker, self._answerer)
+        self._extra: OwnTasks | None = None
+        self._engine: Settles | None = None
         self._http: HttpTasks | None = None
         self._services: AwsServices | None = None
         self._own = OwnServices(clock, self._blocking, {}, self._answerer)
@@ -85,13 +90,16 @@ class Registry:
         invoke: Invoke,
         own: Mapping[str, InvokeOwn] | None = None,
         invoke_function: InvokeFunction | None = None,
+        engine: Settles | None = None,
     ) -> None:
         """Where tasks are answered by token, and how operations of our own services are run inside this process.
 
         `invoke` runs those of Step Functions; `own` has the other services by the names of resource ARNs.
-        `invoke_function` runs a function of ours without a request.
+        `invoke_function` runs a function of ours without a request. `engine` carries out the tasks that only
+        Statewright has.
         """
         self._answers = answers
+        self._engine = engine
         self._invoke = invoke
         # An endpoint that somebody configured for a service is meant.
         own = {name: run for name, run in (own or {}).items() if name not in self._config.endpoints}
@@ -99,7 +107,7 @@ class Registry:
         self._own = OwnServices(self._clock, self._blocking, own, self._answerer, short)
         self._buckets = OwnBuckets(own["s3"]) if "s3" in own else None
 
-    async def call(self, task: ScheduledCall) -> TaskResult:
+    async def call(self, task: ScheduledCall) -> TaskResult | Later:
         """Make a task's call. Raises nothing."""
         try:
             return await self._call(task)
@@ -112,6 +120,8 @@ class Registry:
         try:
             if task.resource.resource_type in _OURS:
                 await self._states.cancel(task)
+            elif task.resource.resource_type == _EXTRA:
+                await self._extra_tasks().cancel(task)
             elif self._own.serves(task):
                 await self._own.cancel(task)
             elif self._services is not None:
@@ -121,16 +131,23 @@ class Registry:
 
     async def trace(self, task: ScheduledCall, *, reveal_secrets: bool) -> tuple[TaskResult, dict[str, Json]]:
         """Make a task's call, and show `request` and `response` if it was an HTTP Task. Raises nothing."""
-        if task.resource.resource_type != "http":
-            return await self.call(task), {}
+        service = task.resource.resource_type
+        if service == _EXTRA:
+            from statewright.integrations.own_tasks import tried
+
+            return tried(task), {}
+        if service != "http":
+            result = await self.call(task)
+            assert not isinstance(result, Later), "only tasks of our own are answered later"
+            return result, {}
         from statewright.integrations.http import traced
 
         try:
-            result, exchange = await self._http_tasks().exchange(task)
+            answer, exchange = await self._http_tasks().exchange(task)
         except Exception as problem:
             log.exception("an HTTP Task of %s failed by a mistake of ours", task.execution_arn)
             return Failed(_FAULT, f"http:invoke failed by a mistake in Statewright: {problem!r}"), {}
-        return result, traced(exchange, reveal_secrets=reveal_secrets) if exchange is not None else {}
+        return answer, traced(exchange, reveal_secrets=reveal_secrets) if exchange is not None else {}
 
     def status_changed(self, change: StatusChange) -> None:
         """An execution changed its status: whoever waits for its end looks at it."""
@@ -143,6 +160,8 @@ class Registry:
 
     async def close(self) -> None:
         """Let go of everything; jobs go on, and are followed again after the next start."""
+        if self._extra is not None:
+            await self._extra.close()
         await self._states.close()
         await self._own.close()
         if self._services is not None:
@@ -153,7 +172,7 @@ class Registry:
 
     # -------------------------------------------------------------- handlers
 
-    async def _call(self, task: ScheduledCall) -> TaskResult:
+    async def _call(self, task: ScheduledCall) -> TaskResult | Later:
         service = task.resource.resource_type
         if service in _OURS:
             return await self._states.call(task)
@@ -161,6 +180,8 @@ class Registry:
             return await self._http_tasks().call(task)
         if service == "apigateway":
             return await self._http_tasks().call_gateway(task)
+        if service == _EXTRA and self._engine is not None:
+            return await self._extra_tasks().call(task)
         if service in _NOT_HERE_YET:
             return not_here_yet(task)
         if self._own.serves(task):
@@ -176,6 +197,14 @@ class Registry:
                 raise ApiError(NOT_CONFIGURED, no_endpoint_text("s3"))
             self._buckets = EndpointBuckets(self._config, self._blocking)
         return self._buckets
+
+    def _extra_tasks(self) -> OwnTasks:
+        if self._extra is None:
+            from statewright.integrations.own_tasks import OwnTasks
+
+            assert self._engine is not None, "attach() comes before the first task"
+            self._extra = OwnTasks(self._clock, self._engine, self.call)
+        return self._extra
 
     def _http_tasks(self) -> HttpTasks:
         if self._http is None:

@@ -26,10 +26,23 @@ from statewright.simulator.mocks import Answer, Hung, Returned, Script, ScriptRu
 
 ACCOUNT: Final = "000000000000"
 REGION: Final = "us-east-1"
+ACQUIRE: Final = "arn:aws:states:::statewright:acquire"
+RELEASE: Final = "arn:aws:states:::statewright:release"
 ROLE_ARN: Final = f"arn:aws:iam::{ACCOUNT}:role/statewright"
 EXPRESS_RUN: Final = "00000000-0000-4000-8000-000000000000"
 """What makes the ARN of an express execution unique; the same for every run, as all else is."""
 DEFAULT_SEED: Final = b"statewright-simulator"
+
+
+def built_in_answer(resource: str, parameters: Json) -> Answer | None:
+    """What a task answers that needs no mock: a permit is always free where there is one execution alone."""
+    action = {ACQUIRE: "acquire", RELEASE: "release"}.get(resource)
+    if action is None:
+        return None
+    given = parameters if isinstance(parameters, dict) else {}
+    named = {member: given[member] for member in ("Name", "Key") if member in given}
+    granted = {"Permit": "1", "Limit": given.get("Limit", 1), "WaitedSeconds": 0}
+    return Answer(0, Returned({**named, **(granted if action == "acquire" else {"Released": True})}))
 
 
 class UnmockedTask(Exception):
@@ -273,7 +286,7 @@ class Running:
             visit=self.visits[key] - 1,
             now_ms=simulation.now_ms,
         )
-        answer = simulation.script.answer(call)
+        answer = simulation.script.answer(call) or built_in_answer(resource, parameters)
         if answer is not None or hint is not None:
             self.result.tasks.append(
                 TaskRecord(state, resource, attempt, call.iteration, simulation.now_ms, parameters)

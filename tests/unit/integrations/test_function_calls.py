@@ -10,7 +10,7 @@ import pytest
 from statewright.asl.resources import parse_resource
 from statewright.clock import RealClock
 from statewright.config import Config
-from statewright.engine.dispatch import ScheduledCall, Submitted, TaskResult
+from statewright.engine.dispatch import Later, ScheduledCall, Submitted, TaskResult
 from statewright.errors import ApiError, Unavailable
 from statewright.functions.outcomes import Invoked
 from statewright.integrations.registry import Registry
@@ -68,7 +68,9 @@ def second_call(service: Lambda, call: ScheduledCall, *, short: bool) -> TaskRes
         registry.attach(None, None, {"lambda": service.operation}, invoke)  # type: ignore[arg-type, dict-item]
         try:
             await registry.call(call)
-            return await registry.call(call)
+            result = await registry.call(call)
+            assert not isinstance(result, Later)
+            return result
         finally:
             await registry.close()
 

@@ -1,0 +1,270 @@
+"""Named semaphores: how many executions may be in a critical section at once, first come, first served.
+
+A Task asks for a permit and waits in its outbox row until it has one; nothing is polled, and no transition is made
+meanwhile. Every permit, granted or waited for, is an entry of the catalogue. What changes is gathered and written
+together, and who has got a permit is told once that is durable. A permit goes back when its execution releases it, when
+the task that waited for it is over, when an operator takes it away, and in any case when its execution ends: an end
+that a crash hid is found at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from statewright.engine.dispatch import ScheduledCall, Succeeded
+from statewright.errors import ApiError
+from statewright.stores.protocol import Record
+
+if TYPE_CHECKING:
+    from statewright.engine.engine import Engine
+
+PERMIT: Final = "permit"
+_AT_ONCE: Final = 1_000
+
+log = logging.getLogger("statewright.semaphores")
+
+
+@dataclass(slots=True)
+class Permit:
+    """One permit of a semaphore, or one wait for it. `number` says who came first; instants are epoch milliseconds."""
+
+    number: int
+    execution_arn: str
+    state: str
+    call_key: str
+    asked_ms: int
+    granted_ms: int | None = None
+    written: int = 0
+    call: ScheduledCall | None = None
+    """The task that waits to be told, while it does."""
+    is_over: bool = False
+
+
+@dataclass(slots=True)
+class Semaphore:
+    """Who has a permit and who waits, in order. `key` parts semaphores of one name; `limit` is what was asked last."""
+
+    name: str
+    key: str
+    limit: int
+    holders: dict[int, Permit] = field(default_factory=dict)
+    waiters: dict[int, Permit] = field(default_factory=dict)
+
+
+class Semaphores:
+    """Every semaphore of one engine. One that nobody holds or waits for is not there."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._semaphores: dict[tuple[str, str], Semaphore] = {}
+        self._by_call: dict[tuple[str, str], tuple[Semaphore, Permit]] = {}
+        self._by_execution: dict[str, dict[int, tuple[Semaphore, Permit]]] = {}
+        self._changed: dict[int, tuple[Semaphore, Permit]] = {}
+        self._writing: asyncio.Task[None] | None = None
+        self._written: list[asyncio.Future[None]] = []
+
+    # ------------------------------------------------------------------ life
+
+    async def recover(self, open_calls: Iterable[ScheduledCall]) -> None:
+        """Take up what the store has; whoever has ended, or is not among `open_calls` any more, goes."""
+        waiting = {(call.execution_arn, call.idempotency_key) for call in open_calls}
+        after: tuple[int, str] | None = None
+        while found := await self._engine.store.catalog.list_entries(
+            PERMIT, "", after=after, limit=_AT_ONCE, newest_first=False
+        ):
+            for record in found:
+                self._read(record)
+            after = (found[-1].sort, found[-1].key)
+        for arn, permits in list(self._by_execution.items()):
+            is_open = await self._is_open(arn)
+            for semaphore, permit in list(permits.values()):
+                if not is_open or (permit.granted_ms is None and (arn, permit.call_key) not in waiting):
+                    self._end(semaphore, permit)
+        for semaphore in list(self._semaphores.values()):
+            self._grant(semaphore)
+
+    async def _is_open(self, arn: str) -> bool:
+        try:
+            return (await self._engine.names.row_of(arn)).status == "RUNNING"
+        except ApiError:
+            return False
+
+    def _read(self, record: Record) -> None:
+        body = orjson.loads(record.body)
+        arn, state, call_key, asked_ms, granted_ms = body["permit"]
+        permit = Permit(record.sort, arn, state, call_key, asked_ms, granted_ms, record.version)
+        self._keep(self._named(*body["semaphore"]), permit)
+
+    def stop(self) -> None:
+        """Write and grant nothing any more."""
+        if self._writing is not None:
+            self._writing.cancel()
+        for told in self._written:
+            told.cancel()
+        for table in (self._semaphores, self._by_call, self._by_execution, self._changed):
+            table.clear()
+
+    # ------------------------------------------------------------------ asking and giving back
+
+    def acquire(self, call: ScheduledCall, name: str, key: str, limit: int) -> None:
+        """Ask for a permit; the call is answered when it has one. The same call again goes on where it was."""
+        there = self._by_call.get((call.execution_arn, call.idempotency_key))
+        if there is not None:
+            semaphore, permit = there
+            permit.call = call
+            if permit.granted_ms is not None:
+                self._note(semaphore, permit)
+            return
+        semaphore = self._named(name, key, limit)
+        now_ms = self._engine.clock.now_ms()
+        number = self._engine.runner.ids.next()
+        permit = Permit(number, call.execution_arn, call.state, call.idempotency_key, now_ms, call=call)
+        self._keep(semaphore, permit)
+        self._note(semaphore, permit)
+        semaphore.limit = limit
+        self._grant(semaphore)
+
+    async def release(self, execution_arn: str, name: str, key: str, number: int | None = None) -> bool:
+        """Give back the oldest permit that an execution holds, or the one of that number; whether there was one."""
+        semaphore = self._semaphores.get((name, key))
+        held = [] if semaphore is None else list(semaphore.holders.values())
+        mine = [one for one in held if one.execution_arn == execution_arn and number in (None, one.number)]
+        if semaphore is None or not mine:
+            return False
+        self._end(semaphore, mine[0])
+        await self._durable()
+        return True
+
+    def withdraw(self, call: ScheduledCall) -> None:
+        """A call waits no longer: its permit, granted or not, goes."""
+        there = self._by_call.get((call.execution_arn, call.idempotency_key))
+        if there is not None:
+            self._end(*there)
+
+    def ended(self, execution_arn: str) -> None:
+        """An execution has ended."""
+        for semaphore, permit in list(self._by_execution.get(execution_arn, {}).values()):
+            self._end(semaphore, permit)
+
+    async def take_away(self, name: str, key: str, number: int, reason: str) -> Permit | None:
+        """Give back a permit that somebody else holds, for an operator; what it was, `None` where there is none."""
+        semaphore = self._semaphores.get((name, key))
+        permit = None if semaphore is None else semaphore.holders.get(number)
+        if semaphore is None or permit is None:
+            return None
+        log.warning("a permit of %s is taken from %s: %s", name, permit.execution_arn, reason)
+        self._end(semaphore, permit)
+        await self._durable()
+        return permit
+
+    def standing(self) -> Sequence[Semaphore]:
+        """Every semaphore that somebody holds or waits for, by name and key."""
+        return [self._semaphores[name] for name in sorted(self._semaphores)]
+
+    # ------------------------------------------------------------------ the tables
+
+    def _named(self, name: str, key: str, limit: int = 1) -> Semaphore:
+        found = self._semaphores.get((name, key))
+        if found is None:
+            found = self._semaphores[name, key] = Semaphore(name, key, limit)
+        return found
+
+    def _keep(self, semaphore: Semaphore, permit: Permit) -> None:
+        table = semaphore.waiters if permit.granted_ms is None else semaphore.holders
+        table[permit.number] = permit
+        self._by_call[permit.execution_arn, permit.call_key] = (semaphore, permit)
+        self._by_execution.setdefault(permit.execution_arn, {})[permit.number] = (semaphore, permit)
+
+    def _end(self, semaphore: Semaphore, permit: Permit) -> None:
+        permit.is_over = True
+        semaphore.waiters.pop(permit.number, None)
+        semaphore.holders.pop(permit.number, None)
+        self._by_call.pop((permit.execution_arn, permit.call_key), None)
+        mine = self._by_execution.get(permit.execution_arn, {})
+        mine.pop(permit.number, None)
+        if not mine:
+            self._by_execution.pop(permit.execution_arn, None)
+        self._note(semaphore, permit)
+        self._grant(semaphore)
+        if not semaphore.holders and not semaphore.waiters:
+            self._semaphores.pop((semaphore.name, semaphore.key), None)
+
+    def _grant(self, semaphore: Semaphore) -> None:
+        while semaphore.waiters and len(semaphore.holders) < semaphore.limit:
+            number = next(iter(semaphore.waiters))
+            permit = semaphore.waiters.pop(number)
+            permit.granted_ms = self._engine.clock.now_ms()
+            semaphore.holders[number] = permit
+            self._note(semaphore, permit)
+
+    # ------------------------------------------------------------------ the store
+
+    def _note(self, semaphore: Semaphore, permit: Permit) -> None:
+        """A permit is not what the store says, or its call has not been told."""
+        self._changed[permit.number] = (semaphore, permit)
+        if self._writing is None:
+            self._writing = asyncio.get_running_loop().create_task(self._write())
+            self._writing.add_done_callback(self._done_writing)
+
+    def _done_writing(self, task: asyncio.Task[None]) -> None:
+        self._writing = None
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            log.error("semaphores could not be written", exc_info=problem)
+
+    async def _durable(self) -> None:
+        """Wait until what has changed is written."""
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._written.append(told)
+        await told
+
+    async def _write(self) -> None:
+        while self._changed:
+            changed, self._changed = self._changed, {}
+            told, self._written = self._written, []
+            put, deleted = [], []
+            for semaphore, permit in changed.values():
+                if not permit.is_over:
+                    put.append(_record(semaphore, permit))
+                elif permit.written:
+                    deleted.append((PERMIT, str(permit.number)))
+            if put or deleted:
+                await self._engine.runner.patiently(lambda: self._engine.store.catalog.write(put, deleted))  # noqa: B023
+            for _, permit in changed.values():
+                permit.written += not permit.is_over
+            for semaphore, permit in changed.values():
+                self._tell(semaphore, permit)
+            for future in told:
+                if not future.done():
+                    future.set_result(None)
+
+    def _tell(self, semaphore: Semaphore, permit: Permit) -> None:
+        """Tell the call of a permit whose grant is durable."""
+        # A grant that came while this was written is told when it is written itself.
+        if permit.is_over or permit.granted_ms is None or permit.number in self._changed or permit.call is None:
+            return
+        call, permit.call = permit.call, None
+        waited_ms = permit.granted_ms - permit.asked_ms
+        answer = {
+            "Name": semaphore.name,
+            **({"Key": semaphore.key} if semaphore.key else {}),
+            "Permit": str(permit.number),
+            "Limit": semaphore.limit,
+            "WaitedSeconds": waited_ms / 1000,
+        }
+        self._engine.dispatcher.settle(call, Succeeded(answer))
+
+
+def _record(semaphore: Semaphore, permit: Permit) -> Record:
+    body = orjson.dumps(
+        {
+            "semaphore": [semaphore.name, semaphore.key, semaphore.limit],
+            "permit": [permit.execution_arn, permit.state, permit.call_key, permit.asked_ms, permit.granted_ms],
+        }
+    )
+    return Record(PERMIT, str(permit.number), "", permit.number, permit.written + 1, body)

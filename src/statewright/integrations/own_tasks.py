@@ -1,0 +1,126 @@
+"""`statewright:acquire`, `statewright:release` and `statewright:poll`: tasks that the service does not have.
+
+Owns their parameters and answers. Semaphores are the engine's, polls are in `polls.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from statewright.clock import Clock
+from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
+from statewright.payload import Json
+
+if TYPE_CHECKING:
+    from statewright.engine.semaphores import Semaphores
+    from statewright.integrations.polls import Polls
+
+BAD: Final = "Statewright.InvalidParameters"
+LONGEST_NAME: Final = 256
+_ACQUIRE: Final = ("Name", "Limit", "Key")
+_RELEASE: Final = ("Name", "Key", "Permit")
+
+
+class Settles(Protocol):
+    """Where semaphores are, and who is told the ends of calls that are answered later."""
+
+    @property
+    def semaphores(self) -> Semaphores:
+        """The semaphores."""
+
+    def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
+        """Answer a call."""
+
+
+class OwnTasks:
+    """Carries out our own tasks. `ask` makes one call of any other resource."""
+
+    def __init__(
+        self, clock: Clock, engine: Settles, ask: Callable[[ScheduledCall], Awaitable[TaskResult | Later]]
+    ) -> None:
+        self._clock = clock
+        self._engine = engine
+        self._ask = ask
+        self._polls: Polls | None = None
+
+    async def call(self, task: ScheduledCall) -> TaskResult | Later:
+        """Begin, or carry out, a task of ours."""
+        action = task.resource.action
+        if action == "poll":
+            return self._poller().begin(task)
+        try:
+            given = _members(task.parameters, _ACQUIRE if action == "acquire" else _RELEASE)
+            name, key = _text(given, "Name"), _text(given, "Key", "")
+            if action == "release":
+                return await self._release(task, name, key, given.get("Permit"))
+            limit = given.get("Limit")
+            if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+                raise ValueError(f"Limit is a whole number of at least 1, not {limit!r}")
+        except ValueError as problem:
+            return Failed(BAD, f"{task.resource.arn}: {problem}")
+        if ":express:" in task.execution_arn:
+            return Failed(BAD, f"{task.resource.arn}: an EXPRESS execution cannot hold a permit; use a STANDARD one")
+        self._engine.semaphores.acquire(task, name, key, limit)
+        return Later()
+
+    async def _release(self, task: ScheduledCall, name: str, key: str, permit: Json) -> TaskResult:
+        if permit is not None and not (isinstance(permit, str) and permit.isascii() and permit.isdigit()):
+            raise ValueError(f"Permit is what acquire has answered, not {permit!r}")
+        number = int(permit) if isinstance(permit, str) else None
+        released = await self._engine.semaphores.release(task.execution_arn, name, key, number)
+        return Succeeded({"Name": name, **({"Key": key} if key else {}), "Released": released})
+
+    async def cancel(self, task: ScheduledCall) -> None:
+        """Nobody waits for the task any more."""
+        if task.resource.action == "poll":
+            self._poller().cancel(task)
+        else:
+            self._engine.semaphores.withdraw(task)
+
+    async def close(self) -> None:
+        """Let go; whatever waits begins again after the next start."""
+        if self._polls is not None:
+            await self._polls.close()
+
+    def _poller(self) -> Polls:
+        if self._polls is None:
+            from statewright.integrations.polls import Polls
+
+            self._polls = Polls(self._clock, self._ask, self._engine.settle)
+        return self._polls
+
+
+def tried(task: ScheduledCall) -> TaskResult:
+    """What a task of ours answers where nothing is held and nobody waits: in TestState."""
+    parameters = task.parameters if isinstance(task.parameters, Mapping) else {}
+    if task.resource.action == "poll":
+        return Failed(BAD, f"{task.resource.arn} cannot be tried without a mock: it asks until it is satisfied.")
+    return Succeeded(granted(parameters) if task.resource.action == "acquire" else released(parameters))
+
+
+def granted(parameters: Mapping[str, Any]) -> dict[str, Json]:
+    """What acquire answers when a permit is free."""
+    named = {member: parameters[member] for member in ("Name", "Key") if member in parameters}
+    return {**named, "Permit": "1", "Limit": parameters.get("Limit", 1), "WaitedSeconds": 0}
+
+
+def released(parameters: Mapping[str, Any]) -> dict[str, Json]:
+    """What release answers when there was a permit."""
+    return {**{member: parameters[member] for member in ("Name", "Key") if member in parameters}, "Released": True}
+
+
+def _members(parameters: Json, known: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(parameters, dict):
+        raise ValueError("the parameters must be an object")
+    foreign = [name for name in parameters if name not in known]
+    if foreign:
+        raise ValueError(f"'{foreign[0]}' is not known here; there are {', '.join(known)}")
+    return parameters
+
+
+def _text(given: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = given.get(name, default)
+    if not isinstance(value, str) or (default is None and not value) or len(value) > LONGEST_NAME:
+        raise ValueError(f"{name} is a text of 1 to {LONGEST_NAME} characters, not {value!r}")
+    return value

@@ -1,0 +1,217 @@
+"""`statewright:poll`: one Task that asks again and again until an answer satisfies, with back-off.
+
+The calls go out as those of a Task of its Resource would; history shows one Task, however many there were. Its deadline
+is the state's TimeoutSeconds. Between two calls only a timer is held. After a restart the first call comes at once, and
+MaxAttempts counts anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from statewright.asl.choice_rules import compile_rule
+from statewright.asl.resource_kinds import is_task_resource
+from statewright.asl.resources import Resource, parse_resource
+from statewright.clock import Clock, Timer
+from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
+from statewright.errors import ExecutionFailure
+from statewright.payload import Json
+from statewright.query.jsonata import JsonataError, JsonataSyntaxError, compile_expression
+from statewright.query.scope import Scope
+
+MEMBERS: Final = (
+    "Resource", "Parameters", "Until", "IntervalSeconds", "BackoffRate", "MaxIntervalSeconds", "MaxAttempts",
+)  # fmt: skip
+SHORTEST_SECONDS: Final = 0.1
+EXHAUSTED: Final = "Statewright.MaxAttemptsExceeded"
+BAD: Final = "Statewright.InvalidParameters"
+UNTIL_FAILED: Final = "Statewright.UntilFailed"
+
+log = logging.getLogger("statewright.integrations")
+
+Predicate = Callable[[Json, int], bool]
+"""Whether an answer satisfies, at an instant. Raises: ExecutionFailure, JsonataError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to ask, and how long to go on. Seconds may have fractions."""
+
+    resource: Resource
+    parameters: Json
+    until: Predicate
+    interval_seconds: float
+    backoff_rate: float
+    longest_seconds: float | None
+    attempts: int | None
+
+    def pause_ms(self, asked: int) -> int:
+        """How long to wait after so many calls."""
+        # A rate to the power of many calls is no number any more.
+        seconds = self.interval_seconds * self.backoff_rate ** min(asked - 1, 200)
+        return round(1000 * min(seconds, self.longest_seconds if self.longest_seconds is not None else 86_400.0))
+
+
+def read_plan(given: Json) -> Plan:
+    """The parameters of a poll. Raises: ValueError, in words for the author of the machine."""
+    if not isinstance(given, dict):
+        raise ValueError("the parameters must be an object")
+    foreign = [name for name in given if name not in MEMBERS]
+    if foreign:
+        raise ValueError(f"'{foreign[0]}' is not known here; there are {', '.join(MEMBERS)}")
+    resource = given.get("Resource")
+    if not isinstance(resource, str) or not is_task_resource(resource):
+        raise ValueError(f"Resource is the ARN of what is asked, as a Task has it, not {resource!r}")
+    parsed = parse_resource(resource)
+    if parsed.pattern != "request" or parsed.resource_type == "statewright":
+        raise ValueError(f"{parsed.short_name} cannot be polled: only requests that answer at once can")
+    attempts = given.get("MaxAttempts")
+    if attempts is not None and (not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1):
+        raise ValueError(f"MaxAttempts is a whole number of at least 1, not {attempts!r}")
+    return Plan(
+        parsed,
+        given.get("Parameters", {}),
+        read_until(given.get("Until")),
+        _number(given, "IntervalSeconds", 1.0, SHORTEST_SECONDS),
+        _number(given, "BackoffRate", 1.0, 1.0),
+        _number(given, "MaxIntervalSeconds", None, SHORTEST_SECONDS),
+        attempts,
+    )
+
+
+def _number(given: Mapping[str, Any], name: str, default: Any, least: float) -> Any:
+    value = given.get(name, default)
+    if value is default:
+        return default
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value >= least:
+        raise ValueError(f"{name} is a number of at least {least:g}, not {value!r}")
+    return float(value)
+
+
+def read_until(given: Json) -> Predicate:
+    """The condition: a JSONata text over the answer, `$states.result`, or a Choice rule over it.
+
+    Raises: ValueError.
+    """
+    if isinstance(given, dict):
+        rule = compile_rule(given)
+        return lambda answer, now_ms: rule(Scope(answer, now_ms=now_ms, result=answer))
+    if not isinstance(given, str) or not given.strip():
+        raise ValueError(
+            "Until is a Choice rule, or a JSONata text on the answer without delimiters, as $states.result.Status = "
+            f"'DONE', not {given!r}"
+        )
+    text = given.strip()
+    if text.startswith("{%") and text.endswith("%}"):
+        text = text[2:-2]
+    try:
+        expression = compile_expression(text)
+    except JsonataSyntaxError as problem:
+        raise ValueError(f"Until is not JSONata: {problem}") from None
+
+    def satisfied(answer: Json, now_ms: int) -> bool:
+        value = expression.evaluate(Scope(answer, now_ms=now_ms, result=answer))
+        if not isinstance(value, bool):
+            raise ExecutionFailure(UNTIL_FAILED, f"Until yields {value!r}, which is neither true nor false")
+        return value
+
+    return satisfied
+
+
+@dataclass(slots=True, eq=False)
+class _Poll:
+    task: ScheduledCall
+    plan: Plan
+    asked: int = 0
+    timer: Timer | None = None
+    asking: asyncio.Task[None] | None = None
+
+
+class Polls:
+    """Polls under way. `ask` makes one call; `settle` gives a poll's end."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        ask: Callable[[ScheduledCall], Awaitable[TaskResult | Later]],
+        settle: Callable[[ScheduledCall, TaskResult], bool],
+    ) -> None:
+        self._clock = clock
+        self._ask = ask
+        self._settle = settle
+        self._polls: dict[tuple[str, str], _Poll] = {}
+
+    def begin(self, task: ScheduledCall) -> Later | Failed:
+        """Start to poll; the end comes by `settle`."""
+        try:
+            plan = read_plan(task.parameters)
+        except (ValueError, ExecutionFailure) as problem:
+            return Failed(BAD, f"{task.resource.arn}: {problem}")
+        poll = self._polls[_name(task)] = _Poll(task, plan)
+        self._look(poll)
+        return Later()
+
+    def cancel(self, task: ScheduledCall) -> None:
+        """Ask no more."""
+        self._forget(self._polls.get(_name(task)))
+
+    async def close(self) -> None:
+        """Ask no more; polls begin again after the next start."""
+        polls = list(self._polls.values())
+        for poll in polls:
+            self._forget(poll)
+        await asyncio.gather(*(poll.asking for poll in polls if poll.asking is not None), return_exceptions=True)
+
+    def _forget(self, poll: _Poll | None) -> None:
+        if poll is None:
+            return
+        self._polls.pop(_name(poll.task), None)
+        if poll.timer is not None:
+            poll.timer.cancel()
+        if poll.asking is not None:
+            poll.asking.cancel()
+
+    def _look(self, poll: _Poll) -> None:
+        poll.timer = None
+        poll.asking = asyncio.get_running_loop().create_task(self._asked(poll))
+
+    async def _asked(self, poll: _Poll) -> None:
+        plan, task = poll.plan, poll.task
+        poll.asked += 1
+        call = replace(
+            task, resource=plan.resource, parameters=plan.parameters, token=None,
+            idempotency_key=f"{task.idempotency_key}-{poll.asked}",
+        )  # fmt: skip
+        end = await self._judged(poll, await self._ask(call))
+        poll.asking = None
+        if self._polls.get(_name(task)) is not poll:
+            return
+        if end is not None:
+            del self._polls[_name(task)]
+            self._settle(task, end)
+            return
+        due_ms = self._clock.now_ms() + plan.pause_ms(poll.asked)
+        poll.timer = self._clock.call_at(due_ms, lambda: self._look(poll))
+
+    async def _judged(self, poll: _Poll, result: TaskResult | Later) -> TaskResult | None:
+        if isinstance(result, Failed):
+            return result
+        assert isinstance(result, Succeeded), "what can be polled answers at once"
+        try:
+            if poll.plan.until(result.output, self._clock.now_ms()):
+                return result
+        except ExecutionFailure as failure:
+            return Failed(failure.error, failure.cause)
+        except JsonataError as problem:
+            return Failed(UNTIL_FAILED, f"Until could not be evaluated: {problem}")
+        if poll.plan.attempts is not None and poll.asked >= poll.plan.attempts:
+            return Failed(EXHAUSTED, f"After {poll.asked} attempts the answer does not satisfy Until.")
+        return None
+
+
+def _name(task: ScheduledCall) -> tuple[str, str]:
+    return task.execution_arn, task.idempotency_key

@@ -1,0 +1,349 @@
+"""Semaphores and polls, as machines use them: on an engine in virtual time, through crashes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from statewright.clock import VirtualClock, run_virtual
+from statewright.config import Config
+from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
+from statewright.integrations.polls import read_plan
+from statewright.integrations.registry import Registry
+from tests.unit.engine.running import CALL, Rig, machine, task, wait
+
+ACQUIRE = "arn:aws:states:::statewright:acquire"
+RELEASE = "arn:aws:states:::statewright:release"
+POLL = "arn:aws:states:::statewright:poll"
+
+
+class Ours(Registry):
+    """The registry, with a script in place of every other service. `asked` are those calls, with their instants."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(Config(), clock)
+        self.answers: list[TaskResult] = []
+        self.asked: list[tuple[int, ScheduledCall]] = []
+        self.cancelled: list[ScheduledCall] = []
+
+    async def call(self, task: ScheduledCall) -> TaskResult | Later:
+        if task.resource.resource_type == "statewright":
+            return await super().call(task)
+        self.asked.append((self._clock.now_ms(), task))
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+class Running(Rig):
+    """A rig whose integrations are the registry."""
+
+    async def up(self) -> Running:
+        self.ours = Ours(self.clock)  # type: ignore[arg-type]
+        self.integrations = self.ours  # type: ignore[assignment]
+        await super().up()
+        return self
+
+    def attach(self) -> None:
+        self.ours.attach(self.engine, None, engine=self.engine)  # type: ignore[arg-type]
+
+
+async def rig_of(clock: VirtualClock) -> Running:
+    """An engine with our tasks attached; before any execution, and so before any of its calls."""
+    rig = await Running(clock).up()
+    rig.attach()
+    return rig
+
+
+async def crash(rig: Running) -> None:
+    rig.engine.kill()
+    await rig.store.close()
+    await rig.up()
+    rig.attach()
+
+
+def guarded(seconds: int, limit: int = 1, **fields: Any) -> dict[str, Any]:
+    """In, for some seconds, and out."""
+    return machine(
+        In=task(ACQUIRE, Parameters={"Name": "door", "Limit": limit}, ResultPath="$.permit", Next="Work", **fields),
+        Work=wait(seconds, "Out"),
+        Out=task(RELEASE, Parameters={"Name": "door"}, ResultPath="$.out", Next="After"),
+        After=wait(1_000),
+    )
+
+
+async def start(rig: Running, definition: dict[str, Any], count: int) -> list[str]:
+    target = await rig.machine(definition)
+    return [(await rig.engine.start_execution(target, f"n{number:03}", "{}")).arn for number in range(count)]
+
+
+async def working(rig: Running, arns: list[str]) -> list[int]:
+    """Who is inside, by number."""
+    found = []
+    for number, arn in enumerate(arns):
+        entered = [e for e in await rig.events(arn) if e["type"] == "WaitStateEntered"]
+        left = [e for e in await rig.events(arn) if e["type"] in ("WaitStateExited", "ExecutionAborted")]
+        if len(entered) == 1 and not left:
+            found.append(number)
+    return found
+
+
+def virtually(main: Callable[[Running, VirtualClock], Any]) -> None:
+    async def whole(clock: VirtualClock) -> None:
+        rig = await rig_of(clock)
+        await main(rig, clock)
+        await rig.down()
+
+    run_virtual(whole)
+
+
+# ------------------------------------------------------------------ semaphores
+
+
+def test_one_at_a_time_in_order_and_without_a_transition_of_waiting():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        arns = await start(rig, guarded(300), 3)
+        await rig.settle()
+        assert await working(rig, arns) == [0]
+        assert await rig.types(arns[1]) == ["ExecutionStarted", "TaskStateEntered", "TaskScheduled", "TaskStarted"]
+        await rig.until(300_000)
+        assert await working(rig, arns) == [1]
+        await rig.until(300_000)
+        assert await working(rig, arns) == [2]
+        await rig.until(300_000)
+        assert not rig.engine.semaphores.standing()
+        third = next(e for e in await rig.events(arns[2]) if e["type"] == "TaskSucceeded")
+        answer = json.loads(third["taskSucceededEventDetails"]["output"])
+        assert (answer["Name"], answer["Limit"], answer["WaitedSeconds"]) == ("door", 1, 600)
+        assert not await rig.store.catalog.list_entries("permit", "", after=None, limit=9, newest_first=False)
+
+    virtually(main)
+
+
+def test_as_many_as_the_limit_and_each_key_for_itself():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        keyed = machine(
+            In=task(ACQUIRE, Parameters={"Name": "d", "Limit": 2, "Key.$": "$.user"}, Next="Work"), Work=wait(300)
+        )
+        target = await rig.machine(keyed)
+        arns = []
+        for number in range(6):
+            given = json.dumps({"user": "ab"[number % 2]})
+            arns.append((await rig.engine.start_execution(target, f"n{number}", given)).arn)
+        await rig.settle()
+        assert await working(rig, arns) == [0, 1, 2, 3]
+        assert [(one.key, len(one.holders), len(one.waiters)) for one in rig.engine.semaphores.standing()] == [
+            ("a", 2, 1),
+            ("b", 2, 1),
+        ]
+
+    virtually(main)
+
+
+def test_whoever_ends_in_any_way_lets_go():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        arns = await start(rig, guarded(300), 5)
+        await rig.settle()
+        await rig.engine.stop_execution(arns[0])
+        await rig.engine.stop_execution(arns[2])
+        await rig.settle()
+        assert await working(rig, arns) == [1]
+        await rig.until(300_000)
+        assert await working(rig, arns) == [3]
+
+    virtually(main)
+
+
+def test_a_wait_may_time_out():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        catch = [{"ErrorEquals": ["States.Timeout"], "Next": "Late"}]
+        definition = guarded(300, TimeoutSeconds=100, Catch=catch)
+        definition["States"]["Late"] = {"Type": "Succeed"}
+        arns = await start(rig, definition, 2)
+        await rig.until(100_000)
+        view = await rig.engine.describe(arns[1])
+        assert (view.status, clock.now_ms()) == ("SUCCEEDED", clock.start_ms + 100_000)
+        assert not rig.engine.semaphores.standing()[0].waiters
+
+    virtually(main)
+
+
+def test_crashes_change_neither_holders_nor_order():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        arns = await start(rig, guarded(300, 2), 6)
+        await rig.until(100_000)
+        await crash(rig)
+        await rig.settle()
+        assert await working(rig, arns) == [0, 1]
+        await rig.until(200_000)
+        assert await working(rig, arns) == [2, 3]
+        await crash(rig)
+        await crash(rig)
+        await rig.until(300_000)
+        assert await working(rig, arns) == [4, 5]
+
+    virtually(main)
+
+
+def test_an_end_that_a_crash_hid_is_found():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        arns = await start(rig, guarded(300), 3)
+        await rig.settle()
+        # The execution ends, and the process before the semaphore has heard of it.
+        rig.engine.semaphores.stop()
+        await rig.engine.stop_execution(arns[0])
+        await rig.engine.stop_execution(arns[1])
+        await crash(rig)
+        await rig.settle()
+        assert await working(rig, arns) == [2]
+
+    virtually(main)
+
+
+def test_an_operator_may_take_a_permit_away():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        arns = await start(rig, guarded(300), 2)
+        await rig.settle()
+        semaphore = rig.engine.semaphores.standing()[0]
+        (permit,) = semaphore.holders.values()
+        taken = await rig.engine.semaphores.take_away("door", "", permit.number, "it hangs")
+        assert taken is permit
+        assert await rig.engine.semaphores.take_away("door", "", permit.number, "again") is None
+        await rig.settle()
+        assert [one.execution_arn for one in semaphore.holders.values()] == [arns[1]]
+
+    virtually(main)
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters", "said"),
+    [
+        (ACQUIRE, {"Limit": 1}, "Name is a text"),
+        (ACQUIRE, {"Name": "d"}, "Limit is a whole number"),
+        (ACQUIRE, {"Name": "d", "Limit": 0}, "Limit is a whole number"),
+        (ACQUIRE, {"Name": "d", "Limit": True}, "Limit is a whole number"),
+        (ACQUIRE, {"Name": "d", "Limit": 1, "Wait": 3}, "'Wait' is not known here; there are Name, Limit, Key"),
+        (RELEASE, {"Name": "d", "Permit": "x"}, "Permit is what acquire has answered"),
+        (POLL, {"Resource": CALL}, "Until is a Choice rule"),
+    ],
+)
+def test_parameters_that_make_no_sense(resource: str, parameters: dict[str, Any], said: str):
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        arn = await rig.begin(machine(T=task(resource, Parameters=parameters)))
+        view = await rig.end(arn)
+        assert (view.status, view.error) == ("FAILED", "Statewright.InvalidParameters")
+        assert said in str(view.cause)
+
+    virtually(main)
+
+
+# ------------------------------------------------------------------ polls
+
+
+def polling(until: Any, **fields: Any) -> dict[str, Any]:
+    asked = {"Resource": CALL, "Parameters": {"QueueUrl": "q"}, "Until": until, "IntervalSeconds": 10, **fields}
+    return machine(P=task(POLL, Parameters=asked, TimeoutSeconds=3_600))
+
+
+@pytest.mark.parametrize(
+    "until",
+    [
+        "$states.result.Status = 'DONE'",
+        "{% $states.result.Status = 'DONE' %}",
+        {"Variable": "$.Status", "StringEquals": "DONE"},
+        {"Or": [{"Variable": "$.Status", "StringEquals": "DONE"}, {"Variable": "$.Status", "IsNull": True}]},
+    ],
+)
+def test_a_poll_asks_until_the_answer_satisfies(until: Any):
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [*[Succeeded({"Status": "BUSY"})] * 3, Succeeded({"Status": "DONE", "n": 4})]
+        arn = await rig.begin(polling(until))
+        view = await rig.end(arn)
+        assert (view.status, json.loads(view.output or "")) == ("SUCCEEDED", {"Status": "DONE", "n": 4})
+        assert [at - clock.start_ms for at, _ in rig.ours.asked] == [0, 10_000, 20_000, 30_000]
+        # One transition, however often it asked.
+        assert await rig.types(arn) == [
+            "ExecutionStarted", "TaskStateEntered", "TaskScheduled", "TaskStarted", "TaskSucceeded", "TaskStateExited",
+            "ExecutionSucceeded",
+        ]  # fmt: skip
+        assert len({call.idempotency_key for _, call in rig.ours.asked}) == 4
+
+    virtually(main)
+
+
+def test_back_off():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [*[Succeeded(False)] * 5, Succeeded(True)]
+        await rig.end(await rig.begin(polling("$states.result", BackoffRate=2, MaxIntervalSeconds=50)))
+        assert [at - clock.start_ms for at, _ in rig.ours.asked] == [0, 10_000, 30_000, 70_000, 120_000, 170_000]
+
+    virtually(main)
+
+
+def test_its_deadline_is_the_state_s_and_can_be_caught():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [Succeeded({"Status": "BUSY"})]
+        definition = polling("$states.result.Status = 'DONE'")
+        definition["States"]["P"] |= {
+            "TimeoutSeconds": 35, "Catch": [{"ErrorEquals": ["States.Timeout"], "Next": "Late"}],
+        }  # fmt: skip
+        definition["States"]["Late"] = {"Type": "Succeed"}
+        view = await rig.end(await rig.begin(definition))
+        assert (view.status, view.stopped_ms) == ("SUCCEEDED", clock.start_ms + 35_000)
+        await rig.until(100_000)
+        assert len(rig.ours.asked) == 4
+
+    virtually(main)
+
+
+@pytest.mark.parametrize(
+    ("answers", "until", "error", "said"),
+    [
+        ([Failed("Sqs.Gone", "it is gone")], "true", "Sqs.Gone", "it is gone"),
+        ([Succeeded({})], "$states.result.x", "Statewright.UntilFailed", "neither true nor false"),
+        ([Succeeded({})], {"Variable": "$.x", "IsNull": True}, "States.Runtime", "$.x"),
+        ([Succeeded(False)], "$states.result", "Statewright.MaxAttemptsExceeded", "After 3 attempts"),
+    ],
+)
+def test_ends_that_are_failures(answers: list[TaskResult], until: Any, error: str, said: str):
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = answers
+        view = await rig.end(await rig.begin(polling(until, MaxAttempts=3)))
+        assert (view.status, view.error) == ("FAILED", error)
+        assert said in str(view.cause)
+
+    virtually(main)
+
+
+def test_a_poll_goes_on_after_a_crash():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [Succeeded(False)]
+        arn = await rig.begin(polling("$states.result"))
+        await rig.until(15_000)
+        await crash(rig)
+        rig.ours.answers = [Succeeded(False), Succeeded(True)]
+        view = await rig.end(arn)
+        assert (view.status, view.stopped_ms) == ("SUCCEEDED", clock.start_ms + 25_000)
+
+    virtually(main)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "must be an object"),
+        ({"Resource": 5}, "Resource is the ARN"),
+        ({"Resource": "arn:aws:states:::batch:submitJob.sync", "Until": "true"}, "cannot be polled"),
+        ({"Resource": POLL, "Until": "true"}, "cannot be polled"),
+        ({"Resource": CALL, "Until": "true", "IntervalSeconds": 0}, "IntervalSeconds is a number of at least 0.1"),
+        ({"Resource": CALL, "Until": "true", "BackoffRate": 0.5}, "BackoffRate is a number of at least 1"),
+        ({"Resource": CALL, "Until": "true", "MaxAttempts": 0}, "MaxAttempts is a whole number"),
+        ({"Resource": CALL, "Until": "true", "Every": 1}, "'Every' is not known here"),
+        ({"Resource": CALL, "Until": "($"}, "Until is not JSONata"),
+        ({"Resource": CALL, "Until": {"Variable": "$.x"}}, "one comparison"),
+    ],
+)
+def test_plans_that_make_no_sense(given: Any, said: str):
+    with pytest.raises(ValueError, match=said.replace("$", r"\$")):
+        read_plan(given)
