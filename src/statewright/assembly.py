@@ -30,6 +30,8 @@ from statewright.metrics.recorder import Recorder
 from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
 from statewright.records.identities import Identities
+from statewright.records.log_groups import LogGroups
+from statewright.records.log_reading import Extents
 from statewright.records.parameters import Parameters
 from statewright.records.secrets import Secrets
 from statewright.records.sessions import Sessions
@@ -45,6 +47,7 @@ OWN_SERVICES: Final = (
     "events",
     "iam",
     "lambda",
+    "logs",
     "s3",
     "scheduler",
     "secretsmanager",
@@ -126,6 +129,8 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
         "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
         **called,
         **callers,
+        "log_groups": _log_groups(ground, called["functions"]),
+        "log_extents": Extents(),
         "identities": Identities(store.catalog, clock, config),
         "parameters": Parameters(store.catalog, clock, config),
     }
@@ -135,6 +140,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
         part.measure_with(metrics)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
     # SDKs have two more names for events.
+    own["cloudwatchlogs"] = own["logs"]
     own["eventbridge"] = own["cloudwatchevents"] = own["events"]
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app), engine)
     return System(
@@ -162,6 +168,14 @@ def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:
         "sessions": Sessions(store.catalog, clock),
         "secrets": Secrets(store.catalog, clock, config),
     }
+
+
+def _log_groups(ground: _Ground, functions: Functions) -> LogGroups:
+    """The log groups, whose files are beside those of executions; with those of functions where nothing lasts."""
+    workers = functions.logs
+    assert workers.folder is not None, "functions always have a folder"
+    folder = (ground.data if ground.data is not None else workers.folder.parent) / "logs"
+    return LogGroups(ground.store.catalog, ground.clock, ground.config, folder, workers)
 
 
 def _callers(ground: _Ground, deliveries: Deliveries, engine: Engine) -> dict[str, Any]:

@@ -157,6 +157,8 @@ MODULES: Final = (
     "statewright.api.secretsmanager.listings",
     "statewright.api.ssm.parameters",
     "statewright.api.ssm.listings",
+    "statewright.api.logs.groups",
+    "statewright.api.logs.streams",
 )
 """Where operations are; `load` imports them."""
 

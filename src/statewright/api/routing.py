@@ -28,6 +28,7 @@ TARGETS: Final = {
     "AmazonEC2ContainerServiceV20141113": "ecs",
     "secretsmanager": "secretsmanager",
     "AmazonSSM": "ssm",
+    "Logs_20140328": "logs",
     "AWSEvents": "events",
 }
 """Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
@@ -46,6 +47,7 @@ PROTOCOLS: Final = {
     "iam": (QUERY,),
     "secretsmanager": (JSON,),
     "ssm": (JSON,),
+    "logs": (JSON,),
     "sns": (QUERY,),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""

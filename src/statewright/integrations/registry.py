@@ -42,12 +42,14 @@ _EXTRA: Final = "statewright"
 _DURABLE: Final = frozenset(
     {
         "batch",
+        "cloudwatchlogs",
         "dynamodb",
         "ecs",
         "eventbridge",
         "events",
         "iam",
         "lambda",
+        "logs",
         "s3",
         "scheduler",
         "secretsmanager",

@@ -1,0 +1,170 @@
+"""Operations on log groups and their tags and retention."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from statewright.api import shapes
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.records.log_groups import DAYS
+from statewright.records.log_reading import Extents
+from statewright.records.shelf import Entry, place_of, token_of
+
+if TYPE_CHECKING:
+    from statewright.records.log_groups import LogGroups
+
+LISTED: Final = 50
+_ARN: Final = re.compile(r"arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)(:\*|:log-stream:.*)?")
+
+
+def groups_of(app: App) -> LogGroups:
+    """The log groups. Raises: ApiError where the server runs without."""
+    found: LogGroups = app.part("log_groups")
+    return found
+
+
+def extents_of(app: App) -> Extents:
+    """What is known of streams."""
+    found: Extents = app.part("log_extents")
+    return found
+
+
+def invalid(text: str) -> ApiError:
+    """An `InvalidParameterException`."""
+    return ApiError("InvalidParameterException", text)
+
+
+shapes.refuse_with("logs", lambda problems: invalid(shapes.problem_text(problems)))
+
+
+def name_of(request: Json) -> str:
+    """The group of a request, by its name or ARN. Raises: ApiError."""
+    name, identifier = request.get("logGroupName"), request.get("logGroupIdentifier")
+    if (name is None) == (identifier is None):
+        raise invalid("Exactly one of logGroupName and logGroupIdentifier must be given.")
+    found: str = name if identifier is None else _in_arn(identifier)
+    return found
+
+
+def _in_arn(text: str) -> str:
+    found = _ARN.fullmatch(text)
+    return found[1] if found else text
+
+
+def token_place(request: Json) -> tuple[int, str] | None:
+    """Where a list goes on. Raises: ApiError."""
+    try:
+        return place_of(request.get("nextToken"))
+    except ValueError:
+        raise invalid("The specified nextToken is invalid.") from None
+
+
+@operation("logs", "CreateLogGroup")
+async def create_log_group(app: App, _call: Call, request: Json) -> Json:
+    """Create a group."""
+    fields = {"kms": request.get("kmsKeyId"), "class": request.get("logGroupClass", "STANDARD")}
+    await groups_of(app).create(request["logGroupName"], request.get("tags", {}), **fields)
+    return {}
+
+
+@operation("logs", "DeleteLogGroup")
+async def delete_log_group(app: App, _call: Call, request: Json) -> Json:
+    """Delete a group with everything in it."""
+    await groups_of(app).delete(request["logGroupName"])
+    return {}
+
+
+@operation("logs", "DescribeLogGroups")
+async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
+    """Groups by name: those that were created, and those of functions and machines that have written."""
+    prefix, part = request.get("logGroupNamePrefix"), request.get("logGroupNamePattern")
+    if prefix is not None and part is not None:
+        raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
+    named = {_in_arn(one) for one in request.get("logGroupIdentifiers", ())}
+    after, limit = token_place(request), request.get("limit", LISTED)
+    found = [
+        one for one in await groups_of(app).groups()
+        if one.key.startswith(prefix or "") and (part or "").lower() in one.key.lower()
+        and (not named or one.key in named) and (after is None or one.key > after[1])
+    ]  # fmt: skip
+    shown = found[:limit]
+    place = (0, shown[-1].key) if len(found) > limit else None
+    return {"logGroups": [await _shown(app, one) for one in shown], "nextToken": token_of(place)}
+
+
+async def _shown(app: App, group: Entry) -> dict[str, Json]:
+    fields, arn = group.fields, groups_of(app).arn(group.key)
+    size = 0
+    for lane in await groups_of(app).lanes(group.key):
+        size += sum(path.stat().st_size for path in lane.paths if path.is_file())
+    return {
+        "logGroupName": group.key, "creationTime": fields["created_ms"], "retentionInDays": fields["retention_days"],
+        "metricFilterCount": 0, "arn": f"{arn}:*", "storedBytes": size, "kmsKeyId": fields["kms"],
+        "logGroupClass": fields["class"], "logGroupArn": arn,
+    }  # fmt: skip
+
+
+@operation("logs", "PutRetentionPolicy")
+async def put_retention_policy(app: App, _call: Call, request: Json) -> Json:
+    """Hide events that are older than so many days."""
+    if request["retentionInDays"] not in DAYS:
+        said = ", ".join(map(str, DAYS))
+        raise invalid(
+            f"1 validation error detected: Value '{request['retentionInDays']}' at 'retentionInDays' failed to satisfy "
+            f"constraint: Member must satisfy enum value set: [{said}]"
+        )
+    await groups_of(app).change(request["logGroupName"], retention_days=request["retentionInDays"])
+    return {}
+
+
+@operation("logs", "DeleteRetentionPolicy")
+async def delete_retention_policy(app: App, _call: Call, request: Json) -> Json:
+    """Hide nothing any more."""
+    await groups_of(app).change(request["logGroupName"], retention_days=None)
+    return {}
+
+
+# ------------------------------------------------------------------ tags, by the newer and the older names
+
+
+@operation("logs", "TagResource")
+async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a group."""
+    await groups_of(app).tag(_in_arn(request["resourceArn"]), request["tags"])
+    return {}
+
+
+@operation("logs", "UntagResource")
+async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a group."""
+    await groups_of(app).tag(_in_arn(request["resourceArn"]), {}, request["tagKeys"])
+    return {}
+
+
+@operation("logs", "ListTagsForResource")
+async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
+    """The tags of a group."""
+    return {"tags": dict((await groups_of(app).get(_in_arn(request["resourceArn"]))).fields["tags"])}
+
+
+@operation("logs", "TagLogGroup")
+async def tag_log_group(app: App, _call: Call, request: Json) -> Json:
+    """Put tags on a group."""
+    await groups_of(app).tag(request["logGroupName"], request["tags"])
+    return {}
+
+
+@operation("logs", "UntagLogGroup")
+async def untag_log_group(app: App, _call: Call, request: Json) -> Json:
+    """Take tags away from a group."""
+    await groups_of(app).tag(request["logGroupName"], {}, request["tags"])
+    return {}
+
+
+@operation("logs", "ListTagsLogGroup")
+async def list_tags_log_group(app: App, _call: Call, request: Json) -> Json:
+    """The tags of a group."""
+    return {"tags": dict((await groups_of(app).get(request["logGroupName"])).fields["tags"])}

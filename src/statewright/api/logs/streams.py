@@ -1,0 +1,177 @@
+"""Operations on log streams and events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from statewright.api.logs.groups import LISTED, extents_of, groups_of, invalid, name_of, token_place
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.records import log_reading
+from statewright.records.log_files import Lane, LogEvent
+from statewright.records.log_patterns import compile_pattern
+from statewright.records.log_reading import Extent, Window
+from statewright.records.shelf import token_of
+
+MOST_EVENTS: Final = 10_000
+
+
+@operation("logs", "CreateLogStream")
+async def create_log_stream(app: App, _call: Call, request: Json) -> Json:
+    """Create a stream."""
+    await groups_of(app).create_stream(request["logGroupName"], request["logStreamName"])
+    return {}
+
+
+@operation("logs", "DeleteLogStream")
+async def delete_log_stream(app: App, _call: Call, request: Json) -> Json:
+    """Delete a stream."""
+    await groups_of(app).delete_stream(request["logGroupName"], request["logStreamName"])
+    return {}
+
+
+@operation("logs", "PutLogEvents")
+async def put_log_events(app: App, _call: Call, request: Json) -> Json:
+    """Keep events."""
+    events = [(one["timestamp"], one["message"]) for one in request["logEvents"]]
+    rejected = await groups_of(app).put(request["logGroupName"], request["logStreamName"], events)
+    # The token means nothing any more, but older callers hand it back.
+    return {"nextSequenceToken": "0", "rejectedLogEventsInfo": rejected or None}
+
+
+@operation("logs", "DescribeLogStreams")
+async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
+    """Streams of a group, by name or by their last event."""
+    group = name_of(request)
+    await groups_of(app).get(group)
+    by_time = request.get("orderBy") == "LastEventTime"
+    prefix = request.get("logStreamNamePrefix", "")
+    if by_time and prefix:
+        raise invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
+    extents: dict[str, Extent | None] = dict.fromkeys(await groups_of(app).streams(group))
+    for found in await asyncio.to_thread(_extents, app, await groups_of(app).lanes(group)):
+        extents.update(found)
+    made = await groups_of(app).streams(group)
+
+    def order(name: str) -> tuple[int, str]:
+        extent = extents[name]
+        return (extent.last_ms if by_time and extent is not None else 0, name)
+
+    names = sorted((name for name in extents if name.startswith(prefix)), key=order)
+    if request.get("descending"):
+        names.reverse()
+    after, limit = token_place(request), request.get("limit", LISTED)
+    start = after[0] if after is not None else 0
+    place = (start + limit, "") if start + limit < len(names) else None
+    arn = groups_of(app).arn(group)
+    shown = [_shown(arn, name, extents[name], made.get(name)) for name in names[start : start + limit]]
+    return {"logStreams": shown, "nextToken": token_of(place)}
+
+
+def _extents(app: App, lanes: list[Lane]) -> list[dict[str, Extent]]:
+    return [extents_of(app).of(lane) for lane in lanes]
+
+
+def _shown(arn: str, name: str, extent: Extent | None, made_ms: int | None) -> dict[str, Json]:
+    view: dict[str, Json] = {
+        "logStreamName": name, "creationTime": made_ms, "arn": f"{arn}:log-stream:{name}",
+        "storedBytes": 0, "uploadSequenceToken": "0",
+    }  # fmt: skip
+    if extent is not None:
+        view["creationTime"] = made_ms if made_ms is not None else extent.first_ms
+        view["firstEventTimestamp"], view["lastEventTimestamp"] = extent.first_ms, extent.last_ms
+        view["lastIngestionTime"], view["storedBytes"] = extent.ingested_ms, extent.size_bytes
+    return view
+
+
+async def _window(app: App, group: str, request: Json) -> Window:
+    hidden_ms = groups_of(app).hidden_before(await groups_of(app).get(group))
+    from_ms, to_ms = request.get("startTime"), request.get("endTime")
+    # The end of a window is exclusive with GetLogEvents, inclusive with FilterLogEvents.
+    return Window(max(from_ms or 0, hidden_ms) or None, to_ms)
+
+
+@operation("logs", "GetLogEvents")
+async def get_log_events(app: App, _call: Call, request: Json) -> Json:
+    """A page of a stream; the last one unless a token or `startFromHead` says otherwise."""
+    group, stream = name_of(request), request["logStreamName"]
+    window = await _window(app, group, request)
+    token = request.get("nextToken")
+    forward, place = bool(request.get("startFromHead")), None
+    if token is not None:
+        way, _, text = token.partition("/")
+        try:
+            forward, place = {"f": True, "b": False}[way], log_reading.place_of(text)
+        except (KeyError, ValueError):
+            raise invalid("The specified nextToken is invalid.") from None
+    lane = await _lane_of(app, group, stream)
+    limit = request.get("limit", MOST_EVENTS)
+    page = (
+        await asyncio.to_thread(log_reading.stream_page, lane, stream, window, limit, place, forward=forward)
+        if lane is not None else log_reading.StreamPage([], place, place)
+    )  # fmt: skip
+    return {
+        "events": [_event(one) for one in page.events],
+        "nextForwardToken": f"f/{log_reading.token_of(page.behind)}",
+        "nextBackwardToken": f"b/{log_reading.token_of(page.before)}",
+    }
+
+
+async def _lane_of(app: App, group: str, stream: str) -> Lane | None:
+    """Where a stream's events are; None for one that was created and has none. Raises: ApiError."""
+    lanes = await groups_of(app).lanes(group)
+    named = next((lane for lane in lanes if lane.stream == stream), None)
+    if named is not None:
+        return named
+    shared = next((lane for lane in lanes if not lane.stream), None)
+    if shared is not None and stream in await asyncio.to_thread(extents_of(app).of, shared):
+        return shared
+    raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
+
+
+@operation("logs", "FilterLogEvents")
+async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
+    """Events of a group by time, through a filter pattern."""
+    group = name_of(request)
+    names, prefix = set(request.get("logStreamNames", ())), request.get("logStreamNamePrefix", "")
+    if names and prefix:
+        raise invalid("logStreamNames and logStreamNamePrefix cannot both be given.")
+    matches = compile_pattern(request.get("filterPattern", ""))
+    window = await _window(app, group, request)
+    if window.to_ms is not None:
+        window = Window(window.from_ms, window.to_ms + 1)
+    try:
+        places = log_reading.places_of(request.get("nextToken"))
+    except ValueError:
+        raise invalid("The specified nextToken is invalid.") from None
+    lanes = await groups_of(app).lanes(group)
+    await _check_named(app, lanes, names)
+
+    def wanted(event: LogEvent) -> bool:
+        return event.stream.startswith(prefix) and (not names or event.stream in names) and matches(event.message)
+
+    chosen = [
+        one for one in lanes
+        if not one.stream or (one.stream.startswith(prefix) and (not names or one.stream in names))
+    ]  # fmt: skip
+    limit = request.get("limit", MOST_EVENTS)
+    page = await asyncio.to_thread(log_reading.search, chosen, window, wanted, limit, places)
+    events = [{"logStreamName": one.stream, **_event(one), "eventId": event_id} for one, event_id in page.events]
+    token = log_reading.token_of(page.places) if page.places is not None else None
+    return {"events": events, "searchedLogStreams": [], "nextToken": token}
+
+
+async def _check_named(app: App, lanes: list[Lane], names: set[str]) -> None:
+    """Refuse streams that are not there. Raises: ApiError."""
+    missing = names - {lane.stream for lane in lanes}
+    if missing:
+        for lane in lanes:
+            missing -= set() if lane.stream else set(await asyncio.to_thread(extents_of(app).of, lane))
+    if missing:
+        raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
+
+
+def _event(event: LogEvent) -> dict[str, Any]:
+    return {"timestamp": event.at_ms, "message": event.message, "ingestionTime": event.ingested_ms}

@@ -1,0 +1,293 @@
+"""Log groups and streams of CloudWatch Logs: those that were created, and those that functions and machines write.
+
+A group of a function (`/aws/lambda/NAME`) or of machines is there once something was written to it, created or not.
+What PutLogEvents takes goes to a file for each stream, two of a bounded length, durable when it is acknowledged.
+Reading is `log_reading.py`'s. A retention policy hides what is older; the files are bounded without it.
+
+Source: CloudWatch Logs API reference; texts of refusals as users of SDKs report them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import unquote
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.engine.execution_logs import folder_of
+from statewright.errors import ApiError
+from statewright.records.log_files import Lane, history_line, put_line, put_text, worker_line
+from statewright.records.shelf import Entry, Shelf
+from statewright.stores.protocol import CatalogStore
+
+GROUP: Final = "log-group"
+STREAM: Final = "log-stream"
+OF_FUNCTIONS: Final = "/aws/lambda/"
+STREAMS: Final = "streams"
+FILE_BYTES: Final = 10 * 1024 * 1024
+HISTORY_SLACK_MS: Final = 300_000
+"""Executions write their history when it is committed: lines are in order but for so much."""
+DAYS: Final = (
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+)  # fmt: skip
+"""Source: API reference, PutRetentionPolicy."""
+DAY_MS: Final = 86_400_000
+OLDEST_MS: Final = 14 * DAY_MS
+NEWEST_MS: Final = 2 * 3_600_000
+
+
+class WorkerLogs(Protocol):
+    """The logs of functions."""
+
+    folder: Path | None
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+
+    def delete(self, name: str) -> None:
+        """Delete a function's log."""
+
+
+class LogGroups:
+    """The log groups of one server. `folder` has those of machines and of PutLogEvents."""
+
+    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, folder: Path, workers: WorkerLogs) -> None:
+        self._clock = clock
+        self._config = config
+        self._folder = folder
+        self._workers = workers
+        self._groups = Shelf(catalog, GROUP)
+        self._streams = Shelf(catalog, STREAM)
+        self._change = asyncio.Lock()
+
+    def arn(self, group: str) -> str:
+        """The ARN of a group, without what stands for its streams."""
+        return f"arn:aws:logs:{self._config.region}:{self._config.account}:log-group:{group}"
+
+    # -------------------------------------------------------------- groups
+
+    async def create(self, name: str, tags: Mapping[str, str], **fields: Any) -> None:
+        """Create a group. Raises: ApiError (`ResourceAlreadyExistsException`)."""
+        async with self._change:
+            if await self.find(name) is not None:
+                raise ApiError("ResourceAlreadyExistsException", "The specified log group already exists")
+            await self._groups.put(Entry(name, {**_blank(self._clock.now_ms()), "tags": dict(tags), **fields}))
+
+    async def find(self, name: str) -> Entry | None:
+        """A group, created or written to."""
+        self._workers.flush()
+        return await self._groups.get(name) or await asyncio.to_thread(self._written_to, name)
+
+    async def get(self, name: str) -> Entry:
+        """A group. Raises: ApiError (`ResourceNotFoundException`)."""
+        found = await self.find(name)
+        if found is None:
+            raise ApiError("ResourceNotFoundException", "The specified log group does not exist.")
+        return found
+
+    async def groups(self) -> list[Entry]:
+        """Every group by name."""
+        self._workers.flush()
+        created = {one.key: one async for one in self._groups.walk()}
+        folders = {folder_of(name) for name in created}
+        for one in await asyncio.to_thread(lambda: list(self._all_written_to(folders))):
+            created.setdefault(one.key, one)
+        return [created[name] for name in sorted(created)]
+
+    async def change(self, name: str, **fields: Any) -> None:
+        """Change fields of a group; one that was only written to is created so. Raises: ApiError."""
+        async with self._change:
+            await self._groups.put((await self.get(name)).having(**fields))
+
+    async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
+        """Put tags on a group and take others away. Raises: ApiError."""
+        gone = set(drop)
+        async with self._change:
+            found = await self.get(name)
+            tags = {key: value for key, value in found.fields["tags"].items() if key not in gone} | dict(put)
+            await self._groups.put(found.having(tags=tags))
+
+    async def delete(self, name: str) -> None:
+        """Delete a group with everything in it. Raises: ApiError (`ResourceNotFoundException`)."""
+        async with self._change:
+            await self.get(name)
+            streams = [one.key async for one in self._streams.walk(name)]
+            await self._groups.put(gone=((GROUP, name), *((STREAM, key) for key in streams)))
+            if name.startswith(OF_FUNCTIONS):
+                self._workers.delete(name.removeprefix(OF_FUNCTIONS))
+            await asyncio.to_thread(self._erase, name, streams)
+
+    def _erase(self, group: str, streams: Sequence[str]) -> None:
+        for key in streams:
+            for path in self._stream_paths(group, key):
+                path.unlink(missing_ok=True)
+        _clear(self._history_paths(group))
+
+    # -------------------------------------------------------------- streams
+
+    async def create_stream(self, group: str, name: str) -> None:
+        """Create a stream. Raises: ApiError."""
+        async with self._change:
+            await self.get(group)
+            key = _stream_key(group, name)
+            if await self._streams.get(key) is not None:
+                raise ApiError("ResourceAlreadyExistsException", "The specified log stream already exists")
+            await self._streams.put(Entry(key, {"name": name, "created_ms": self._clock.now_ms()}, group))
+
+    async def delete_stream(self, group: str, name: str) -> None:
+        """Delete a stream that was created. Raises: ApiError."""
+        async with self._change:
+            await self.get(group)
+            key = _stream_key(group, name)
+            if await self._streams.get(key) is None:
+                await self._empty_history(group, name)
+                return
+            await self._streams.delete(key)
+            await asyncio.to_thread(self._erase_stream, group, key)
+
+    async def _empty_history(self, group: str, name: str) -> None:
+        """Empty the file of executions' logs that is a stream; it may be written to. Raises: ApiError."""
+        lane = next((one for one in await self.lanes(group) if one.stream == name), None)
+        if lane is None:
+            raise ApiError(
+                "ResourceNotFoundException",
+                "The specified log stream does not exist; streams of functions go with their group.",
+            )
+        await asyncio.to_thread(_clear, lane.paths)
+
+    def _erase_stream(self, group: str, key: str) -> None:
+        for path in self._stream_paths(group, key):
+            path.unlink(missing_ok=True)
+
+    async def put(self, group: str, stream: str, events: Sequence[tuple[int, str]]) -> dict[str, int]:
+        """Keep events, durably; returns what was too old or too new. Raises: ApiError."""
+        found = await self.get(group)
+        key = _stream_key(group, stream)
+        if await self._streams.get(key) is None:
+            raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
+        instants = [at_ms for at_ms, _ in events]
+        if any(after < before for before, after in pairwise(instants)):
+            raise _invalid("Log events in a single PutLogEvents request must be in chronological order.")
+        if instants[-1] - instants[0] > DAY_MS:
+            raise _invalid("The batch of log events in a single PutLogEvents request cannot span more than 24 hours.")
+        now_ms = self._clock.now_ms()
+        expired_ms = self.hidden_before(found)
+        taken = [
+            (at_ms, message) for at_ms, message in events
+            if max(now_ms - OLDEST_MS, expired_ms) <= at_ms <= now_ms + NEWEST_MS
+        ]  # fmt: skip
+        rejected: dict[str, int] = {}
+        if instants[0] < now_ms - OLDEST_MS:
+            rejected["tooOldLogEventEndIndex"] = sum(at_ms < now_ms - OLDEST_MS for at_ms in instants)
+        if instants[0] < expired_ms:
+            rejected["expiredLogEventEndIndex"] = sum(at_ms < expired_ms for at_ms in instants)
+        if instants[-1] > now_ms + NEWEST_MS:
+            rejected["tooNewLogEventStartIndex"] = sum(at_ms <= now_ms + NEWEST_MS for at_ms in instants)
+        text = b"".join(put_text(at_ms, now_ms, message) for at_ms, message in taken)
+        if text:
+            async with self._change:
+                await asyncio.to_thread(_append, self._stream_paths(group, key), text)
+        return rejected
+
+    # -------------------------------------------------------------- what there is to read
+
+    async def lanes(self, group: str) -> list[Lane]:
+        """What a group's events are read from; those of functions are written out first."""
+        self._workers.flush()
+        created = [one async for one in self._streams.walk(group)]
+        lanes = [Lane(self._stream_paths(group, one.key), put_line, one.fields["name"], None) for one in created]
+        return lanes + await asyncio.to_thread(self._other_lanes, group)
+
+    async def streams(self, group: str) -> dict[str, int]:
+        """Streams that were created, with when."""
+        return {one.fields["name"]: one.fields["created_ms"] async for one in self._streams.walk(group)}
+
+    def hidden_before(self, group: Entry) -> int:
+        """The instant before which a group's retention hides its events."""
+        days = group.fields["retention_days"]
+        return 0 if days is None else self._clock.now_ms() - days * DAY_MS
+
+    def _other_lanes(self, group: str) -> list[Lane]:
+        lanes = []
+        paths = tuple(path for path in self._worker_paths(group) if path.is_file())
+        if paths:
+            lanes.append(Lane(paths, worker_line))
+        lanes += [
+            Lane((path,), history_line, f"states/{path.stem[7:]}", HISTORY_SLACK_MS)
+            for path in self._history_paths(group) if path.stat().st_size
+        ]  # fmt: skip
+        return lanes
+
+    def _worker_paths(self, group: str) -> tuple[Path, ...]:
+        folder, name = self._workers.folder, group.removeprefix(OF_FUNCTIONS)
+        if folder is None or not group.startswith(OF_FUNCTIONS) or "/" in name:
+            return ()
+        return (folder / f"{name}.log.1", folder / f"{name}.log")
+
+    def _history_paths(self, group: str) -> list[Path]:
+        # By name, which is by age.
+        return sorted((self._folder / folder_of(group)).glob("states-*.jsonl"), key=lambda one: one.stem)
+
+    def _stream_paths(self, group: str, key: str) -> tuple[Path, ...]:
+        name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        folder = self._folder / folder_of(group) / STREAMS
+        return (folder / f"{name}.log.1", folder / f"{name}.log")
+
+    def _written_to(self, name: str) -> Entry | None:
+        paths = [*self._worker_paths(name), *self._history_paths(name)]
+        made = [int(path.stat().st_ctime * 1000) for path in paths if path.is_file() and path.stat().st_size]
+        return Entry(name, _blank(min(made))) if made else None
+
+    def _all_written_to(self, created: set[Path]) -> Iterator[Entry]:
+        """Groups of functions and machines; a folder does not tell whether its group's name began with a slash."""
+        folder = self._workers.folder
+        names = [OF_FUNCTIONS + path.stem for path in folder.glob("*.log")] if folder is not None else []
+        for place, _, files in os.walk(self._folder):
+            if any(file.startswith("states-") for file in files):
+                below = Path(place).relative_to(self._folder)
+                if below not in created:
+                    names.append("/" + "/".join(unquote(part) for part in below.parts))
+        for name in names:
+            found = self._written_to(name)
+            if found is not None:
+                yield found
+
+
+def _blank(created_ms: int) -> dict[str, Any]:
+    return {"created_ms": created_ms, "retention_days": None, "tags": {}, "kms": None, "class": "STANDARD"}
+
+
+def _stream_key(group: str, stream: str) -> str:
+    # A group's name has no colon.
+    return f"{group}:{stream}"
+
+
+def _clear(paths: Sequence[Path]) -> None:
+    """Empty files of executions' logs: the newest may be open, and is written on."""
+    for path in paths[:-1]:
+        path.unlink(missing_ok=True)
+    for path in paths[-1:]:
+        os.truncate(path, 0)
+
+
+def _append(paths: tuple[Path, ...], text: bytes) -> None:
+    """Add to a stream's newer file, which becomes the older one when it has grown; on the disk when this returns."""
+    older, newer = paths
+    newer.parent.mkdir(parents=True, exist_ok=True)
+    with newer.open("ab") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+        size = file.tell()
+    if size > FILE_BYTES:
+        newer.replace(older)
+
+
+def _invalid(text: str) -> ApiError:
+    return ApiError("InvalidParameterException", text)

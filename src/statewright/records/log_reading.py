@@ -1,0 +1,206 @@
+"""Reading log events: pages of one stream in both directions, and searches through a group.
+
+Everything here runs on a thread and does a bounded amount of work: a search that has looked at many bytes ends its page
+and says where to go on.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from statewright.records.log_files import Lane, Line, LogEvent, Place, backwards, forwards
+
+PAGE_BYTES: Final = 1024 * 1024
+"""Of messages in one answer, each with 26 bytes besides. Source: API reference, GetLogEvents and FilterLogEvents."""
+EVENT_BYTES: Final = 26
+SEARCH_BYTES: Final = 16 * 1024 * 1024
+"""A search that has read so much ends its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Instants that are wanted: from, inclusive, and to, exclusive."""
+
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+    def takes(self, at_ms: int) -> bool:
+        """Whether an instant is wanted."""
+        return (self.from_ms is None or at_ms >= self.from_ms) and (self.to_ms is None or at_ms < self.to_ms)
+
+
+@dataclass(slots=True)
+class StreamPage:
+    """A page of a stream, oldest event first, and the places before and behind it."""
+
+    events: list[LogEvent]
+    before: Place | None
+    behind: Place | None
+
+
+def stream_page(
+    lane: Lane, stream: str, window: Window, limit: int, place: Place | None, *, forward: bool
+) -> StreamPage:
+    """Events of a stream from a place on, or before it. Without any, both places are the one that was given."""
+    lines = forwards(lane, place, window.from_ms) if forward else backwards(lane, place)
+    found: list[Line] = []
+    size = 0
+    for line in lines:
+        event = line.event
+        if event.stream != stream or not window.takes(event.at_ms):
+            if _is_past(lane, window, event.at_ms, forward=forward):
+                break
+            continue
+        size += len(event.message) + EVENT_BYTES
+        if found and size > PAGE_BYTES:
+            break
+        found.append(line)
+        if len(found) == limit:
+            break
+    if not found:
+        return StreamPage([], place, place)
+    if not forward:
+        found.reverse()
+    return StreamPage([line.event for line in found], found[0].begin, found[-1].end)
+
+
+def _is_past(lane: Lane, window: Window, at_ms: int, *, forward: bool) -> bool:
+    """Whether nothing that is wanted can follow, as far as lines are in order."""
+    if lane.slack_ms is None:
+        return False
+    if forward:
+        return window.to_ms is not None and at_ms >= window.to_ms + lane.slack_ms
+    return window.from_ms is not None and at_ms < window.from_ms - lane.slack_ms
+
+
+@dataclass(slots=True)
+class SearchPage:
+    """A page of a search; `places` say where to go on, None at the end."""
+
+    events: list[tuple[LogEvent, str]] = field(default_factory=list)
+    places: dict[str, Place] | None = None
+
+
+def search(
+    lanes: Sequence[Lane], window: Window, wanted: Callable[[LogEvent], bool], limit: int, places: dict[str, Place]
+) -> SearchPage:
+    """Events of several lanes by time, each with an id; from the places of an earlier page on."""
+    page, reached, size, read = SearchPage(), dict(places), 0, 0
+    for at, line in heapq.merge(*(_timed(one, window, places) for one in lanes), key=lambda each: each[1].event.at_ms):
+        event = line.event
+        read += line.end[1] - line.begin[1]
+        if window.takes(event.at_ms) and wanted(event):
+            size += len(event.message) + EVENT_BYTES
+            if page.events and (len(page.events) == limit or size > PAGE_BYTES):
+                page.places = reached
+                return page
+            page.events.append((event, f"{line.begin[0]:020}{line.begin[1]:020}"))
+        reached[at] = line.end
+        if read > SEARCH_BYTES:
+            page.places = reached
+            return page
+    return page
+
+
+def _timed(lane: Lane, window: Window, places: dict[str, Place]) -> Iterator[tuple[str, Line]]:
+    for line in forwards(lane, places.get(lane.stream), window.from_ms):
+        if _is_past(lane, window, line.event.at_ms, forward=True):
+            return
+        yield lane.stream, line
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is known of a stream: its first and last event, and the bytes of its lines."""
+
+    first_ms: int
+    last_ms: int
+    ingested_ms: int
+    size_bytes: int
+
+
+class Extents:
+    """Extents of streams, kept by file: only what was added since is read."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], tuple[int, dict[str, Extent]]] = {}
+
+    def of(self, lane: Lane) -> dict[str, Extent]:
+        """The streams of a lane."""
+        found: dict[str, Extent] = {}
+        for path in lane.paths:
+            one = Lane((path,), lane.form, lane.stream, lane.slack_ms)
+            for stream, extent in self._of_file(one).items():
+                found[stream] = _joined(found.get(stream), extent)
+        return found
+
+    def _of_file(self, lane: Lane) -> dict[str, Extent]:
+        try:
+            status = lane.paths[0].stat()
+        except OSError:
+            return {}
+        key = (status.st_ino, lane.stream)
+        end, known = self._known.get(key, (0, {}))
+        if end > status.st_size:
+            end, known = 0, {}
+        found = dict(known)
+        for line in forwards(lane, (status.st_ino, end), None):
+            event, end = line.event, line.end[1]
+            extent = Extent(event.at_ms, event.at_ms, event.ingested_ms, line.end[1] - line.begin[1])
+            found[event.stream] = _joined(found.get(event.stream), extent)
+        if len(self._known) > 10_000:
+            self._known.clear()
+        self._known[key] = end, found
+        return found
+
+
+def _joined(one: Extent | None, other: Extent) -> Extent:
+    if one is None:
+        return other
+    return Extent(
+        min(one.first_ms, other.first_ms), max(one.last_ms, other.last_ms),
+        max(one.ingested_ms, other.ingested_ms), one.size_bytes + other.size_bytes,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ tokens
+
+
+def token_of(value: object) -> str:
+    """A place, or places by lane, as callers get them."""
+    return base64.urlsafe_b64encode(orjson.dumps(value)).decode()
+
+
+def place_of(token: str) -> Place | None:
+    """The place of a token; None for the beginning or end. Raises: ValueError."""
+    value = _opened(token)
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(one, int) and one >= 0 for one in value):
+        raise ValueError("this text is no token of a stream")
+    return value[0], value[1]
+
+
+def places_of(token: str | None) -> dict[str, Place]:
+    """The places of a search's token. Raises: ValueError."""
+    if token is None:
+        return {}
+    value = _opened(token)
+    if not isinstance(value, dict):
+        raise ValueError("this text is no token of a search")
+    found = {name: place_of(token_of(place)) for name, place in value.items()}
+    return {name: place for name, place in found.items() if place is not None}
+
+
+def _opened(token: str) -> object:
+    try:
+        return orjson.loads(base64.b64decode(token, b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        raise ValueError("this text is no token") from None
