@@ -31,6 +31,7 @@ _LISTS: Final = {
     "ExecutionDoesNotExist": "execution list",
     "AWS.SimpleQueueService.NonExistentQueue": "queue list",
     "QueueDoesNotExist": "queue list",
+    "NotFound": "topic list",
     "NoSuchBucket": "object ls",
 }
 """Which command shows what there is in place of what is missing."""

@@ -50,6 +50,7 @@ from statewright.cli.run import run
 from statewright.cli.schedule import schedule
 from statewright.cli.serve import serve
 from statewright.cli.test import test
+from statewright.cli.topic import topic
 from statewright.cli.validate import validate
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -98,7 +99,7 @@ def commands(context: click.Context) -> None:
 
 for _command in (
     run, validate, graph, test, init, dev, deploy, serve, execution, machine, map_run, queue, object_, table, function,
-    schedule, env, aws, backup, restore, doctor, completion,
+    schedule, topic, env, aws, backup, restore, doctor, completion,
 ):  # fmt: skip
     commands.add_command(_command)
 
