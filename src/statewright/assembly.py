@@ -29,6 +29,7 @@ from statewright.jobs.jobs import Jobs
 from statewright.metrics.recorder import Recorder
 from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
+from statewright.records.dashboards import Dashboards
 from statewright.records.identities import Identities
 from statewright.records.log_groups import LogGroups
 from statewright.records.log_reading import Extents
@@ -126,6 +127,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     extras = {
         "integrations": integrations,
         "metrics": metrics,
+        "dashboards": Dashboards(store.catalog, clock),
         "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
         **called,
         **callers,

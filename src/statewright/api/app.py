@@ -297,6 +297,10 @@ def wire_of(service: str, protocol: str) -> Wire:
         from statewright.api.sns.wires import WIRE as SNS_WIRE
 
         return SNS_WIRE
+    if service == "monitoring":
+        from statewright.api.cloudwatch.wires import WIRES
+
+        return WIRES[protocol]
     if service == "dynamodb":
         from statewright.api.dynamodb.wires import WIRE
 

@@ -159,6 +159,9 @@ MODULES: Final = (
     "statewright.api.ssm.listings",
     "statewright.api.logs.groups",
     "statewright.api.logs.streams",
+    "statewright.api.cloudwatch.metrics",
+    "statewright.api.cloudwatch.statistics",
+    "statewright.api.cloudwatch.dashboards",
 )
 """Where operations are; `load` imports them."""
 

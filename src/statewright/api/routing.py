@@ -18,6 +18,7 @@ from statewright.errors import ApiError
 JSON: Final = "json"
 QUERY: Final = "query"
 REST: Final = "rest"
+CBOR: Final = "cbor"
 FOREIGN: Final = "foreign"
 """The protocol of services that are not ours: whatever it is, it is passed on."""
 
@@ -30,6 +31,7 @@ TARGETS: Final = {
     "AmazonSSM": "ssm",
     "Logs_20140328": "logs",
     "AWSEvents": "events",
+    "GraniteServiceVersion20100801": "monitoring",
 }
 """Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
 
@@ -49,13 +51,18 @@ PROTOCOLS: Final = {
     "ssm": (JSON,),
     "logs": (JSON,),
     "sns": (QUERY,),
+    "monitoring": (JSON, CBOR, QUERY),
 }
 """Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
 
 SERVICES: Final = frozenset(PROTOCOLS)
 
-VERSIONS: Final = {"2011-06-15": "sts", "2010-05-08": "iam", "2010-03-31": "sns"}
+VERSIONS: Final = {"2011-06-15": "sts", "2010-05-08": "iam", "2010-03-31": "sns", "2010-08-01": "monitoring"}
 """Services of the query protocol by the version that their forms name; nothing else tells unsigned ones apart."""
+
+RPC_CBOR: Final = "rpc-v2-cbor"
+CBOR_PATH: Final = re.compile(r".*/service/(?P<service>[^/]+)/operation/(?P<operation>[^/?]+)")
+"""Source: smithy.protocols#rpcv2Cbor: the path may stand behind others."""
 
 _VERSION: Final = re.compile(r"(?:^|&)Version=([0-9-]{10})(?:&|$)")
 _DATED_PATH: Final = re.compile(r"/20[0-9]{2}-[01][0-9]-[0-3][0-9]/")
@@ -86,6 +93,11 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
     """
     prefix = headers.get("x-amz-target", "").rpartition(".")[0]
     signed_for = signing_service(query, headers)
+    in_cbor = headers.get("smithy-protocol") == RPC_CBOR
+    if in_cbor and not prefix:
+        # Whom the path names has the name of targets, too.
+        found = CBOR_PATH.fullmatch(path)
+        prefix = found["service"] if found else ""
     service = signed_for or TARGETS.get(prefix)
     if service is None:
         if prefix:
@@ -97,7 +109,7 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
     if prefix:
         if TARGETS.get(prefix) != service:
             raise ApiError("UnknownOperationException", f"The service '{service}' has no target {prefix[:100]}.")
-        return Route(service, JSON)
+        return Route(service, CBOR if in_cbor and CBOR in protocols else JSON)
     return Route(service, protocols[-1])
 
 

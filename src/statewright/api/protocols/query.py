@@ -12,6 +12,7 @@ the query protocol's serialization as the AWS SDKs have it.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -61,6 +62,7 @@ _LEGACY: Final = {
 _MAP_NAMES: Final = {"TagMap": ("Key", "Value")}
 """Names of an entry's key and value where they are not Name and Value."""
 
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?")
 Tree = dict[str, Any]
 """A form taken apart at its points: texts, and trees by the next part of the name."""
 
@@ -210,7 +212,18 @@ def _value(shapes: Model, name: str, given: Any) -> Any:
     if kind in ("integer", "long"):
         sign, digits = given[:1] if given[:1] in ("-", "+") else "", given.lstrip("+-")
         return int(sign + digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else given
-    return given
+    if kind in ("double", "float") and _NUMBER.fullmatch(given):
+        return float(given)
+    return _epoch_seconds(given) if kind == "timestamp" else given
+
+
+def _epoch_seconds(given: str) -> float | str:
+    """An instant of a form: ISO 8601, without a zone in UTC, or a number of epoch seconds."""
+    try:
+        found = datetime.fromisoformat(given)
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return float(given) if _NUMBER.fullmatch(given) else given
 
 
 # ------------------------------------------------------------------ answers

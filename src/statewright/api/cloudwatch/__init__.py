@@ -1,0 +1,1 @@
+"""CloudWatch's API: metrics."""

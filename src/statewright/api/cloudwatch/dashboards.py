@@ -1,0 +1,87 @@
+"""Dashboards: kept, listed and given back as they were put; nobody draws them.
+
+Alarms are not here yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from statewright.api.cloudwatch.metrics import place_of, token_of
+from statewright.api.cloudwatch.wires import SERVICE
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json, JsonTextError, parse_json
+
+PAGE: Final = 1_000
+
+
+@operation(SERVICE, "PutDashboard")
+async def put_dashboard(app: App, _call: Call, request: Any) -> Json:
+    """Keep a dashboard, in place of the one of the same name."""
+    name, body = request["DashboardName"], request["DashboardBody"]
+    try:
+        sound = isinstance(parse_json(body), dict)
+    except JsonTextError:
+        sound = False
+    if not name or not all(char.isascii() and (char.isalnum() or char in "-_") for char in name):
+        raise ApiError("DashboardInvalidInputError", f"The value {name} for parameter DashboardName is invalid.")
+    if not sound:
+        raise ApiError(
+            "DashboardInvalidInputError",
+            "The field DashboardBody must be a valid JSON object",
+            details={"dashboardValidationMessages": [{"Message": "The dashboard body is invalid JSON."}]},
+        )
+    await app.part("dashboards").put(name, body)
+    return {"DashboardValidationMessages": []}
+
+
+@operation(SERVICE, "GetDashboard")
+async def get_dashboard(app: App, _call: Call, request: Any) -> Json:
+    """A dashboard as it was put."""
+    found = await app.part("dashboards").get(request["DashboardName"])
+    if found is None:
+        raise _no_such(request["DashboardName"])
+    arn = _arn(app, found.name)
+    return {"DashboardArn": arn, "DashboardBody": found.body, "DashboardName": found.name}
+
+
+@operation(SERVICE, "ListDashboards")
+async def list_dashboards(app: App, _call: Call, request: Any) -> Json:
+    """Dashboards by name."""
+    prefix = request.get("DashboardNamePrefix", "")
+    found = [one for one in await app.part("dashboards").all() if one.name.startswith(prefix)]
+    first = place_of(request.get("NextToken"))
+    entries: list[Json] = [
+        {
+            "DashboardName": one.name,
+            "DashboardArn": _arn(app, one.name),
+            "LastModified": one.modified_ms,
+            "Size": len(one.body.encode("utf-8", "backslashreplace")),
+        }
+        for one in found[first : first + PAGE]
+    ]
+    answer: dict[str, Json] = {"DashboardEntries": entries}
+    if first + PAGE < len(found):
+        answer["NextToken"] = token_of(first + PAGE)
+    return answer
+
+
+@operation(SERVICE, "DeleteDashboards")
+async def delete_dashboards(app: App, _call: Call, request: Any) -> Json:
+    """Delete dashboards: all of these or, where one is not there, none."""
+    names = request["DashboardNames"]
+    dashboards = app.part("dashboards")
+    for name in names:
+        if await dashboards.get(name) is None:
+            raise _no_such(name)
+    await dashboards.delete(names)
+    return {}
+
+
+def _arn(app: App, name: str) -> str:
+    return f"arn:aws:cloudwatch::{app.config.account}:dashboard/{name}"
+
+
+def _no_such(name: str) -> ApiError:
+    return ApiError("DashboardNotFoundError", f"Dashboard {name} does not exist", status=404)

@@ -1,0 +1,137 @@
+"""CBOR against the examples of its RFC and against botocore's own writer and reader."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+from botocore.parsers import create_parser
+from botocore.serialize import create_serializer
+
+from statewright.api.cloudwatch.wires import WIRES
+from statewright.api.protocols.cbor import CborError, Instant, decode, encode
+from statewright.api.protocols.wire import Incoming
+from statewright.api.routing import CBOR, Route, route
+from statewright.errors import ApiError
+
+MODEL = ServiceModel(Loader().load_service_model("cloudwatch", "service-2"), "cloudwatch")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("00", 0), ("17", 23), ("1818", 24), ("1903e8", 1000), ("1b000000e8d4a51000", 10**12), ("3903e7", -1000),
+        ("f90000", 0.0), ("f93c00", 1.0), ("fb3ff199999999999a", 1.1), ("f97bff", 65504.0), ("fa47c35000", 100000.0),
+        ("f4", False), ("f5", True), ("f6", None), ("c11a514b67b0", 1363896240), ("4401020304", b"\x01\x02\x03\x04"),
+        ("6449455446", "IETF"), ("62c3bc", "ü"), ("83010203", [1, 2, 3]), ("a26161016162820203", {"a": 1, "b": [2, 3]}),
+        ("5f42010243030405ff", b"\x01\x02\x03\x04\x05"), ("7f657374726561646d696e67ff", "streaming"),
+        ("9f018202039f0405ffff", [1, [2, 3], [4, 5]]), ("bf6346756ef563416d7421ff", {"Fun": True, "Amt": -2}),
+        ("c249010000000000000000", 18446744073709551616),
+    ],
+)  # fmt: skip
+def test_it_reads_what_the_rfc_shows(text: str, value: Any) -> None:
+    found = decode(bytes.fromhex(text))
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "18", "62c3", "8301", "ff", "9f01", "a1", "0000", "a10102", "c101020", "1c", "9bffffffffffffffff", "f0"],
+)
+def test_what_is_no_cbor_is_refused(text: str) -> None:
+    with pytest.raises(CborError):
+        decode(bytes.fromhex(text + "0" * (len(text) % 2)))
+    with pytest.raises(CborError):
+        decode(b"\x81" * 500 + b"\x00")
+
+
+@pytest.mark.parametrize(
+    "value", [0, 23, 24, 255, 256, 65536, 2**32, 2**63, -1, -500, 1.5, "", "ü" * 300, [1, [None]], {"a": {"b": False}}]
+)
+def test_what_is_written_reads_back(value: Any) -> None:
+    assert decode(encode(value)) == value
+
+
+def test_an_instant_is_a_double_with_a_tag() -> None:
+    assert encode(Instant(1.5)).hex() == "c1fb3ff8000000000000"
+
+
+def incoming(sent: dict[str, Any]) -> Incoming:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": sent["body"], "more_body": False}
+
+    headers = {name.lower(): value for name, value in sent["headers"].items()}
+    return Incoming(sent["method"], sent["url_path"], "", headers, receive, 1 << 20)  # type: ignore[arg-type]
+
+
+def test_requests_of_botocore_are_read_and_answers_understood() -> None:
+    operation = MODEL.operation_model("GetMetricData")
+    members = {
+        "StartTime": datetime(2026, 1, 1, 12, 0, 0, 500_000, tzinfo=UTC),
+        "EndTime": datetime(2026, 1, 2, tzinfo=UTC),
+        "MetricDataQueries": [{"Id": "a", "Expression": "b + 1", "ReturnData": False, "Period": 60}],
+    }
+    sent = create_serializer("smithy-rpc-v2-cbor").serialize_to_request(members, operation)
+    headers = {name.lower(): value for name, value in sent["headers"].items()}
+    assert route("POST", sent["url_path"], "", headers) == Route("monitoring", CBOR)
+    name, request = asyncio.run(WIRES[CBOR].read(incoming(sent)))  # type: ignore[arg-type]
+    assert name == "GetMetricData"
+    assert request == {
+        "StartTime": 1_767_268_800.5,
+        "EndTime": 1_767_312_000,
+        "MetricDataQueries": [{"Id": "a", "Expression": "b + 1", "ReturnData": False, "Period": 60}],
+    }
+    answer = WIRES[CBOR].answer(
+        name,
+        {
+            "MetricDataResults": [
+                {"Id": "a", "Timestamps": [1_767_268_800_000], "Values": [3], "StatusCode": "Complete"}
+            ]
+        },
+        "r",
+    )
+    parsed = create_parser("smithy-rpc-v2-cbor").parse(
+        {"status_code": 200, "headers": {"smithy-protocol": "rpc-v2-cbor"}, "body": answer.body}, operation.output_shape
+    )
+    (result,) = parsed["MetricDataResults"]
+    assert result["Values"] == [3.0]
+    assert isinstance(result["Values"][0], float)
+    assert result["Timestamps"][0].timestamp() == 1_767_268_800
+
+
+def test_errors_are_understood() -> None:
+    answer = WIRES[CBOR].refusal(ApiError("InvalidParameterValueException", "no"), "r", "/")
+    headers = {name.decode(): value.decode() for name, value in answer.headers}
+    assert isinstance(answer.body, bytes)
+    parsed = create_parser("smithy-rpc-v2-cbor").parse(
+        {"status_code": answer.status, "headers": headers, "body": answer.body},
+        MODEL.operation_model("ListMetrics").output_shape,
+    )
+    assert answer.status == 400
+    assert parsed["Error"]["Message"] == "no"
+    assert parsed["Error"]["Code"] == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "code"),
+    [("text/plain", b"\xa0", "UnsupportedMediaType"), ("application/cbor", b"\xff", "SerializationException"),
+     ("application/cbor", b"\x01", "SerializationException")],
+)  # fmt: skip
+def test_what_a_body_may_not_be(content_type: str, body: bytes, code: str) -> None:
+    sent = {
+        "method": "POST", "url_path": "/service/GraniteServiceVersion20100801/operation/ListMetrics", "body": body,
+        "headers": {"content-type": content_type},
+    }  # fmt: skip
+    with pytest.raises(ApiError) as refused:
+        asyncio.run(WIRES[CBOR].read(incoming(sent)))  # type: ignore[arg-type]
+    assert refused.value.code == code
+
+
+def test_numbers_stay_what_they_are() -> None:
+    assert math.isnan(decode(bytes.fromhex("f97e00")))
