@@ -67,7 +67,7 @@ def incoming(sent: dict[str, Any]) -> Incoming:
         return {"type": "http.request", "body": sent["body"], "more_body": False}
 
     headers = {name.lower(): value for name, value in sent["headers"].items()}
-    return Incoming(sent["method"], sent["url_path"], "", headers, receive, 1 << 20)  # type: ignore[arg-type]
+    return Incoming(sent["method"], sent["url_path"], "", headers, receive, 1 << 20)
 
 
 def test_requests_of_botocore_are_read_and_answers_understood() -> None:
@@ -80,7 +80,7 @@ def test_requests_of_botocore_are_read_and_answers_understood() -> None:
     sent = create_serializer("smithy-rpc-v2-cbor").serialize_to_request(members, operation)
     headers = {name.lower(): value for name, value in sent["headers"].items()}
     assert route("POST", sent["url_path"], "", headers) == Route("monitoring", CBOR)
-    name, request = asyncio.run(WIRES[CBOR].read(incoming(sent)))  # type: ignore[arg-type]
+    name, request = asyncio.run(WIRES[CBOR].read(incoming(sent)))
     assert name == "GetMetricData"
     assert request == {
         "StartTime": 1_767_268_800.5,
@@ -129,7 +129,7 @@ def test_what_a_body_may_not_be(content_type: str, body: bytes, code: str) -> No
         "headers": {"content-type": content_type},
     }  # fmt: skip
     with pytest.raises(ApiError) as refused:
-        asyncio.run(WIRES[CBOR].read(incoming(sent)))  # type: ignore[arg-type]
+        asyncio.run(WIRES[CBOR].read(incoming(sent)))
     assert refused.value.code == code
 
 
