@@ -20,7 +20,7 @@ from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.state_machines import Machines
 from statewright.errors import ApiError
 from statewright.events.buses import Buses
-from statewright.events.deliveries import Deliveries
+from statewright.events.deliveries import POST, Deliveries
 from statewright.events.scheduler import Scheduler
 from statewright.functions.event_sources import EventSources
 from statewright.functions.functions import Functions
@@ -119,7 +119,9 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
 
     called = _services(ground, integrations)
     deliveries = Deliveries(store.catalog, clock)
-    topics = Topics(store, clock, config, called["queues"], deliveries, endpoint)
+    # Endpoints outside may be slow; schedules and rules do not wait for them.
+    posts = Deliveries(store.catalog, clock, POST)
+    topics = Topics(store, clock, config, called["queues"], posts, endpoint)
     called["topics"] = topics
     callers = _callers(ground, deliveries, engine)
     _connect(called["functions"], called["queues"], called["objects"], topics, callers["event_buses"])
@@ -137,17 +139,16 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
         "parameters": Parameters(store.catalog, clock, config),
     }
     app = operations.App(engine, machines, clock, config, extras)
-    deliveries.calls = target_calls.TargetCalls(app, integrations.posts)
+    deliveries.calls = posts.calls = target_calls.TargetCalls(app, integrations.posts)
     for part in (engine, called["queues"], called["functions"]):
         part.measure_with(metrics)
     own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
-    # SDKs have two more names for events.
+    # SDKs have other names for some.
     own["cloudwatchlogs"] = own["logs"]
     own["eventbridge"] = own["cloudwatchevents"] = own["events"]
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app), engine)
-    return System(
-        engine, integrations, {"metrics": metrics, **called, "engine": engine, "deliveries": deliveries, **callers}, app
-    )
+    parts = {"metrics": metrics, **called, "engine": engine, "deliveries": deliveries, "posts": posts, **callers}
+    return System(engine, integrations, parts, app)
 
 
 def _services(ground: _Ground, integrations: Registry) -> dict[str, Any]:

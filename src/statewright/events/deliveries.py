@@ -38,6 +38,8 @@ from statewright.stores.ids import IdSource
 from statewright.stores.protocol import CatalogStore, Record
 
 DELIVERY: Final = "delivery"
+POST: Final = "delivery-post"
+"""Kinds of entries: deliveries within this server, and those to HTTP endpoints, which may be slow."""
 MOST_AGE_SECONDS: Final = 86_400
 MOST_RETRIES: Final = 185
 """Source: API reference, RetryPolicy."""
@@ -77,7 +79,7 @@ class Delivery:
     """Once it is given up: the rest of the dead letter's attributes."""
     stored: int = 0
 
-    def record(self) -> Record:
+    def record(self, kind: str = DELIVERY) -> Record:
         """The entry to write."""
         body = orjson.dumps(
             {
@@ -86,7 +88,7 @@ class Delivery:
                 "dead": self.dead,
             }
         )  # fmt: skip
-        return timer_record(DELIVERY, self.number, self.due_ms, self.stored + 1, body)
+        return timer_record(kind, self.number, self.due_ms, self.stored + 1, body)
 
     @property
     def call_id(self) -> str:
@@ -109,21 +111,25 @@ def execution_id(number: int) -> str:
 
 
 class Deliveries:
-    """The deliveries of one store. `calls` is set before `start`."""
+    """The deliveries of one kind of one store. `calls` is set before `start`.
 
-    def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
+    Only so many are under way at once; where some may be slow, they are of a kind of their own and keep nobody waiting.
+    """
+
+    def __init__(self, catalog: CatalogStore, clock: Clock, kind: str = DELIVERY) -> None:
         self.calls: CallService | None = None
         self.delivered = 0
         self.given_up = 0
         self._catalog = catalog
+        self._kind = kind
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._due = DueSoon(CatalogueTimers(catalog, DELIVERY), clock, 0, self._fire)
+        self._due = DueSoon(CatalogueTimers(catalog, kind), clock, 0, self._fire)
 
     async def start(self) -> None:
         """Take up what a former process left."""
-        newest = await self._catalog.list_entries(DELIVERY, "", after=None, limit=1, newest_first=True)
+        newest = await self._catalog.list_entries(self._kind, "", after=None, limit=1, newest_first=True)
         self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
         await self._due.recover()
 
@@ -145,9 +151,13 @@ class Deliveries:
         delete: Sequence[tuple[str, str]] = (),
     ) -> bool:
         """Write new deliveries in one transaction with other changes, and have them tried; False on a conflict."""
-        records = [*put, *(one.record() for one in deliveries)]
-        if (records or delete) and not await self._catalog.write(records, delete):
-            return False
+        records = [*put, *(one.record(self._kind) for one in deliveries)]
+        while (records or delete) and not await self._catalog.write(records, delete):
+            if put or delete:
+                return False
+            # A number that is taken already: the clock has been set back.
+            deliveries = [replace(one, number=self.next_number()) for one in deliveries]
+            records = [one.record(self._kind) for one in deliveries]
         for one in deliveries:
             self._due.arm(one.number, 0, one.due_ms)
         return True
@@ -161,7 +171,7 @@ class Deliveries:
 
     async def _take(self, number: int, settled: Callable[[], None]) -> None:
         try:
-            record = await self._catalog.get(DELIVERY, timer_key(number))
+            record = await self._catalog.get(self._kind, timer_key(number))
             if record is not None:
                 await self._try(_decoded(record))
         except StoreError as problem:
@@ -190,7 +200,7 @@ class Deliveries:
         problem = await self._attempt(call, delivery)
         if problem is None:
             self.delivered += 1
-            await self._catalog.write([], [(DELIVERY, timer_key(delivery.number))])
+            await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
             return
         tried = replace(delivery, attempts=delivery.attempts + 1)
         if is_permanent(problem):
@@ -226,7 +236,7 @@ class Deliveries:
         return None
 
     async def _put_off(self, delivery: Delivery) -> None:
-        if await self._catalog.write([delivery.record()]):
+        if await self._catalog.write([delivery.record(self._kind)]):
             self._due.arm(delivery.number, 0, delivery.due_ms)
 
     # ------------------------------------------------------------------ dead letters
@@ -238,7 +248,7 @@ class Deliveries:
         arn = delivery.target["Arn"]
         if not (delivery.target.get("DeadLetterConfig") or {}).get("Arn"):
             log.warning("an invocation of %s is dropped after %d attempts: %s", arn, delivery.attempts, problem)
-            await self._catalog.write([], [(DELIVERY, timer_key(delivery.number))])
+            await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
             return
         of_subscription = bool(delivery.target.get("IsSubscription"))
         body = delivery.payload if of_subscription else delivery.dead_body
@@ -264,7 +274,7 @@ class Deliveries:
             }  # fmt: skip
         # What failed is kept before the letter goes out, so that a crash in between calls no target again.
         given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
-        if await self._catalog.write([given_up.record()]):
+        if await self._catalog.write([given_up.record(self._kind)]):
             await self._bury(replace(given_up, stored=given_up.stored + 1))
 
     async def _bury(self, delivery: Delivery) -> None:
@@ -281,7 +291,7 @@ class Deliveries:
             return
         if problem is not None:
             log.warning("the dead letter of %s cannot be sent to %s: %s", delivery.target["Arn"], queue, problem)
-        await self._catalog.write([], [(DELIVERY, timer_key(delivery.number))])
+        await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
 
 
 def policy_of(target: Mapping[str, Any]) -> tuple[int, int]:

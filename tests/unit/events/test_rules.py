@@ -265,3 +265,17 @@ def test_a_policy_may_not_grow_without_end() -> None:
         await other.stop()
 
     on_rig(test)
+
+
+def test_a_clock_that_was_set_back_loses_no_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        await rig.rule("r", SHOP)
+        rig.targets.failing = [failing(503)] * 2
+        numbers = iter([1, 2, 3, 2, 4, 2, 5, 6, 7])
+        monkeypatch.setattr(rig.deliveries, "next_number", lambda: next(numbers))
+        await rig.put({"n": 1})
+        await rig.put({"n": 2})
+        await rig.let(MINUTE)
+        assert sorted({one["n"] for one in details(rig)}) == [1, 2]
+
+    on_rig(test)
