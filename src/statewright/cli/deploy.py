@@ -59,11 +59,12 @@ def deploy(
     if not path.exists():
         raise Stop(NOT_FOUND, f"There is no file or folder '{path}'.")
     config = _config_of(path)
+    given = parameters_of(parameters)
     calls = ServerCalls(endpoint, _identity(config))
     printer = stdout()
     try:
         config = _as_server(calls, config)
-        project = _project(path, config, parameters_of(parameters), stage)
+        project = _project(path, config, given, stage)
         lines = ProjectLines(project.root, stdout, would=is_dry)
         if form == "table":
             _announce(printer, lines, project, is_dry)

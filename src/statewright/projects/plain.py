@@ -20,6 +20,8 @@ from statewright.projects.intrinsics import references
 from statewright.projects.resources import Finding, Place, Project, Resource
 from statewright.simulator.load import DEFINITION_ENDINGS, files_below
 
+FUNCTION_SECONDS: Final = 60
+"""How long a function of a folder may run, unless its table says otherwise."""
 SAME_NAME: Final = "is left out: {} has the same name"
 _REFERENCE: Final = re.compile(r"\$\{(queues|tables|topics|buckets|functions|machines)\.([^{}]+?)(\.arn)?\}")
 _ARN_BY_REF: Final = frozenset({"topics", "machines"})
@@ -166,11 +168,25 @@ class _Folder:
         given["QueueName"] = name if name.endswith(".fifo") or not is_fifo else f"{name}.fifo"
         if is_fifo:
             given["FifoQueue"] = True
+        if "VisibilityTimeout" not in given and (seconds := self._invoked_for(name)):
+            # A mapping needs as much at least. Source: Lambda developer guide, "Using Lambda with Amazon SQS".
+            given["VisibilityTimeout"] = 6 * seconds
         redrive = table.get("redrive")
         if redrive:
             target = self._target(("queues", name, "redrive"), redrive["queue"], "queues")
             given["RedrivePolicy"] = {"deadLetterTargetArn": target, "maxReceiveCount": redrive.get("receives", 3)}
         self._put(f"queues.{name}", "AWS::SQS::Queue", given, self._place("queues", name))
+
+    def _invoked_for(self, queue: str) -> int:
+        """How long the functions that a queue is mapped to may run, in seconds; 0 if there are none."""
+        return max(
+            (
+                table.get("timeout", FUNCTION_SECONDS)
+                for table in self._config.tables.get("functions", {}).values()
+                if table.get("mapping", {}).get("queue", "").removeprefix("queues.") == queue
+            ),
+            default=0,
+        )
 
     def bucket(self, name: str, _table: Mapping[str, Any]) -> None:
         """`[buckets.NAME]`."""

@@ -34,13 +34,14 @@ def schedule(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     if isinstance(target.get("Input"), (dict, list)):
         target["Input"] = text_of(target["Input"])
     request["Target"] = target
+    dates = _dates(request)
     shown = site.found(SCHEDULER, "GetSchedule", Name=wanted.name, GroupName=group)
     if shown is None:
         site.create(SCHEDULER, "CreateSchedule", Name=wanted.name, GroupName=group, **request)
     else:
         compared = {key: value for key, value in request.items() if key not in ("StartDate", "EndDate")}
         compared.setdefault("State", "ENABLED")
-        if not holds(shown, compared) or _dates(shown) != _dates(request):
+        if not holds(shown, compared) or _dates(shown) != dates:
             site.change(SCHEDULER, "UpdateSchedule", Name=wanted.name, GroupName=group, **request)
     arn = f"arn:aws:scheduler:{site.region}:{site.account}:schedule/{group}/{wanted.name}"
     return {"Arn": arn}

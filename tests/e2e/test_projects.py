@@ -1,0 +1,255 @@
+"""Projects on a real server: deployed twice, changed, pruned, and served by `statewright dev` while files change."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+
+from statewright.cli.main import run_command
+from tests.e2e.conftest import Server, ended, until
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "projects"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A plain folder of everything that one can have, under names of its own."""
+    mark = f"s{uuid4().hex[:8]}"
+    root = tmp_path / mark
+    (root / "functions").mkdir(parents=True)
+    (root / "functions" / f"{mark}-price.py").write_text("def handler(event, context):\n    return 1\n")
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": "one", "End": True}}}
+    (root / f"{mark}-order.asl.json").write_text(json.dumps(machine))
+    (root / "statewright.toml").write_text(
+        f"""
+        [queues.{mark}-orders]
+        redrive = {{ queue = "{mark}-dead", receives = 2 }}
+        [queues.{mark}-dead]
+        [tables.{mark}-prices]
+        hash = "id"
+        [functions.{mark}-price]
+        environment = {{ QUEUE = "${{queues.{mark}-orders}}" }}
+        mapping = {{ queue = "{mark}-orders", batch_size = 5 }}
+        """.replace("        ", "")
+    )
+    return root
+
+
+def deploy(capsys: pytest.CaptureFixture[str], server: Server, place: Path, *more: str) -> tuple[int, dict[str, Any]]:
+    """What `statewright deploy -o json` says."""
+    capsys.readouterr()
+    code = run_command(["deploy", str(place), "--endpoint", server.url, "-o", "json", *more])
+    out = capsys.readouterr().out
+    return code, json.loads(out)
+
+
+def outcomes(shown: dict[str, Any]) -> dict[str, str]:
+    return {one["id"]: one["outcome"] for one in shown["resources"]}
+
+
+def test_a_folder_is_deployed_twice_and_pruned(server: Server, shop: Path, capsys: pytest.CaptureFixture[str]):
+    mark = shop.name
+    code, shown = deploy(capsys, server, shop, "--dry-run")
+    assert (code, set(outcomes(shown).values())) == (0, {"created"})
+    assert server.client("sqs").list_queues(QueueNamePrefix=mark).get("QueueUrls", []) == []
+    code, shown = deploy(capsys, server, shop)
+    assert (code, [one for one in shown["resources"] if one["outcome"] != "created"]) == (0, [])
+    assert len(shown["resources"]) == 6
+    code, shown = deploy(capsys, server, shop)
+    assert (code, set(outcomes(shown).values())) == (0, {"unchanged"})
+    settings = server.client("lambda").get_function_configuration(FunctionName=f"{mark}-price")
+    assert settings["Environment"]["Variables"]["QUEUE"].endswith(f"/{mark}-orders")
+
+    machine = shop / f"{mark}-order.asl.json"
+    machine.write_text(machine.read_text().replace("one", "two"))
+    text = (shop / "statewright.toml").read_text()
+    (shop / "statewright.toml").write_text(text.replace(f'[tables.{mark}-prices]\nhash = "id"\n', ""))
+    code, shown = deploy(capsys, server, shop)
+    found = outcomes(shown)
+    assert (code, found.pop(f"machines.{mark}-order"), found.pop(f"tables.{mark}-prices")) == (0, "updated", "gone")
+    assert set(found.values()) == {"unchanged"}
+    code, shown = deploy(capsys, server, shop, "--prune")
+    assert outcomes(shown)[f"tables.{mark}-prices"] == "removed"
+    tables = server.client("dynamodb")
+    with pytest.raises(tables.exceptions.ResourceNotFoundException):
+        tables.describe_table(TableName=f"{mark}-prices")
+
+
+def test_a_new_revision_leaves_what_runs_alone(server: Server, shop: Path, capsys: pytest.CaptureFixture[str]):
+    sfn = server.client("stepfunctions")
+    machine = shop / f"{shop.name}-order.asl.json"
+    task = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+    parameters = {"QueueUrl": f"http://sqs/000000000000/{shop.name}-dead", "MessageBody.$": "$$.Task.Token"}
+    states: dict[str, Any] = {
+        "Ask": {"Type": "Task", "Resource": task, "Parameters": parameters, "Next": "A"},
+        "A": {"Type": "Pass", "Result": "one", "End": True},
+    }
+    machine.write_text(json.dumps({"StartAt": "Ask", "States": states}))
+    deploy(capsys, server, shop)
+    arn = f"arn:aws:states:us-east-1:000000000000:stateMachine:{shop.name}-order"
+    execution = sfn.start_execution(stateMachineArn=arn)["executionArn"]
+    sqs = server.client("sqs")
+    url = sqs.get_queue_url(QueueName=f"{shop.name}-dead")["QueueUrl"]
+    (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10)["Messages"]
+    states["A"]["Result"] = "two"
+    machine.write_text(json.dumps({"StartAt": "A", "States": {"A": states["A"]}}))
+    deploy(capsys, server, shop)
+    sfn.send_task_success(taskToken=message["Body"], output="{}")
+    assert json.loads(ended(sfn, execution)["output"]) == "one"
+    again = sfn.start_execution(stateMachineArn=arn)["executionArn"]
+    assert json.loads(ended(sfn, again)["output"]) == "two"
+
+
+def test_a_template_with_everything_wrong(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    mark = f"w{uuid4().hex[:8]}"
+    template = tmp_path / "template.yaml"
+    template.write_text(
+        f"""
+AWSTemplateFormatVersion: "2010-09-09"
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Good: {{Type: AWS::SQS::Queue, Properties: {{QueueName: {mark}}}}}
+  Pool: {{Type: AWS::Cognito::UserPool}}
+  One: {{Type: AWS::SQS::Queue, Properties: {{QueueName: !GetAtt Two.QueueName}}}}
+  Two: {{Type: AWS::SQS::Queue, Properties: {{QueueName: !GetAtt One.QueueName}}}}
+  Refused: {{Type: AWS::SQS::Queue, Properties: {{QueueName: {mark}-x, VisibilityTimeout: 99999999}}}}
+  After: {{Type: AWS::SNS::Topic, Properties: {{TopicName: !GetAtt Refused.QueueName}}}}
+  Machine:
+    Type: AWS::Serverless::StateMachine
+    Properties: {{Role: "arn:aws:iam::000000000000:role/r", DefinitionUri: nowhere.asl.json}}
+"""
+    )
+    code, shown = deploy(capsys, server, template)
+    found = outcomes(shown)
+    assert (code, found["Good"], found["Pool"]) == (1, "created", "noted")
+    assert (found["Refused"], found["After"]) == ("failed", "skipped")
+    assert {"One", "Two"} & {key for key, what in found.items() if what == "created"} == set()
+    refused = next(one for one in shown["resources"] if one["id"] == "Refused")
+    assert refused["line"] == 9
+    said = " ".join(f"{one['severity']} {one['message']}" for one in shown["findings"])
+    assert "Cognito" in said
+    assert "nowhere.asl.json" in said + json.dumps(shown["resources"])
+    assert any(one["severity"] == "ERROR" and "Two" in one["message"] for one in shown["findings"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["nowhere"], 3), ([".", "--parameter", "x"], 2), ([".", "--endpoint", "http://127.0.0.1:9"], 4)],
+)
+def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STATEWRIGHT_ENDPOINT", "http://127.0.0.1:9")
+    assert run_command(["deploy", *arguments]) == code
+
+
+# ---------------------------------------------------------------------- dev
+
+
+@dataclass
+class Dev:
+    """A `statewright dev` that runs; `events` are the lines that it has said."""
+
+    process: subprocess.Popen[str]
+    events: queue.Queue[dict[str, Any]] = field(default_factory=queue.Queue)
+    endpoint: str = ""
+
+    def said(self, **members: Any) -> dict[str, Any]:
+        """The next event that has these members."""
+        while True:
+            event = self.events.get(timeout=60)
+            if all(event.get(key) == value for key, value in members.items()):
+                return event
+
+    def client(self, service: str) -> Any:
+        return boto3.client(
+            service, endpoint_url=self.endpoint, region_name="us-east-1", aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )  # fmt: skip
+
+
+def listen(made: Dev) -> None:
+    assert made.process.stdout is not None
+    for line in made.process.stdout:
+        made.events.put(json.loads(line))
+
+
+@pytest.fixture
+def dev(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Dev, Path]]:
+    """`statewright dev` of a copy of an example."""
+    root = tmp_path / str(request.param)
+    shutil.copytree(EXAMPLES / str(request.param), root)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "statewright.cli.main", "dev", str(root), "--port", "0", "-o", "json",
+         "--store", "memory", "--data", str(tmp_path / "data")],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    made = Dev(process)
+    listener = threading.Thread(target=listen, args=(made,), daemon=True)
+    listener.start()
+    try:
+        made.endpoint = made.said(event="ready")["endpoint"]
+        yield made, root
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        listener.join(5)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("dev", ["sam-orders"], indirect=True)
+def test_dev_of_a_sam_template(dev: tuple[Dev, Path]):
+    made, root = dev
+    made.said(event="watching")
+    sqs, table = made.client("sqs"), made.client("dynamodb")
+    url = sqs.get_queue_url(QueueName="sam-orders-OrderQueue")["QueueUrl"]
+    order = {"orderId": "7", "lines": [{"item": "kettle", "pieces": 2}]}
+    sqs.send_message(QueueUrl=url, MessageBody=json.dumps(order))
+    sfn = made.client("stepfunctions")
+    arn = "arn:aws:states:us-east-1:000000000000:stateMachine:sam-orders-OrderMachine"
+    until(lambda: sfn.list_executions(stateMachineArn=arn)["executions"])
+    (execution,) = sfn.list_executions(stateMachineArn=arn)["executions"]
+    assert ended(sfn, execution["executionArn"])["status"] == "SUCCEEDED"
+    assert table.scan(TableName="sam-orders-Orders")["Count"] == 1
+
+    code = root / "src" / "price" / "app.py"
+    good = code.read_text()
+    code.write_text(good + "\n# changed\n")
+    assert made.said(event="loaded", function="sam-orders-Price")["outcome"] == "updated"
+    template = (root / "template.yaml").read_text()
+    (root / "template.yaml").write_text("Resources: [")
+    assert made.said(event="finding", severity="ERROR")
+    (root / "template.yaml").write_text(
+        template.replace("Resources:\n", "Resources:\n  Extra: {Type: AWS::SQS::Queue}\n", 1)
+    )
+    assert made.said(event="loaded", name="sam-orders-Extra")["outcome"] == "created"
+    assert sqs.get_queue_url(QueueName="sam-orders-Extra")
+
+
+@pytest.mark.parametrize("dev", ["serverless-signup"], indirect=True)
+def test_dev_of_a_serverless_service(dev: tuple[Dev, Path]):
+    made, root = dev
+    made.said(event="watching")
+    machines = made.client("stepfunctions").list_state_machines()["stateMachines"]
+    assert [one["name"] for one in machines] == ["signup-dev"]
+    machine = root / "machines" / "signup.yml"
+    text = machine.read_text()
+    machine.write_text("StartAt: [")
+    machine.write_text(text + "# changed\n")
+    code = root / "handlers" / "users.py"
+    code.write_text(code.read_text() + "\n# changed\n")
+    assert made.said(event="loaded", function="signup-dev-register")["outcome"] == "updated"

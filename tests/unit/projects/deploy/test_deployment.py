@@ -1,0 +1,254 @@
+"""A project onto a server that is played by a table of answers: what is made, left, skipped and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from statewright.payload import Json
+from statewright.projects.deploy.calls import CallRefused
+from statewright.projects.deploy.deployment import Deployment, Report, generated_name
+from statewright.projects.deploy.kinds import Known
+from statewright.projects.deploy.record import Record, read_record, write_record
+from statewright.projects.intrinsics import references
+from statewright.projects.resources import Place, Project, Resource
+
+ACCOUNT = "000000000000"
+READS = ("Get", "List", "Describe", "Scan")
+
+
+class Server:
+    """Answers what `answers` has, else that nothing is there; keeps what was asked for."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.calls: list[tuple[str, Mapping[str, Any]]] = []
+        self.objects: dict[str, bytes] = {}
+
+    def __call__(self, service: str, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if service == "s3" and operation in ("GetObject", "PutObject"):
+            return self._object(operation, request)
+        self.calls.append((operation, request))
+        answer = self.answers.get(operation)
+        if callable(answer):
+            answer = answer(request)
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is None:
+            if operation.startswith(READS):
+                raise CallRefused("ResourceNotFoundException", f"{operation}: not there")
+            return {}
+        return dict(answer)
+
+    def _object(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if operation == "PutObject":
+            self.objects[request["Key"]] = request["Body"]
+        elif request["Key"] not in self.objects:
+            raise CallRefused("NoSuchKey", "")
+        return {"Body": self.objects.get(request["Key"], b"")}
+
+    def changes(self) -> list[str]:
+        return [operation for operation, _ in self.calls if not operation.startswith(READS)]
+
+    def last(self, operation: str) -> Mapping[str, Any]:
+        return next(request for name, request in reversed(self.calls) if name == operation)
+
+
+def project(tmp_path: Path, resources: dict[str, tuple[str, Json]], outputs: Json = None) -> Project:
+    made = {
+        key: Resource(key, kind, properties, tuple(references(properties)), Place(tmp_path / "template.yaml", line))
+        for line, (key, (kind, properties)) in enumerate(resources.items(), 1)
+    }
+    return Project("shop", tmp_path, "sam", (), made, tuple(made), outputs or {})
+
+
+def deployed(server: Server, of: Project, record: Record | None = None, **settings: Any) -> Report:
+    prune = settings.pop("prune", False)
+    return Deployment(
+        server, ACCOUNT, "us-east-1", record if record is not None else Record("shop"), **settings
+    ).run(of, prune=prune)  # fmt: skip
+
+
+def outcomes(report: Report) -> dict[str, str]:
+    return {one.id: one.outcome for one in report.results}
+
+
+QUEUE = ("AWS::SQS::Queue", {"QueueName": "orders", "VisibilityTimeout": "60"})
+TOPIC: tuple[str, Json] = ("AWS::SNS::Topic", {})
+MADE_QUEUE = {"QueueUrl": "http://x/000000000000/orders"}
+
+
+def test_references_have_what_the_server_gave(tmp_path: Path):
+    server = Server(CreateQueue=MADE_QUEUE)
+    subscription = {
+        "TopicArn": {"Ref": "Topic"}, "Protocol": "sqs", "Endpoint": {"Fn::GetAtt": ["Queue", "Arn"]},
+    }  # fmt: skip
+    resources = {"Queue": QUEUE, "Topic": TOPIC, "Sub": ("AWS::SNS::Subscription", subscription)}
+    report = deployed(server, project(tmp_path, resources, {"Url": {"Ref": "Queue"}}))
+    assert outcomes(report) == {"Queue": "created", "Topic": "created", "Sub": "created"}
+    assert server.last("Subscribe")["Endpoint"] == "arn:aws:sqs:us-east-1:000000000000:orders"
+    assert server.last("Subscribe")["TopicArn"] == "arn:aws:sns:us-east-1:000000000000:shop-Topic"
+    assert server.last("CreateQueue")["Attributes"]["VisibilityTimeout"] == "60"
+    assert report.outputs == {"Url": "http://x/000000000000/orders"}
+
+
+SHOWN_QUEUE = {
+    "Attributes": {
+        "VisibilityTimeout": "60", "DelaySeconds": "0", "MessageRetentionPeriod": "345600",
+        "ReceiveMessageWaitTimeSeconds": "0",
+    }
+}  # fmt: skip
+
+
+def test_what_is_there_is_left(tmp_path: Path):
+    server = Server(GetQueueUrl=MADE_QUEUE, GetQueueAttributes=SHOWN_QUEUE)
+    assert outcomes(deployed(server, project(tmp_path, {"Queue": QUEUE}))) == {"Queue": "unchanged"}
+    assert server.changes() == []
+
+
+def test_what_differs_is_changed_and_nothing_else(tmp_path: Path):
+    attributes = {**SHOWN_QUEUE["Attributes"], "DelaySeconds": "9", "RedrivePolicy": '{"maxReceiveCount":3}'}
+    server = Server(GetQueueUrl=MADE_QUEUE, GetQueueAttributes={"Attributes": attributes})
+    assert outcomes(deployed(server, project(tmp_path, {"Queue": QUEUE}))) == {"Queue": "updated"}
+    assert server.last("SetQueueAttributes")["Attributes"] == {"DelaySeconds": "0", "RedrivePolicy": ""}
+
+
+def test_a_dry_run_changes_nothing(tmp_path: Path):
+    server = Server()
+    record = Record("shop", {"Old": Known("AWS::SQS::Queue", "http://x/0/old", {"Arn": "a"})})
+    report = deployed(server, project(tmp_path, {"Queue": QUEUE, "Topic": TOPIC}), record, is_dry=True, prune=True)
+    assert outcomes(report) == {"Queue": "created", "Topic": "created", "Old": "removed"}
+    assert server.changes() == []
+    assert "Old" in record.resources
+
+
+def test_one_failure_skips_what_depends_on_it_and_nothing_else(tmp_path: Path):
+    server = Server(CreateQueue=CallRefused("InvalidParameterValue", "no"))
+    policy = {"Queues": [{"Ref": "Queue"}], "PolicyDocument": {}}
+    resources = {"Queue": QUEUE, "Policy": ("AWS::SQS::QueuePolicy", policy), "Topic": TOPIC}
+    report = deployed(server, project(tmp_path, resources))
+    assert outcomes(report) == {"Queue": "failed", "Policy": "skipped", "Topic": "created"}
+    assert report.has_failed
+    failed, skipped, _ = report.results
+    assert (failed.message, failed.place) == ("InvalidParameterValue: no", Place(tmp_path / "template.yaml", 1))
+    assert "Queue" in skipped.message
+
+
+def test_who_uses_what_could_not_be_changed_goes_on_where_that_is_wanted(tmp_path: Path):
+    server = Server(CreateQueue=CallRefused("InvalidParameterValue", "no"), GetTopicAttributes={"Attributes": {}})
+    record = Record("shop", {"Queue": Known("AWS::SQS::Queue", "http://x/0/orders", {"Arn": "arn:q"})})
+    resources = {"Queue": QUEUE, "P": ("AWS::SQS::QueuePolicy", {"Queues": [{"Ref": "Queue"}], "PolicyDocument": {}})}
+    report = deployed(server, project(tmp_path, resources), record, goes_on=True)
+    assert outcomes(report) == {"Queue": "failed", "P": "created"}
+    assert report.results[0].stays
+
+
+@pytest.mark.parametrize("code", ["UnknownService", "UnknownOperationException"])
+def test_a_service_that_nobody_serves_is_noted(tmp_path: Path, code: str):
+    refused = CallRefused(code, "not here")
+    server = Server(GetRole=refused, CreateQueue=MADE_QUEUE)
+    queue = ("AWS::SQS::Queue", {"QueueName": "orders", "KmsMasterKeyId": {"Fn::GetAtt": ["Role", "Arn"]}})
+    report = deployed(server, project(tmp_path, {"Role": ("AWS::IAM::Role", {"RoleName": "r"}), "Queue": queue}))
+    assert outcomes(report) == {"Role": "noted", "Queue": "created"}
+    assert not report.has_failed
+    assert server.last("CreateQueue")["Attributes"]["KmsMasterKeyId"] == "arn:aws:iam::000000000000:role/r"
+
+
+def test_an_unknown_type_is_left_out_and_may_be_referred_to(tmp_path: Path):
+    server = Server(CreateQueue=MADE_QUEUE)
+    queue = (
+        "AWS::SQS::Queue",
+        {"QueueName": {"Ref": "Pool"}, "KmsMasterKeyId": {"Fn::GetAtt": ["Pool", "ProviderName"]}},
+    )
+    report = deployed(server, project(tmp_path, {"Pool": ("AWS::Cognito::UserPool", {}), "Queue": queue}))
+    assert outcomes(report) == {"Pool": "noted", "Queue": "created"}
+    assert server.last("CreateQueue")["QueueName"] == "shop-Pool"
+    assert server.last("CreateQueue")["Attributes"]["KmsMasterKeyId"] == "shop-Pool.ProviderName"
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "words"),
+    [
+        ("AWS::SQS::Queue", {"QueueName": "q", "FifoQueue": True}, "FifoQueue and a QueueName"),
+        ("AWS::SQS::Queue", {"KmsMasterKeyId": {"Fn::GetAtt": ["Nobody", "Arn"]}}, "Nobody is not there"),
+        ("AWS::Lambda::Function", {"Runtime": "python3.12", "Handler": "a.b"}, "it has no code"),
+        ("AWS::Lambda::Function", {"PackageType": "Image", "Code": {"ImageUri": "x"}}, "container images"),
+        ("AWS::Lambda::Function", {"Handler": "a.b", "Runtime": "java21", "Code": {"ZipFile": "x"}}, "not java21"),
+        ("AWS::StepFunctions::StateMachine", {"RoleArn": "r"}, "no definition"),
+        ("AWS::StepFunctions::StateMachine", {"DefinitionString": "{", "RoleArn": "r"}, "definition has errors"),
+        ("AWS::SQS::Queue", [], "properties must be an object"),
+        ("AWS::StepFunctions::StateMachineAlias", {"Name": "live"}, "names no version"),
+        ("AWS::SecretsManager::Secret", {"GenerateSecretString": {"PasswordLength": 0}}, "PasswordLength"),
+        ("AWS::Logs::LogGroup", {"RetentionInDays": "many"}, "RetentionInDays must be a number"),
+        ("AWS::Scheduler::Schedule", {"Target": {"Arn": "a"}, "StartDate": "soon"}, "StartDate must be a date"),
+        ("AWS::DynamoDB::Table", {"GlobalSecondaryIndexes": 5}, "expected form"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_made_says_why(tmp_path: Path, kind: str, properties: Json, words: str):
+    server = Server(DescribeLogGroups={"logGroups": []}, GetSchedule={"Target": {"Arn": "a"}})
+    report = deployed(server, project(tmp_path, {"It": (kind, properties)}))
+    assert [(one.outcome, words in one.message) for one in report.results] == [("failed", True)]
+
+
+def test_what_is_gone_is_told_and_removed_only_if_asked_for(tmp_path: Path):
+    server = Server(GetQueueUrl=MADE_QUEUE, GetQueueAttributes=SHOWN_QUEUE)
+    record = Record(
+        "shop",
+        {
+            "Old": Known("AWS::SQS::Queue", "http://x/0/old", {"Arn": "a"}),
+            "Kept": Known("AWS::DynamoDB::Table", "kept", {"Arn": "b"}, retain=True),
+        },
+    )
+    of = project(tmp_path, {"Queue": QUEUE})
+    report = deployed(server, of, record)
+    assert outcomes(report) == {"Queue": "unchanged", "Kept": "gone", "Old": "gone"}
+    assert set(record.resources) == {"Old", "Queue"}
+    report = deployed(server, of, record, prune=True)
+    assert (outcomes(report), server.changes()) == ({"Queue": "unchanged", "Old": "removed"}, ["DeleteQueue"])
+    assert set(record.resources) == {"Queue"}
+
+
+def test_one_that_is_gone_already_counts_as_removed(tmp_path: Path):
+    server = Server(DeleteQueue=CallRefused("AWS.SimpleQueueService.NonExistentQueue", ""))
+    record = Record("shop", {"Old": Known("AWS::SQS::Queue", "http://x/0/old", {"Arn": "a"})})
+    assert outcomes(deployed(server, project(tmp_path, {}), record, prune=True)) == {"Old": "removed"}
+
+
+def test_another_name_is_another_resource(tmp_path: Path):
+    server = Server(CreateQueue={"QueueUrl": "http://x/0/new"})
+    record = Record("shop", {"Queue": Known("AWS::SQS::Queue", "http://x/0/old", {"Arn": "arn:old"})})
+    report = deployed(server, project(tmp_path, {"Queue": ("AWS::SQS::Queue", {"QueueName": "new"})}), record)
+    assert outcomes(report) == {"Queue": "created", "Queue@http://x/0/old": "gone"}
+
+
+def test_the_record_is_read_as_it_was_written():
+    server = Server()
+    record = Record("shop", {"Q": Known("AWS::SQS::Queue", "url", {"Arn": "a"}, retain=True)})
+    write_record(server, record)
+    found = read_record(server, "shop")
+    assert found.resources == record.resources
+    server.objects["shop.json"] = b"{"
+    assert read_record(server, "shop").resources == {}
+
+
+def test_secrets_and_parameters_are_looked_up(tmp_path: Path):
+    server = Server(
+        GetParameter={"Parameter": {"Value": "p"}}, GetSecretValue={"SecretString": '{"key": "s"}'}, CreateQueue={},
+    )  # fmt: skip
+    properties = {
+        "QueueName": "{{resolve:ssm:/name}}", "KmsMasterKeyId": "{{resolve:secretsmanager:mine:SecretString:key}}",
+    }  # fmt: skip
+    deployed(server, project(tmp_path, {"Queue": ("AWS::SQS::Queue", properties)}))
+    assert server.last("CreateQueue")["QueueName"] == "p"
+    assert server.last("CreateQueue")["Attributes"]["KmsMasterKeyId"] == "s"
+
+
+@pytest.mark.parametrize(("longest", "length"), [(80, 80), (20, 20)])
+def test_long_names_stay_apart(tmp_path: Path, longest: int, length: int):
+    of = project(tmp_path, {"A" * 90: TOPIC, "A" * 91: TOPIC})
+    names = {generated_name(of, one, longest) for one in of.resources.values()}
+    assert {len(name) for name in names} == {length}
+    assert len(names) == 2
