@@ -1,4 +1,4 @@
-"""Service models as botocore ships them: the contract that requests and answers are checked against.
+"""Service models as botocore ships them, and our own: the contract that requests and answers are checked against.
 
 Models are read from botocore's folder without importing botocore, which would cost more than all the rest of a start.
 """
@@ -16,13 +16,17 @@ import orjson
 FOLDERS: Final = {"states": "stepfunctions", "monitoring": "cloudwatch", "email": "ses"}
 """botocore's folder of a service, by signing name, where the two differ."""
 
+OWN: Final = Path(__file__).parent / "model"
+"""Models of services that only Statewright has, in botocore's form; botocore takes the folder as one of its own."""
+
 Model = dict[str, Any]
 
 
 @cache
 def load_model(service: str) -> Model | None:
     """The newest model of a service, by signing name or botocore's own; `None` for a service that botocore lacks."""
-    folder = _data() / FOLDERS.get(service, service)
+    own = OWN / service
+    folder = own if own.is_dir() else _data() / FOLDERS.get(service, service)
     versions = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     for version in reversed(versions):
         packed = folder / version / "service-2.json.gz"

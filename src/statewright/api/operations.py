@@ -113,6 +113,7 @@ MODULES: Final = (
     "statewright.api.states.activities",
     "statewright.api.states.map_runs",
     "statewright.api.states.trials",
+    "statewright.api.own.limits",
     "statewright.api.lambda_.functions",
     "statewright.api.lambda_.versions",
     "statewright.api.lambda_.settings",

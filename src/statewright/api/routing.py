@@ -24,6 +24,7 @@ FOREIGN: Final = "foreign"
 
 TARGETS: Final = {
     "AWSStepFunctions": "states",
+    "Statewright": "statewright",
     "AmazonSQS": "sqs",
     "DynamoDB_20120810": "dynamodb",
     "AmazonEC2ContainerServiceV20141113": "ecs",
@@ -37,6 +38,7 @@ TARGETS: Final = {
 
 PROTOCOLS: Final = {
     "states": (JSON,),
+    "statewright": (JSON,),
     "sqs": (JSON, QUERY),
     "lambda": (REST,),
     "s3": (REST,),

@@ -20,6 +20,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Answer = dict[str, Any]
 
 FORMS: Final = ("table", "json", "jsonl")
+OWN_SERVICE: Final = "statewright"
+"""The service that only Statewright has."""
 READ_SECONDS: Final = 400
 """StartSyncExecution answers after five minutes at the latest."""
 CONNECT_SECONDS: Final = 5
@@ -33,6 +35,8 @@ _LISTS: Final = {
     "QueueDoesNotExist": "queue list",
     "NotFound": "topic list",
     "NoSuchBucket": "object ls",
+    "SemaphoreDoesNotExist": "limit list",
+    "PermitDoesNotExist": "limit list",
 }
 """Which command shows what there is in place of what is missing."""
 _MISUSED: Final = (
@@ -312,6 +316,10 @@ def _make_client(service: str, endpoint: str, identity: tuple[str, str, str], he
     # Profiles and settings of the real service do not concern this server.
     session = Session(session_vars={"profile": (None, [], None, None), "config_file": (None, None, os.devnull, None)})
     key, secret, region = identity
+    if service == OWN_SERVICE:
+        from statewright.api.models import OWN
+
+        session.get_component("data_loader").search_paths.append(str(OWN))
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_milliseconds)
     settings = Config(
         inject_host_prefix=False,

@@ -24,6 +24,7 @@ from statewright.cli.execution import execution
 from statewright.cli.function import function
 from statewright.cli.graph import graph
 from statewright.cli.init import init
+from statewright.cli.limit import limit
 from statewright.cli.machine import machine
 from statewright.cli.map_run import map_run
 from statewright.cli.object import object_
@@ -99,7 +100,7 @@ def commands(context: click.Context) -> None:
 
 for _command in (
     run, validate, graph, test, init, dev, deploy, serve, execution, machine, map_run, queue, object_, table, function,
-    schedule, topic, env, aws, backup, restore, doctor, completion,
+    schedule, topic, limit, env, aws, backup, restore, doctor, completion,
 ):  # fmt: skip
     commands.add_command(_command)
 

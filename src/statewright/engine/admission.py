@@ -10,7 +10,6 @@ Child executions of Map Runs are not counted: their run has a concurrency of its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -26,10 +25,21 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A machine with a limit: how many of its executions run, and how many wait."""
+
+    machine_arn: str
+    limit: Limit
+    running: int
+    queued: int
+
+
 @dataclass(slots=True)
 class _Gate:
     """One machine with a limit. `queue` is in order; `tokens` are starts that the rate allows right now."""
 
+    machine_arn: str
     limit: Limit
     running: set[int] = field(default_factory=set)
     queue: dict[int, None] = field(default_factory=dict)
@@ -76,7 +86,7 @@ class Admission:
 
     # ------------------------------------------------------------------ limits
 
-    async def set_limit(self, machine: int, limit: Limit | None) -> None:
+    async def set_limit(self, machine: int, arn: str, limit: Limit | None) -> None:
         """A machine's limit is another one from now on. Executions that run already go on."""
         gate = self._gates.get(machine)
         if limit is None:
@@ -87,13 +97,13 @@ class Admission:
                 for execution in gate.queue:
                     self._admit(execution)
         elif gate is None:
-            await self._begin_counting(machine, limit)
+            await self._begin_counting(machine, arn, limit)
         elif gate.limit != limit:
             gate.limit = limit
             self._open(gate)
 
-    async def _begin_counting(self, machine: int, limit: Limit) -> None:
-        gate = self._gates[machine] = _Gate(limit, counted_ms=self._engine.clock.now_ms(), ended=set())
+    async def _begin_counting(self, machine: int, arn: str, limit: Limit) -> None:
+        gate = self._gates[machine] = _Gate(arn, limit, counted_ms=self._engine.clock.now_ms(), ended=set())
         found = await self._running(machine)
         assert gate.ended is not None
         gate.running |= found - gate.ended - gate.queue.keys()
@@ -155,14 +165,12 @@ class Admission:
         elif batch.opened and live.version > 1:
             gate.running.add(live.id)
 
-    def standing(self, machine: int) -> tuple[Limit, int, list[int]] | None:
-        """A machine's limit, how many of its executions run, and who waits, in order; `None` without a limit."""
-        gate = self._gates.get(machine)
-        return None if gate is None else (gate.limit, len(gate.running), list(gate.queue))
-
-    def machines(self) -> Iterable[int]:
-        """The machines with a limit, by id."""
-        return list(self._gates)
+    def standing(self) -> list[Standing]:
+        """Every machine with a limit, by ARN."""
+        found = [
+            Standing(gate.machine_arn, gate.limit, len(gate.running), len(gate.queue)) for gate in self._gates.values()
+        ]
+        return sorted(found, key=lambda one: one.machine_arn)
 
     # ------------------------------------------------------------------ the gate
 

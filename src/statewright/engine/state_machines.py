@@ -115,7 +115,7 @@ class Machines:
         self.aliases = Aliases(self)
         self.tags = Tags(self)
         self.activities = ActivityRecords(self)
-        self.on_limit: Callable[[int, Limit | None], Awaitable[None]] = _no_limits
+        self.on_limit: Callable[[int, str, Limit | None], Awaitable[None]] = _no_limits
         """Told of the limit that a machine's tags give it."""
         self.deleting: set[int] = set()
         """Ids of the machines in DELETING: their executions end at the next transition."""
@@ -281,7 +281,7 @@ class Machines:
         limit = limit_of(tags) if new.type == "STANDARD" else None
         await self.records.write(machine, revision, *more)
         if limit is not None:
-            await self.on_limit(number, limit)
+            await self.on_limit(number, arn, limit)
         return Changed(machine, now_ms, f"{arn}:1" if new.publish else None)
 
     async def _repeated(self, machine: Machine, new: NewMachine, revision: Revision) -> Changed:
@@ -413,7 +413,7 @@ class Machines:
         await self.records.write(machine, more=[_note(machine, OPEN, self.clock.now_ms())])
         self.deleting.add(machine.id)
         # Whoever is queued gets its next step, and ends with it.
-        await self.on_limit(machine.id, None)
+        await self.on_limit(machine.id, machine.arn, None)
         if await self._open_executions(machine):
             below = await self._entries_below(machine)
             await self.records.write(replace(machine, stored=machine.stored + 1), delete=below)
@@ -434,7 +434,7 @@ class Machines:
         for kept in await self.records.all(TagSet, machine_records.LIMITED):
             machine = await self.load(kept.arn)
             if machine is not None and machine.type == "STANDARD":
-                await self.on_limit(machine.id, limit_of(kept.tags))
+                await self.on_limit(machine.id, machine.arn, limit_of(kept.tags))
 
     async def forget_deleted(self, before_ms: int, limit: int) -> int:
         """Delete the revisions of up to `limit` machines that went before an instant and have no executions left.
@@ -477,7 +477,7 @@ class Machines:
         self.deleting.discard(machine.id)
 
 
-async def _no_limits(_machine: int, _limit: Limit | None) -> None:
+async def _no_limits(_machine: int, _arn: str, _limit: Limit | None) -> None:
     """What happens unless an engine asks to be told."""
 
 

@@ -52,7 +52,7 @@ class Tags:
         limit = limit_of(tags.tags)
         await self.records.write(owner, tags)
         if isinstance(owner, Machine) and owner.type == "STANDARD":
-            await self.machines.on_limit(owner.id, limit)
+            await self.machines.on_limit(owner.id, owner.arn, limit)
 
     async def of(self, arn: str) -> dict[str, str]:
         """The tags of a machine or activity, in the order they came. Raises: ApiError, as `put`."""

@@ -230,9 +230,8 @@ def test_the_same_start_again_is_the_same_execution_and_leaves_no_place_taken():
         assert await inside(rig, [first.arn, other.arn]) == [0, 1]
         with pytest.raises(ApiError, match="Execution Already Exists"):
             await rig.engine.start_execution(target, "one", '{"other": 1}')
-        standing = rig.engine.admission.standing(target.machine_id)
-        assert standing is not None
-        assert standing[1:] == (2, [])
+        (standing,) = rig.engine.admission.standing()
+        assert (standing.machine_arn, standing.running, standing.queued) == (target.machine_arn, 2, 0)
         await rig.down()
 
     run_virtual(main)

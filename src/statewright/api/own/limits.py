@@ -1,0 +1,82 @@
+"""Semaphores and machines with limits: who holds, who waits, and taking a permit away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statewright.api.operations import App, Call, operation
+from statewright.engine.semaphores import Permit, Semaphore
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+
+@operation("statewright", "ListLimits")
+async def list_limits(app: App, _call: Call, _request: Any) -> Json:
+    """Every semaphore that somebody holds or waits for, and every machine with a limit."""
+    return {
+        "semaphores": [
+            {
+                "name": one.name,
+                "key": one.key,
+                "limit": one.limit,
+                "held": len(one.holders),
+                "waiting": len(one.waiters),
+            }
+            for one in app.engine.semaphores.standing()
+        ],
+        "stateMachines": [
+            {
+                "stateMachineArn": one.machine_arn,
+                "maxConcurrentExecutions": one.limit.at_once,
+                "maxStartsPerSecond": one.limit.per_second,
+                "running": one.running,
+                "queued": one.queued,
+            }
+            for one in app.engine.admission.standing()
+        ],
+    }
+
+
+@operation("statewright", "DescribeSemaphore")
+async def describe_semaphore(app: App, _call: Call, request: Any) -> Json:
+    """Who holds permits of a semaphore, and who waits, in order."""
+    semaphore = _semaphore(app, request)
+    return {
+        "name": semaphore.name,
+        "key": semaphore.key,
+        "limit": semaphore.limit,
+        "holders": [_shown(one) for one in semaphore.holders.values()],
+        "waiters": [_shown(one) for one in semaphore.waiters.values()],
+    }
+
+
+@operation("statewright", "ReleasePermit")
+async def release_permit(app: App, _call: Call, request: Any) -> Json:
+    """Take a permit from its holder; the next in line gets it."""
+    number = request["permit"]
+    key = request.get("key", "")
+    taken = None
+    if number.isascii() and number.isdigit():
+        taken = await app.engine.semaphores.take_away(request["name"], key, int(number), request["reason"])
+    if taken is None:
+        raise ApiError("PermitDoesNotExist", f"Nobody holds the permit {number} of the semaphore '{request['name']}'.")
+    return {"executionArn": taken.execution_arn}
+
+
+def _semaphore(app: App, request: Any) -> Semaphore:
+    name, key = request["name"], request.get("key", "")
+    for one in app.engine.semaphores.standing():
+        if (one.name, one.key) == (name, key):
+            return one
+    shown = f"'{name}' with the key '{key}'" if key else f"'{name}'"
+    raise ApiError("SemaphoreDoesNotExist", f"Nobody holds or waits for the semaphore {shown}.")
+
+
+def _shown(permit: Permit) -> dict[str, Json]:
+    return {
+        "permit": str(permit.number),
+        "executionArn": permit.execution_arn,
+        "state": permit.state,
+        "askedDate": permit.asked_ms,
+        "grantedDate": permit.granted_ms,
+    }
