@@ -222,6 +222,19 @@ def test_a_task_whose_topic_is_not_there_fails_by_name(sfn: Any, resource: str, 
     assert closed["cause"].startswith("Topic does not exist (Service: ")
 
 
+def test_a_rule_publishes(server: Server, sns: Any, sqs: Any) -> None:
+    arn = topic(sns)
+    url, queue_arn = queue(sqs)
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn, Attributes={"RawMessageDelivery": "true"})
+    events = server.client("events")
+    source = f"s-{uuid4()}"
+    events.put_rule(Name=source, EventPattern=json.dumps({"source": [source]}))
+    events.put_targets(Rule=source, Targets=[{"Id": "1", "Arn": arn}])
+    events.put_events(Entries=[{"Source": source, "DetailType": "d", "Detail": '{"a": 1}'}])
+    [message] = until(lambda: messages(sqs, url), "the event")
+    assert json.loads(message["Body"])["detail"] == {"a": 1}
+
+
 def test_tags_and_permissions_are_kept(sns: Any) -> None:
     arn = topic(sns)
     sns.tag_resource(ResourceArn=arn, Tags=[{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}])

@@ -61,7 +61,9 @@ def check_topic_attribute(name: str, value: str, fifo: bool) -> None:
         raise invalid(f"{name} Reason: Content-based deduplication can only be set for FIFO topics"
                       if name == "ContentBasedDeduplication"
                       else f"{name} Reason: {name} can only be set for FIFO topics")  # fmt: skip
-    check(value)
+    if value or name == "ContentBasedDeduplication":
+        # An empty text takes an attribute away.
+        check(value)
 
 
 def topic_attributes(given: Mapping[str, str], fifo: bool) -> dict[str, str]:

@@ -156,6 +156,8 @@ def _tree(pairs: Iterable[tuple[str, str]]) -> Tree:
 def _structure(shapes: Model, name: str, tree: Tree) -> dict[str, Any]:
     found = {}
     for member, of in shapes[name]["members"].items():
+        if member not in tree and _LEGACY.get(of["shape"]) not in tree:
+            continue
         value = _member(shapes, member, of["shape"], tree)
         if value is not None:
             found[member] = value
