@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Identity, Stack, stack_name
-from statewright.projects.intrinsics import Unresolved, text_of
+from statewright.projects.intrinsics import Unresolved
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, Resource
 from statewright.projects.sources import Sources, Steps, meant
@@ -231,8 +231,12 @@ def _project(name: str, root: Path, sources: Sources, stacks: list[Stack], param
         spoilt |= stack.spoilt
         missing.update(stack.missing)
         for output, value in stack.outputs.items():
+            if output.startswith("ExportsOutput"):
+                # For other stacks of the application, which have it already.
+                continue
             outputs[output if output not in outputs else f"{stack.identity.name}.{output}"] = value
-        shown.update({key: text_of(value) for key, value in stack.parameters.items() if isinstance(value, str)})
+        plain = {key: value for key, value in stack.parameters.items() if isinstance(value, str)}
+        shown.update({key: value for key, value in plain.items() if key != "BootstrapVersion"})
     for key in parameters:
         if not any(key in stack.section("Parameters") for stack in stacks):
             sources.warning(Place(root), f"there is no parameter {key} to set{meant(key, shown)}")

@@ -33,7 +33,7 @@ def arrange(
         for name in references(resource.properties):
             needed[name] = None
         unknown = [name for name in needed if name not in resources]
-        for name in unknown:
+        for name in unknown if resource.id not in out else ():
             place = (place_of and place_of(resource.id, name)) or resource.place
             sources.error(place, f"{resource.id} refers to {name}, {_why(name, resources, missing or {})}")
         if unknown:

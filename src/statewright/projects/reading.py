@@ -24,6 +24,9 @@ from statewright.projects.supported import tell_unsupported
 
 TEMPLATES: Final = ("template.yaml", "template.yml", "template.json")
 SERVERLESS: Final = ("serverless.yml", "serverless.yaml", "serverless.json", "serverless.ts", "serverless.js")
+_IS_TEMPLATE: Final = re.compile(
+    r"""(?m)(?:^\s*|[{,]\s*)["']?(?:Resources|AWSTemplateFormatVersion|Transform)["']?\s*:"""
+)
 _NONE: Mapping[str, str] = {}
 
 
@@ -87,7 +90,7 @@ def _find_template(folder: Path) -> Path | None:
             text = path.read_text("utf-8", "replace")
         except OSError:
             continue
-        if re.search(r"""(?m)^\s*["']?(Resources|AWSTemplateFormatVersion|Transform)["']?\s*:""", text):
+        if _IS_TEMPLATE.search(text):
             return path
     return None
 

@@ -25,6 +25,9 @@ WITHOUT_EFFECT: Final = frozenset(
 )
 """Types of which nothing need be said: nobody is kept from anything here, and notes are notes."""
 
+TOLD: Final = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
+"""Types that readers themselves say more about."""
+
 _LOST: Final = {
     "AWS::ApiGateway": "there are no HTTP APIs here, so nothing reaches its integrations from outside",
     "AWS::ApiGatewayV2": "there are no HTTP APIs here, so nothing reaches its integrations from outside",
@@ -39,7 +42,6 @@ _LOST: Final = {
     "AWS::Kinesis": "there are no streams",
     "AWS::CloudFormation::CustomResource": "its provider is not called, so what it would have done is not done",
     "Custom": "its provider is not called, so what it would have done is not done",
-    "AWS::CloudFormation::Stack": "its template is not at hand, so its resources are not there",
     "AWS::Lambda::Url": "functions have no URLs",
     "AWS::Logs": "only log groups are made; filters, streams and destinations are not",
     "AWS::Pipes": "pipes are not there: what the source holds stays there",
@@ -63,7 +65,7 @@ def what_is_lost(kind: str) -> str:
 def tell_unsupported(resources: Iterable[Resource], sources: Sources) -> None:
     """Say of every resource that is not deployed what is lost."""
     for resource in resources:
-        if not is_known(resource.type) and resource.type not in WITHOUT_EFFECT:
+        if not is_known(resource.type) and resource.type not in (*WITHOUT_EFFECT, *TOLD):
             sources.warning(
                 resource.place, f"{resource.id} ({resource.type}) is left out: {what_is_lost(resource.type)}"
             )
