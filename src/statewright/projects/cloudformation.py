@@ -27,6 +27,7 @@ from statewright.projects.intrinsics import (
     resolve,
     text_of,
     truth,
+    waits,
 )
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sources import Sources, Steps, Template, meant
@@ -144,10 +145,7 @@ class Stack:
 
     def read_resources(self) -> None:
         """Fold every resource that its condition keeps."""
-        section = self.section("Resources")
-        if not section and "Resources" in self.value:
-            self.sources.warning(self.place(("Resources",)), "there are no resources")
-        for id_, body in section.items():
+        for id_, body in self.section("Resources").items():
             place = self.place(self.steps(id_))
             if not isinstance(body, dict) or not isinstance(body.get("Type"), str):
                 self.sources.error(place, f"the resource {id_} must be an object with a Type")
@@ -347,7 +345,8 @@ class Stack:
         if not isinstance(kind, str):
             self.sources.error(place, f"the Type of the parameter {name} must be a text")
             kind = "String"
-        if isinstance(value, dict):
+        if name in self._given and waits(value):
+            # A nested stack is given what only deployment knows.
             return value
         try:
             text = ",".join(text_of(part) for part in value) if isinstance(value, list) else text_of(value)

@@ -117,6 +117,8 @@ def _read_template(file: Path, identity: Identity, given: Mapping[str, str]) -> 
         return Project(identity.name, file.parent, "sam", sources.files, {}, (), findings=sources.findings)
     stack = read_stack(template, identity, Setting(sources), given)
     _check_given(given, template, sources)
+    if not stack.resources and not sources.findings:
+        sources.warning(template.place(), "there are no resources")
     resources, order = arrange(
         stack.resources, sources, spoilt=stack.spoilt, missing=stack.missing, place_of=stack.place_of_use
     )

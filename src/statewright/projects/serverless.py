@@ -280,11 +280,12 @@ def _machine(service: Service, key: str, body: Json) -> None:
         properties["StateMachineType"] = body["type"]
     logging = body.get("loggingConfig")
     if isinstance(logging, dict):
+        listed = logging.get("destinations")
         properties["LoggingConfiguration"] = {
             "Level": logging.get("level", "OFF"),
             "IncludeExecutionData": logging.get("includeExecutionData", False),
             "Destinations": [
-                {"CloudWatchLogsLogGroup": {"LogGroupArn": arn}} for arn in logging.get("destinations") or []
+                {"CloudWatchLogsLogGroup": {"LogGroupArn": arn}} for arn in (listed if isinstance(listed, list) else [])
             ],
         }
     if isinstance(body.get("tracingConfig"), dict):

@@ -132,22 +132,24 @@ class Variables:
         self._count += 1
         if self._count > MAX_STEPS:
             raise _Unknown(f"the file has more than {MAX_STEPS:,} variables to work out")
-        if "${" in expression:
-            inner = [self._variable(part) if is_variable else part for is_variable, part in _split(expression)]
-            try:
-                expression = "".join(text_of(part) for part in inner)
-            except Unresolved:
-                raise _Unknown("a variable inside of it is no text") from None
         why = ""
         for candidate in _candidates(expression):
             try:
-                return self._candidate(candidate)
+                return self._candidate(candidate.strip())
             except _Unknown as problem:
                 why = why or str(problem)
         raise _Unknown(why or "it names nothing")
 
     def _candidate(self, text: str) -> Json:
-        text = text.strip()
+        if "${" in text:
+            inner = list(_split(text))
+            if len(inner) == 1 and inner[0][0]:
+                return self._variable(inner[0][1])
+            parts = [self._variable(part) if is_variable else part for is_variable, part in inner]
+            try:
+                text = "".join(text_of(part) for part in parts)
+            except Unresolved:
+                raise _Unknown("a variable inside of it is no text") from None
         if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
             return text[1:-1]
         if text in _WORDS:
@@ -332,7 +334,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _candidates(expression: str) -> list[str]:
-    """A variable and its defaults: what commas separate, outside of quotes and parentheses."""
+    """A variable and its defaults: what commas separate, outside of quotes, parentheses and braces."""
     found = [""]
     quote = ""
     depth = 0
@@ -341,8 +343,8 @@ def _candidates(expression: str) -> list[str]:
             quote = "" if char == quote else quote
         elif char in "'\"":
             quote = char
-        elif char in "()":
-            depth += 1 if char == "(" else -1
+        elif char in "(){}":
+            depth += 1 if char in "({" else -1
         elif char == "," and not depth:
             found.append("")
             continue

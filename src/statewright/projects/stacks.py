@@ -85,7 +85,8 @@ class _Children:
         self._depth = depth
         self._read: dict[str, Stack | None] = {}
         for id_, body in parent.section("Resources").items():
-            if isinstance(body, dict) and body.get("Type") in NESTED:
+            kind = body.get("Type") if isinstance(body, dict) else None
+            if isinstance(kind, str) and kind in NESTED:
                 parent.nested[id_] = partial(self._output, id_)
 
     def read_all(self) -> None:

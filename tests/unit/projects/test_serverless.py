@@ -1,0 +1,422 @@
+"""`serverless.yml`: variables, functions, state machines, events, resources."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from statewright.payload import Json
+from statewright.projects.resources import Project
+from statewright.projects.serverless_service import normalized
+from tests.unit.projects.reading import read, resolved, texts, write
+
+HANDLERS = {"src/app.py": "def one(event, context): ...\ndef two(event, context): ...\n"}
+
+
+def service(folder: Path, text: str, **more: str | None) -> Project:
+    write(folder, HANDLERS)
+    head = "service: shop\nprovider: {name: aws, runtime: python3.12, stage: test}\n"
+    return read(folder, head + dedent(text), name="serverless.yml", **more)
+
+
+def one(folder: Path, text: str) -> Project:
+    body = "functions:\n  pack-it:\n    handler: src/app.one\n"
+    return service(folder, body + "".join(f"    {line}\n" for line in dedent(text).splitlines()))
+
+
+def test_a_function_becomes_a_plain_one(tmp_path: Path) -> None:
+    project = service(
+        tmp_path,
+        """\
+        functions:
+          pack-it:
+            handler: src/app.one
+            description: packs
+            timeout: 20
+            environment: {QUEUE: {Ref: Orders}, EMPTY: null}
+            layers: [{Ref: ToolsLambdaLayer}]
+            tags: {a: b}
+            onError: {Ref: Topic}
+            destinations: {onFailure: unpack}
+            maximumRetryAttempts: 1
+          unpack: {handler: src/app.two, name: unpack, memorySize: 128, reservedConcurrency: 0}
+        layers:
+          tools: {path: src}
+        resources:
+          Resources:
+            Orders: {Type: AWS::SQS::Queue}
+            Topic: {Type: AWS::SNS::Topic}
+        """,
+    )
+    assert texts(project) == []
+    assert (project.name, project.kind, project.parameters) == ("shop-test", "serverless", {"stage": "test"})
+    found = project.resources["PackDashitLambdaFunction"]
+    assert found.code == tmp_path
+    assert found.properties == {
+        "FunctionName": "shop-test-pack-it",
+        "Description": "packs",
+        "Handler": "src/app.one",
+        "Layers": [{"Ref": "ToolsLambdaLayer"}],
+        "Runtime": "python3.12",
+        "Timeout": 20,
+        "MemorySize": 1024,
+        "Environment": {"Variables": {"QUEUE": {"Ref": "Orders"}}},
+        "Tags": [{"Key": "a", "Value": "b"}],
+        "DeadLetterConfig": {"TargetArn": {"Ref": "Topic"}},
+    }
+    assert project.resources["PackDashitLambdaEvConf"].properties == {
+        "FunctionName": {"Ref": "PackDashitLambdaFunction"},
+        "Qualifier": "$LATEST",
+        "MaximumRetryAttempts": 1,
+        "DestinationConfig": {"OnFailure": {"Destination": {"Fn::GetAtt": ["UnpackLambdaFunction", "Arn"]}}},
+    }
+    assert project.resources["UnpackLambdaFunction"].properties["ReservedConcurrentExecutions"] == 0
+    assert project.resources["ToolsLambdaLayer"].code == tmp_path / "src"
+    assert project.resources["PackDashitLambdaFunction"].place.line == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("hello", "Hello"), ("hello-world", "HelloDashworld"), ("a_b", "AUnderscoreb"), ("", "")]
+)
+def test_names_in_ids(name: str, expected: str) -> None:
+    assert normalized(name) == expected
+
+
+FUNCTION = {"Fn::GetAtt": ["PackDashitLambdaFunction", "Arn"]}
+EVENTS: list[tuple[str, str, str, Json]] = [
+    (
+        "{sqs: {arn: 'arn:aws:sqs:x:1:q', batchSize: 1, filterPatterns: [{a: [1]}], maximumConcurrency: 3}}",
+        "PackDashitEventSourceMappingSQS1",
+        "AWS::Lambda::EventSourceMapping",
+        {
+            "EventSourceArn": "arn:aws:sqs:x:1:q",
+            "FunctionName": {"Ref": "PackDashitLambdaFunction"},
+            "BatchSize": 1,
+            "Enabled": True,
+            "ScalingConfig": {"MaximumConcurrency": 3},
+            "FilterCriteria": {"Filters": [{"Pattern": '{"a":[1]}'}]},
+        },
+    ),
+    (
+        "{schedule: rate(5 minutes)}",
+        "PackDashitEventsRuleSchedule1",
+        "AWS::Events::Rule",
+        {
+            "ScheduleExpression": "rate(5 minutes)",
+            "State": "ENABLED",
+            "Targets": [{"Id": "PackDashitEventsRuleSchedule1Target", "Arn": FUNCTION}],
+        },
+    ),
+    (
+        "{schedule: {rate: [cron(0 9 * * ? *)], timezone: Europe/Rome, input: {k: v}, enabled: false}}",
+        "PackDashitSchedule1",
+        "AWS::Scheduler::Schedule",
+        {
+            "ScheduleExpression": "cron(0 9 * * ? *)",
+            "FlexibleTimeWindow": {"Mode": "OFF"},
+            "State": "DISABLED",
+            "Target": {
+                "Arn": FUNCTION,
+                "RoleArn": "arn:aws:iam::000000000000:role/shop-test-events",
+                "Input": '{"k":"v"}',
+            },
+            "ScheduleExpressionTimezone": "Europe/Rome",
+        },
+    ),
+    (
+        "{sns: {arn: {Ref: T}, filterPolicy: {a: [b]}}}",
+        "PackDashitSnsSubscription1",
+        "AWS::SNS::Subscription",
+        {"TopicArn": {"Ref": "T"}, "Protocol": "lambda", "Endpoint": FUNCTION, "FilterPolicy": {"a": ["b"]}},
+    ),
+    (
+        "{eventBridge: {pattern: {source: [a]}, retryPolicy: {maximumEventAge: 60}, input: {x: 1}}}",
+        "PackDashitEventBridge1",
+        "AWS::Events::Rule",
+        {
+            "EventPattern": {"source": ["a"]},
+            "State": "ENABLED",
+            "Targets": [
+                {
+                    "Id": "PackDashitEventBridge1Target",
+                    "Arn": FUNCTION,
+                    "Input": '{"x":1}',
+                    "RetryPolicy": {"MaximumEventAgeInSeconds": 60},
+                }
+            ],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "id_", "kind", "expected"), EVENTS, ids=[case[1] for case in EVENTS])
+def test_events(tmp_path: Path, event: str, id_: str, kind: str, expected: Json) -> None:
+    project = one(tmp_path, f"events:\n  - {event}")
+    found = project.resources[id_]
+    assert (found.type, found.properties) == (kind, expected)
+    assert found.place.line == 7
+
+
+def test_topics_and_buses_that_only_have_a_name_are_made(tmp_path: Path) -> None:
+    project = one(tmp_path, "events:\n  - sns: news\n  - eventBridge: {eventBus: orders, pattern: {source: [a]}}")
+    assert texts(project) == []
+    assert project.resources["SNSTopicNews"].properties == {"TopicName": "news"}
+    assert project.resources["OrdersEventBridgeEventBus"].properties == {"Name": "orders"}
+    assert project.resources["PackDashitEventBridge1"].properties["EventBusName"] == {
+        "Ref": "OrdersEventBridgeEventBus"
+    }
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ("{http: {path: /, method: get}}", "the event http of pack-it is left out: HTTP APIs are not there"),
+        ("{stream: 'arn:aws:dynamodb:x'}", "there are no streams of tables"),
+        ("{sqss: x}", 'the event sqss of pack-it is not known here; did you mean "sqs"?'),
+        ("{schedule: {enabled: true}}", "needs a rate"),
+        ("{eventBridge: {enabled: true}}", "needs a pattern or a schedule"),
+        ("{sns: {displayName: x}}", "needs a topicName or an arn"),
+        ("[1]", "must be an object"),
+    ],
+)
+def test_events_that_cannot_be(tmp_path: Path, event: str, words: str) -> None:
+    project = one(tmp_path, f"events:\n  - {event}")
+    assert len(texts(project)) == 1
+    assert words in texts(project)[0]
+    assert project.order == ("PackDashitLambdaFunction",)
+
+
+def test_a_state_machine_becomes_a_plain_one(tmp_path: Path) -> None:
+    write(tmp_path, {"flow.yml": "StartAt: ${self:custom.first}\nStates: {A: {Type: Pass, End: true}}\n"})
+    project = service(
+        tmp_path,
+        """\
+        custom: {first: A}
+        functions:
+          pack-it: {handler: src/app.one}
+        stepFunctions:
+          stateMachines:
+            flow:
+              type: EXPRESS
+              loggingConfig: {level: ERROR, includeExecutionData: true, destinations: [{Fn::GetAtt: [Logs, Arn]}]}
+              tracingConfig: {enabled: true}
+              role: FlowRole
+              dependsOn: Orders
+              events:
+                - schedule: {rate: rate(1 day), input: {a: 1}}
+                - eventBridge: {event: {source: [x]}}
+                - http: {path: /, method: post}
+              definition:
+                StartAt: Pack
+                States:
+                  Pack: {Type: Task, Resource: {Fn::GetAtt: [pack-it, Arn]}, Next: Send}
+                  Send:
+                    Type: Task
+                    Resource: "arn:${AWS::Partition}:states:::sqs:sendMessage"
+                    Parameters: {QueueUrl: {Ref: Orders}, MessageBody: "#{AWS::Region} ${other}"}
+                    End: true
+            named: {name: flow-two, definition: "${file(flow.yml)}"}
+            given: {id: Given, name: "shop-${sls:stage}", definition: "${file(flow.yml)}"}
+          activities: [by-hand]
+        resources:
+          Resources:
+            Orders: {Type: AWS::SQS::Queue}
+            Logs: {Type: AWS::Logs::LogGroup}
+            FlowRole: {Type: AWS::IAM::Role}
+        """,
+    )
+    assert texts(project) == ["17: the event http of flow is left out: HTTP APIs are not there"]
+    flow = project.resources["FlowStepFunctionsStateMachine"]
+    made = resolved(flow.properties)
+    assert json.loads(made["DefinitionString"])["States"] == {
+        "Pack": {"Type": "Task", "Resource": "<PackDashitLambdaFunction.Arn>", "Next": "Send"},
+        "Send": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::sqs:sendMessage",
+            "Parameters": {"QueueUrl": "<Orders>", "MessageBody": "eu-central-1 ${other}"},
+            "End": True,
+        },
+    }
+    assert made["StateMachineType"] == "EXPRESS"
+    assert made["RoleArn"] == "<FlowRole.Arn>"
+    assert made["LoggingConfiguration"] == {
+        "Level": "ERROR",
+        "IncludeExecutionData": True,
+        "Destinations": [{"CloudWatchLogsLogGroup": {"LogGroupArn": "<Logs.Arn>"}}],
+    }
+    assert "Orders" in flow.depends_on
+    rule = project.resources["FlowEventsRuleSchedule1"].properties
+    assert rule["Targets"][0] == {
+        "Id": "FlowEventsRuleSchedule1Target",
+        "Arn": {"Ref": "FlowStepFunctionsStateMachine"},
+        "RoleArn": "arn:aws:iam::000000000000:role/shop-test-events",
+        "Input": '{"a":1}',
+    }
+    assert project.resources["Flowtwo".replace("two", "Dashtwo")].properties["StateMachineName"] == "flow-two"
+    assert project.resources["Given"].properties["StateMachineName"] == "shop-test"
+    assert project.resources["ByDashhandStepFunctionsActivity"].properties == {"Name": "by-hand"}
+
+
+VARIABLES: list[tuple[str, Json]] = [
+    ("${self:service}", "shop"),
+    ("${self:custom.list}", [1, 2]),
+    ("${self:custom.list.1}", 2),
+    ("${self:custom.${self:provider.stage}.size}", 7),
+    ("${self:custom.byName.${sls:stage}}", "T"),
+    ("a-${self:custom.list.0}-${sls:stage}", "a-1-test"),
+    ("${opt:stage, 'dev'}", "dev"),
+    ("${opt:stage, self:provider.stage}", "test"),
+    ("${opt:none, opt:neither, 'third'}", "third"),
+    ('${opt:none, "with, comma"}', "with, comma"),
+    ("${self:custom.none, 12}", 12),
+    ("${self:custom.none, true}", True),
+    ("${self:custom.none, ${self:service}}", "shop"),
+    ("${env:STATEWRIGHT_TEST_VALUE}", "from outside"),
+    ("${env:STATEWRIGHT_NOT_SET, 'unset'}", "unset"),
+    ("${file(more.yml):deep.value}", "shop!"),
+    ("${file(more.json)}", {"a": 1}),
+    ("${file(none.yml), 'no file'}", "no file"),
+    ("${file(more.${opt:none, 'json'}):a}", 1),
+    ("${param:size}", 3),
+    ("${param:other}", "o"),
+    ("${param:given}", "g"),
+    ("${aws:region}", "eu-central-1"),
+    ("${aws:accountId}", "000000000000"),
+    ("${ssm:/shop/secret}", "{{resolve:ssm:/shop/secret}}"),
+    ("${strToBool('false')}", False),
+    ("${AWS::Region}-${Queue}", "${AWS::Region}-${Queue}"),
+    ("plain $ { text }", "plain $ { text }"),
+    ("${self:custom.alias}", "shop"),
+    ("${self:custom.whole.size}", 7),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), VARIABLES, ids=[case[0] for case in VARIABLES])
+def test_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: Json) -> None:
+    monkeypatch.setenv("STATEWRIGHT_TEST_VALUE", "from outside")
+    monkeypatch.delenv("STATEWRIGHT_NOT_SET", raising=False)
+    write(tmp_path, {"more.yml": "deep: {value: '${self:service}!'}\n", "more.json": '{"a": 1}'})
+    project = service(
+        tmp_path,
+        f"""\
+        custom:
+          list: [1, 2]
+          test: {{size: 7}}
+          byName: {{test: T}}
+          alias: ${{self:custom.second}}
+          second: ${{self:service}}
+          whole: ${{self:custom.test}}
+        params:
+          default: {{size: 1, other: o}}
+          test: {{size: 3}}
+        resources:
+          Outputs: {{Found: {{Value: {{a: {json.dumps(text)}}}}}}}
+        """,
+        parameters={"given": "g"},  # type: ignore[arg-type]
+    )
+    assert texts(project) == []
+    assert project.outputs["Found"] == {"a": expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("${self:custom.aa}", 'the file has no custom.aa; did you mean "a"?'),
+        ("${self:custom.a}", "it needs itself: custom."),
+        ("${env:STATEWRIGHT_NOT_SET}", "the environment has no STATEWRIGHT_NOT_SET"),
+        ("${file(none.yml)}", "there is no file none.yml"),
+        ("${file(code.js):x}", "code.js is a program, which is not run here"),
+        ("${opt:none}", "there is no option none"),
+        ("${param:none}", "there is no parameter none for the stage test"),
+        ("${vault:x}", "the source vault is not read here"),
+        ("${sls:stag}", "there is no sls:stag"),
+        ("a${self:custom.list}", "puts an object, a list or null into a text"),
+        ("${strToBool(perhaps)}", "'perhaps' is neither true nor false"),
+    ],
+)
+def test_variables_without_a_value_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: str
+) -> None:
+    monkeypatch.delenv("STATEWRIGHT_NOT_SET", raising=False)
+    write(tmp_path, {"code.js": ""})
+    template = f"""\
+        custom: {{a: "${{self:custom.b, self:custom.none}}", b: "${{self:custom.a}}", list: [1]}}
+        package: {{patterns: [{json.dumps(text)}]}}
+        """
+    if "custom.a}" not in text:
+        template = template.replace('"${self:custom.b, self:custom.none}"', "1").replace('"${self:custom.a}"', "2")
+    project = service(tmp_path, template)
+    assert any(words in found for found in texts(project, "ERROR")), texts(project)
+    line = "3: " if "itself" in words else "4: "
+    assert [found for found in texts(project, "ERROR") if found.startswith(line)]
+
+
+def test_variables_that_double_each_other_end(tmp_path: Path) -> None:
+    rows = "\n".join(f"  v{n}: ${{self:custom.v{n + 1}}}${{self:custom.v{n + 1}}}" for n in range(60))
+    project = service(tmp_path, f"custom:\n{rows}\n  v60: xxxxxxxxxx\n")
+    assert any("becomes too long" in found for found in texts(project))
+
+
+def test_the_stage_is_chosen_from_outside(tmp_path: Path) -> None:
+    project = service(tmp_path, "functions:\n  a: {handler: src/app.one}\n", stage="prod")
+    assert project.name == "shop-prod"
+    assert project.resources["ALambdaFunction"].properties["FunctionName"] == "shop-prod-a"
+
+
+def test_extensions_lists_and_pieces(tmp_path: Path) -> None:
+    write(tmp_path, {"queues.yml": "Resources:\n  Orders: {Type: AWS::SQS::Queue}\n"})
+    project = service(
+        tmp_path,
+        """\
+        functions:
+          - a: {handler: src/app.one}
+          - b: {handler: src/app.two}
+        resources:
+          - ${file(queues.yml)}
+          - Resources: {Topic: {Type: AWS::SNS::Topic}}
+            extensions:
+              ALambdaFunction: {Properties: {MemorySize: 64}, DependsOn: [Orders]}
+              CLambdaFunction: {Properties: {}}
+        """,
+    )
+    assert set(project.order) == {"Orders", "Topic", "ALambdaFunction", "BLambdaFunction"}
+    assert project.resources["ALambdaFunction"].properties["MemorySize"] == 64
+    assert project.resources["ALambdaFunction"].depends_on == ("Orders",)
+    assert len(texts(project)) == 1
+    assert "there is no CLambdaFunction to extend; did you mean" in texts(project)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("functions: {a: {runtime: python3.12}}", "the function a has no handler"),
+        ("functions: {a: text}", "the function a must be an object with a handler"),
+        ("functions: {a: {handler: src/ap.one}}", "the handler src/ap.one needs src/ap.py, which is not there"),
+        ("functions: {a: {handler: src/app.one, memory: 3}}", 'a function has no memory; did you mean "memorySize"?'),
+        ("functions: 3", "functions must be an object"),
+        ("stepFunctions: {stateMachines: {m: {name: x}}}", "the state machine X has no definition"),
+        ("stepFunctions: {stateMachines: {m: 1}}", "the state machine m must be an object"),
+        ("function: {}", 'the section function is not read; did you mean "functions"?'),
+        ("plugins: [serverless-webpack]", "plugins are not run, so what they add is not there: serverless-webpack"),
+        ("resources: text", "resources must be an object with Resources"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, text: str, words: str) -> None:
+    found = texts(service(tmp_path, text + "\n"))
+    assert any(words in line for line in found), found
+
+
+def test_programs_are_not_run(tmp_path: Path) -> None:
+    project = read(tmp_path, "export default {}", name="serverless.ts")
+    assert project.kind == "serverless"
+    assert "is a program, which is not run here" in texts(project)[0]
+
+
+def test_other_providers_and_missing_services(tmp_path: Path) -> None:
+    found = texts(read(tmp_path, "provider: google\n", name="serverless.yml"))
+    assert "0: " not in "".join(found)
+    assert any("the provider google is not aws" in line for line in found)
+    assert any("the file names no service" in line for line in found)
