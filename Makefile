@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-crash test conformance lint format bench lock clean
+.PHONY: help setup services demo demo-crash test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -41,6 +41,9 @@ lint: $(READY) ## Run ruff and mypy
 format: $(READY) ## Reformat the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+services: $(READY) ## Write docs/services.md from the registry of operations
+	@$(BIN)/python -m tests.services_table
 
 bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 	@$(BIN)/python bench/measure.py

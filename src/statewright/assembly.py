@@ -41,23 +41,26 @@ from statewright.tables.tables import Tables
 from statewright.topics.messages import read_message
 from statewright.topics.topics import Topics
 
-OWN_SERVICES: Final = (
-    "batch",
-    "dynamodb",
-    "ecs",
-    "events",
-    "iam",
-    "lambda",
-    "logs",
-    "s3",
-    "scheduler",
-    "secretsmanager",
-    "sns",
-    "sqs",
-    "ssm",
-    "sts",
-)
-"""Services besides Step Functions that tasks call in this very process, by the names of resource ARNs."""
+OWN_SERVICES: Final = {
+    "batch": "batch",
+    "cloudwatchevents": "events",
+    "cloudwatchlogs": "logs",
+    "dynamodb": "dynamodb",
+    "ecs": "ecs",
+    "eventbridge": "events",
+    "events": "events",
+    "iam": "iam",
+    "lambda": "lambda",
+    "logs": "logs",
+    "s3": "s3",
+    "scheduler": "scheduler",
+    "secretsmanager": "secretsmanager",
+    "sns": "sns",
+    "sqs": "sqs",
+    "ssm": "ssm",
+    "sts": "sts",
+}
+"""Services besides Step Functions that tasks call in this very process: signing names by names in resource ARNs."""
 
 
 class Part(Protocol):
@@ -142,10 +145,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     deliveries.calls = posts.calls = target_calls.TargetCalls(app, integrations.posts)
     for part in (engine, called["queues"], called["functions"]):
         part.measure_with(metrics)
-    own = {service: inner_calls.OwnInvoker(app, service) for service in OWN_SERVICES}
-    # SDKs have other names for some.
-    own["cloudwatchlogs"] = own["logs"]
-    own["eventbridge"] = own["cloudwatchevents"] = own["events"]
+    own = {name: inner_calls.OwnInvoker(app, service) for name, service in OWN_SERVICES.items()}
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app), engine)
     parts = {"metrics": metrics, **called, "engine": engine, "deliveries": deliveries, "posts": posts, **callers}
     return System(engine, integrations, parts, app)

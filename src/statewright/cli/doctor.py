@@ -31,7 +31,7 @@ LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 
 _TITLES: Final = {
     "states": "Step Functions", "lambda": "Lambda", "dynamodb": "DynamoDB", "batch": "Batch", "events": "EventBridge",
-    "scheduler": "EventBridge Scheduler",
+    "scheduler": "EventBridge Scheduler", "logs": "CloudWatch Logs", "secretsmanager": "Secrets Manager",
 }  # fmt: skip
 """Services that are not called by the capitals of their signing name."""
 
@@ -103,6 +103,7 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
     if config is not None:
         yield check_settings(config, settings)
         yield check_credentials(config)
+        yield check_policies()
     yield check_environment()
     yield check_operations()
     if config is not None:
@@ -339,6 +340,12 @@ def check_credentials(config: Config) -> Check:
     else:
         words = "none: any credentials do, and only loopback addresses are listened on"
     return Check("credentials", "ok", words, facts=facts)
+
+
+def check_policies() -> Check:
+    """What policies count for."""
+    words = "roles and policies are kept and shown, never enforced: whoever may call may do everything"
+    return Check("policies", "ok", words, facts={"enforced": False})
 
 
 def check_environment() -> Check:
