@@ -43,6 +43,7 @@ from statewright.topics.topics import Topics
 
 OWN_SERVICES: Final = {
     "batch": "batch",
+    "cloudwatch": "monitoring",
     "cloudwatchevents": "events",
     "cloudwatchlogs": "logs",
     "dynamodb": "dynamodb",

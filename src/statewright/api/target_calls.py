@@ -20,6 +20,7 @@ from statewright.payload import Json
 
 SIGNING_NAMES: Final = {
     "batch": "batch",
+    "cloudwatch": "monitoring",
     "cloudwatchevents": "events",
     "cloudwatchlogs": "logs",
     "dynamodb": "dynamodb",

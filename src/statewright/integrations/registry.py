@@ -42,6 +42,7 @@ _EXTRA: Final = "statewright"
 _DURABLE: Final = frozenset(
     {
         "batch",
+        "cloudwatch",
         "cloudwatchlogs",
         "dynamodb",
         "ecs",
