@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from statewright import clock as clock_module
 from statewright.clock import (
     LONGEST_NAP_MS,
     VIRTUAL_START_MS,
@@ -528,3 +529,113 @@ def test_true_is_no_number_of_seconds():
 def test_what_is_no_length_of_time(text):
     with pytest.raises(ValueError, match="length of time"):
         parse_duration_ms(text)
+
+
+# ---------------------------------------------------------------------- virtual time, driven by hand
+
+
+def driven() -> tuple[VirtualClock, VirtualLoop]:
+    clock = VirtualClock()
+    return clock, VirtualLoop(clock, stall_is_error=True)
+
+
+def test_a_loop_runs_to_an_instant_and_does_all_that_is_due_by_then():
+    clock, loop = driven()
+    seen: list[tuple[str, int]] = []
+
+    def note(name: str) -> None:
+        seen.append((name, clock.now_ms() - clock.start_ms))
+
+    def chain() -> None:
+        note("first")
+        clock.call_at(clock.now_ms(), lambda: note("of the same instant"))
+
+    clock.call_at(clock.start_ms + 1_000, chain)
+    clock.call_at(clock.start_ms + 1_001, lambda: note("later"))
+    loop.run_to(clock.start_ms + 500)
+    assert (seen, clock.now_ms() - clock.start_ms) == ([], 500)
+    assert loop.next_due_ms() == clock.start_ms + 1_000
+    loop.run_to(clock.start_ms + 1_000)
+    assert seen == [("first", 1_000), ("of the same instant", 1_000)]
+    loop.run_to(clock.start_ms)
+    assert clock.now_ms() - clock.start_ms == 1_000
+    loop.run_to(clock.start_ms + 5_000)
+    assert (seen[-1], clock.now_ms() - clock.start_ms, loop.next_due_ms()) == (("later", 1_001), 5_000, None)
+    loop.close()
+
+
+def test_what_is_cancelled_is_not_due():
+    clock, loop = driven()
+    clock.call_at(clock.start_ms + 10, lambda: None).cancel()
+    clock.call_at(clock.start_ms + 20, lambda: None)
+    assert loop.next_due_ms() == clock.start_ms + 20
+    loop.run_to(clock.start_ms + 30)
+    assert loop.next_due_ms() is None
+    loop.close()
+
+
+def test_what_real_work_brings_is_taken_in_order_when_all_of_it_has_come():
+    """Whoever is faster, the order is that of the numbers, at the instant at which the work began."""
+
+    async def main(clock: VirtualClock) -> list[tuple[int, int]]:
+        loop = asyncio.get_running_loop()
+        seen: list[tuple[int, int]] = []
+        done = asyncio.Event()
+
+        def take(number: int) -> None:
+            seen.append((number, clock.now_ms() - clock.start_ms))
+            if len(seen) == 3:
+                done.set()
+
+        def brought(number: int, token: BusyToken) -> None:
+            clock.at_rest(number, lambda: take(number))
+            token.release()
+
+        clock.call_at(clock.start_ms + 1, lambda: seen.append((0, 1)) if len(seen) < 3 else None)
+        for number, seconds in ((1, 0.03), (2, 0.0), (3, 0.015)):
+            token = clock.busy()
+            threading.Timer(seconds, loop.call_soon_threadsafe, (brought, number, token)).start()
+        await done.wait()
+        return seen
+
+    assert run_virtual(main) == [(1, 0), (2, 0), (3, 0)]
+
+
+def test_real_time_takes_what_comes_at_once():
+    seen: list[int] = []
+    RealClock().at_rest(5, lambda: seen.append(1))
+    assert seen == [1]
+
+
+def test_somebody_is_told_of_long_real_work(monkeypatch):
+    monkeypatch.setattr(clock_module, "_LONG_WAIT_SECONDS", 0.01)
+
+    async def main(clock: VirtualClock) -> bool:
+        token = clock.busy()
+        told: list[float] = []
+
+        def listen(seconds: float) -> None:
+            told.append(seconds)
+            if len(told) == 3:
+                token.release()
+
+        clock.on_long_wait.append(listen)
+        await clock.sleep_until(clock.now_ms() + 1_000)
+        return told == sorted(told) and len(told) == 3
+
+    assert run_virtual(main)
+
+
+def test_work_for_threads_may_be_done_on_the_spot():
+    clock, loop = driven()
+    loop.works_inline = True
+
+    async def main() -> list[Any]:
+        here = threading.get_ident()
+        assert await asyncio.to_thread(threading.get_ident) == here
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.to_thread(lambda: 1 / 0)
+        return [clock.now_ms() - clock.start_ms]
+
+    assert loop.run_until_complete(main()) == [0]
+    loop.close()

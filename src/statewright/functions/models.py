@@ -7,10 +7,11 @@ invocation after the other, so that the same invocations have the same outcomes.
 
 from __future__ import annotations
 
+import inspect
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -88,14 +89,14 @@ class Model:
     """What stands in for a handler.
 
     `duration` is how long an invocation takes. Of `failure_rate` (0 to
-    1) of the invocations comes `error`, an error's name. `answer` is the result, or a function of the event: an
-    exception that it raises is the handler's.
+    1) of the invocations comes `error`, an error's name. `answer` is the result, or a function of the event, plain or
+    async, that is called at the end: an exception that it raises is the handler's.
     """
 
     duration: Duration = 0.0
     failure_rate: float = 0.0
     error: str = "ModelledFailure"
-    answer: Json | Callable[[Json], Json] = None
+    answer: Json | Callable[[Json], Json | Awaitable[Json]] = None
 
     @staticmethod
     def read(given: Mapping[str, Any]) -> Model:
@@ -138,17 +139,20 @@ class ModelRunner:
             return Outcome("timeout", duration_ns=timeout_ms * 1_000_000)
         await clock.sleep_until(clock.now_ms() + round(took_ms))
         outcome = (
-            _failed(model.error, "The model says that this invocation fails.") if fails else _answered(model, event)
+            _failed(model.error, "The model says that this invocation fails.")
+            if fails
+            else await _answered(model, event)
         )
         outcome.duration_ns = round(took_ms * 1e6)
         return outcome
 
 
-def _answered(model: Model, event: Json) -> Outcome:
+async def _answered(model: Model, event: Json) -> Outcome:
     if not callable(model.answer):
         return Outcome("result", orjson.dumps(model.answer))
     try:
-        return Outcome("result", orjson.dumps(model.answer(event)))
+        answer = model.answer(event)
+        return Outcome("result", orjson.dumps(await answer if inspect.isawaitable(answer) else answer))
     except Exception as problem:
         return _failed(type(problem).__name__, str(problem))
 
