@@ -35,6 +35,7 @@ ABOUT = {
     "sns": ("SNS", "topics.md"),
     "sqs": ("SQS", "queues.md"),
     "ssm": ("Systems Manager: Parameter Store", "small-services.md"),
+    "statewright": ("Statewright's own", "limits.md"),
     "sts": ("STS", "small-services.md"),
 }
 """What services are called, and the document that says more."""
@@ -57,6 +58,8 @@ def task_names(service: str) -> str:
     """How tasks name a service that is called in the process itself."""
     if service == "states":
         return "`states`, `aws-sdk:sfn`"
+    if service not in OWN_SERVICES.values():
+        return "none"
     names = sorted(name for name, of in OWN_SERVICES.items() if of == service)
     # A signing name that SDKs do not have is left to their own word for it.
     told = [name for name in names if name != service or len(names) == 1]

@@ -17,5 +17,5 @@ def test_every_service_is_known_everywhere() -> None:
     operations.load()
     served = set(operations.services())
     assert served == set(PROTOCOLS)
-    assert served - {"states"} == set(OWN_SERVICES.values())
+    assert served - {"states", "statewright"} == set(OWN_SERVICES.values())
     assert set(OWN_SERVICES) - {"cloudwatchevents"} <= set(_DURABLE)
