@@ -1,4 +1,4 @@
-"""EventBridge through boto3: buses, rules, patterns, targets, dead letters, refusals, tasks and kills."""
+"""EventBridge through boto3: buses, rules, patterns, targets, dead letters, refusals and tasks."""
 
 from __future__ import annotations
 
@@ -122,16 +122,36 @@ def test_a_topic_gets_events_and_schedules(server):
     assert letter["ERROR_CODE"]["StringValue"] == "NO_RESOURCE"
 
 
-def test_a_job_of_batch_and_a_line_of_a_log(server):
-    bus = bus_of(server)
+def test_a_log_group_gets_lines(server):
+    bus, logs, group = bus_of(server), server.client("logs"), f"/aws/events/{uuid4()}"
+    logs.create_log_group(logGroupName=group)
+    arn = f"arn:aws:logs:us-east-1:000000000000:log-group:{group}"
+    rule(server, bus, arn)
+    transformer = {
+        "InputPathsMap": {"at": "$.time", "n": "$.detail.n"},
+        "InputTemplate": '{"timestamp": <at>, "message": "number <n>"}',
+    }
+    rule(server, bus, f"{arn}:*", InputTransformer=transformer)
+    put(server, bus, {"n": 1})
+
+    def lines() -> list[str]:
+        found = logs.filter_log_events(logGroupName=group)["events"]
+        return [one["message"] for one in found] if len(found) == 2 else []
+
+    whole, made = sorted(until(lines, "both lines"), key=len, reverse=True)
+    assert (json.loads(whole)["detail"], made) == ({"n": 1}, "number 1")
+
+
+def test_a_log_group_or_job_queue_that_is_not_there(server):
+    bus, (url, dead) = bus_of(server), queue(server)
     with pytest.raises(ClientError, match="does not reach targets of batch"):
         rule(server, bus, "arn:aws:batch:us-east-1:000000000000:job-queue/q")
-    parameters = {"JobDefinition": "none", "JobName": "n"}
-    (url, dead) = queue(server)
-    rule(
-        server, bus, "arn:aws:batch:us-east-1:000000000000:job-queue/q", BatchParameters=parameters,
-        DeadLetterConfig={"Arn": dead},
-    )  # fmt: skip
+    letters = {"DeadLetterConfig": {"Arn": dead}}
+    rule(server, bus, "arn:aws:logs:us-east-1:000000000000:log-group:none", **letters)
+    put(server, bus, {})
+    assert received(server, url)["MessageAttributes"]["ERROR_CODE"]["StringValue"] == "NO_RESOURCE"
+    bus, parameters = bus_of(server), {"JobDefinition": "none", "JobName": "n"}
+    rule(server, bus, "arn:aws:batch:us-east-1:000000000000:job-queue/q", BatchParameters=parameters, **letters)
     put(server, bus, {})
     assert received(server, url)["MessageAttributes"]["ERROR_CODE"]["StringValue"] == "ERROR_FROM_TARGET"
 
@@ -386,33 +406,3 @@ def test_sdk_tasks_of_events_and_schedules(server, sfn):
     assert (found["error"], found["status"]) == ("Scheduler.ResourceNotFoundException", "FAILED")
     bodies = {received(server, url)["Body"], received(server, url)["Body"]}
     assert "by schedule" in bodies
-
-
-def test_acknowledged_events_survive_kills(tmp_path):
-    data = tmp_path / "data"
-    server = Server(data)
-    url, arn = queue(server)
-    rule(server, "default", arn, InputPath="$.detail.n")
-    wanted: set[str] = set()
-    for number in range(3):
-        events = server.client("events")
-        entries = [
-            {"Source": "shop", "DetailType": "t", "Detail": json.dumps({"n": 10 * number + one})} for one in range(10)
-        ]
-        assert events.put_events(Entries=entries)["FailedEntryCount"] == 0
-        server.kill()
-        wanted |= {str(10 * number + one) for one in range(10)}
-        server = Server(data)
-    try:
-        url = url.replace(url.split("/")[2], server.url.split("/")[2])
-        got: set[str] = set()
-
-        def all_there() -> bool:
-            found = server.client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
-            got.update(one["Body"] for one in found.get("Messages", []))
-            return got >= wanted
-
-        until(all_there, "every event")
-        assert got == wanted
-    finally:
-        assert server.stop() == 0, server.log.read_text()

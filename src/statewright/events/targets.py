@@ -172,13 +172,22 @@ async def carry_out(calls: CallService, call: TargetCall, request_id: str) -> No
     except ApiError as problem:
         if call.first is None or problem.code != "ResourceNotFoundException":
             raise
-        await carry_out(calls, call.first, request_id)
+        await _made(calls, call.first, request_id)
         answer = await calls(call.service, call.action, call.request, request_id=request_id)
     for entry in answer.get("Entries") or () if call.action == "putEvents" else ():
         if entry.get("ErrorCode"):
             raise ApiError(entry["ErrorCode"], entry.get("ErrorMessage") or "", status=400)
     for failure in answer.get("failures") or () if call.action == "runTask" else ():
         raise ApiError("ResourceInitializationError", failure.get("reason") or "", status=400)
+
+
+async def _made(calls: CallService, call: TargetCall, request_id: str) -> None:
+    try:
+        await carry_out(calls, call, request_id)
+    except ApiError as problem:
+        # Another delivery was faster.
+        if "AlreadyExists" not in problem.code:
+            raise
 
 
 def is_permanent(problem: ApiError) -> bool:
