@@ -449,7 +449,7 @@ def test_code_and_definitions_are_found_beside_the_template(tmp_path: Path) -> N
 
 
 def test_a_template_of_a_megabyte_is_read_within_a_second(tmp_path: Path) -> None:
-    """Measured 0.3 s for JSON; CPU seconds, because machines have other things to do."""
+    """Measured 0.12 s; CPU seconds, because machines have other things to do."""
     state = {"Type": "Pass", "Comment": "x" * 60, "Next": "B"}
     resources = {}
     for index in range(1_500):
@@ -463,6 +463,6 @@ def test_a_template_of_a_megabyte_is_read_within_a_second(tmp_path: Path) -> Non
     assert 1_000_000 < len(text) < 1_300_000
     started = time.process_time()
     project = read(tmp_path, text, name="template.json")
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 1
     assert project.order[:3] == ("Start", "Queue0", "Queue1")
     assert len(project.order) == 1_501
