@@ -333,6 +333,15 @@ OTHERS: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
         )
     ),
     (
+        "put_item",
+        {"TableName": "no/such", "Item": KEY},
+        (
+            "ValidationException",
+            "1 validation error detected: Value 'no/such' at 'tableName' failed to satisfy constraint: "
+            "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+        ),
+    ),
+    (
         "describe_continuous_backups",
         {"TableName": "no-such"},
         ("TableNotFoundException", "Table not found: no-such"),

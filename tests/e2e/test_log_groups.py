@@ -120,6 +120,24 @@ def test_a_machine_s_group(server: Server, logs: Any, sfn: Any) -> None:
     assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
 
 
+def test_a_machine_leaves_an_empty_stream_in_a_group_that_is_there(logs: Any, sfn: Any, group: str) -> None:
+    arn = logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"][0]["arn"]
+    logging = {
+        "level": "ERROR", "includeExecutionData": False,
+        "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}],
+    }  # fmt: skip
+    definition = json.dumps({"StartAt": "F", "States": {"F": {"Type": "Fail"}}})
+    for _ in range(2):
+        made = sfn.create_state_machine(
+            name=f"m-{uuid4()}", roleArn=ROLE, definition=definition, loggingConfiguration=logging
+        )
+    [stream] = logs.describe_log_streams(logGroupName=group)["logStreams"]
+    assert stream["logStreamName"] == "log_stream_created_by_aws_to_validate_log_delivery_subscriptions"
+    sfn.start_execution(stateMachineArn=made["stateMachineArn"])
+    until(lambda: len(messages(logs, group)) == 2)
+    assert len(logs.describe_log_streams(logGroupName=group)["logStreams"]) == 2
+
+
 def test_own_streams(logs: Any, group: str) -> None:
     now = int(time.time() * 1000)
     for stream in ("a", "b"):

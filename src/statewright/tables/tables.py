@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -25,9 +26,11 @@ from statewright.tables.expiry import Expiry
 from statewright.tables.exports import Exports, PutObject
 from statewright.tables.reads import Page
 from statewright.tables.table import Table, not_found
+from statewright.tables.values import invalid
 from statewright.tables.writes import Write, Written, carry_out
 
 FORGET_EVERY_MS: Final = 60_000
+_NAME: Final = re.compile(r"[a-zA-Z0-9_.\-]+")
 
 log = logging.getLogger("statewright.tables")
 
@@ -92,9 +95,14 @@ class Tables:
         await self.catalogue.delete(table)
 
     def find(self, reference: str) -> Table:
-        """The table of a name or ARN. Raises: ApiError (`ResourceNotFoundException`)."""
+        """The table of a name or ARN. Raises: ApiError (`ResourceNotFoundException`, `ValidationException`)."""
         table = self.catalogue.find(reference)
         if table is None:
+            if not reference.startswith("arn:") and _NAME.fullmatch(reference) is None:
+                raise invalid(
+                    f"1 validation error detected: Value '{reference}' at 'tableName' failed to satisfy constraint: "
+                    "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+                )
             raise not_found()
         return table
 

@@ -5,13 +5,15 @@ Owns the shapes of requests and answers. The rules are in `engine.state_machines
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.arn import EXECUTION, parse_arn
 from statewright.engine.machine_records import Revision
 from statewright.engine.machine_views import MachineChange, NewMachine
 from statewright.payload import Json
+
+DELIVERY_STREAM: Final = "log_stream_created_by_aws_to_validate_log_delivery_subscriptions"
 
 
 @operation("states", "CreateStateMachine")
@@ -31,11 +33,26 @@ async def create_state_machine(app: App, _call: Call, request: Json) -> Json:
             version_description=request.get("versionDescription"),
         )
     )
+    await _try_delivery(app, request.get("loggingConfiguration") or {})
     return {
         "stateMachineArn": changed.machine.arn,
         "creationDate": changed.machine.created_ms,
         "stateMachineVersionArn": changed.version_arn,
     }
+
+
+async def _try_delivery(app: App, logging: Json) -> None:
+    """Leave the empty stream in a log group that the service leaves there when it tries whether it may write.
+
+    A group that nobody has created is there once something is written. Source: observed; not so of updates.
+    """
+    groups = app.extras.get("log_groups")
+    if groups is None or logging.get("level", "OFF") == "OFF":
+        return
+    for destination in logging["destinations"]:
+        name = destination["cloudWatchLogsLogGroup"]["logGroupArn"].split(":")[6]
+        if await groups.find(name) is not None and DELIVERY_STREAM not in await groups.streams(name):
+            await groups.create_stream(name, DELIVERY_STREAM)
 
 
 @operation("states", "UpdateStateMachine")
