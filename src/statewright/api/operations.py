@@ -114,6 +114,7 @@ MODULES: Final = (
     "statewright.api.states.map_runs",
     "statewright.api.states.trials",
     "statewright.api.own.limits",
+    "statewright.api.own.forks",
     "statewright.api.lambda_.functions",
     "statewright.api.lambda_.versions",
     "statewright.api.lambda_.settings",

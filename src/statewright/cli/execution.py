@@ -12,6 +12,7 @@ import click
 
 from statewright.cli.client import Server, endpoint_option, form_option, machine_of, short_name
 from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
+from statewright.cli.execution_fork import fork
 from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
 
 if TYPE_CHECKING:
@@ -337,6 +338,9 @@ def _print_dated(answer: Answer, form: str, words: str) -> None:
         stdout().line(words)
     else:
         stdout().json(dated(answer), compact=form == "jsonl")
+
+
+execution.add_command(fork)
 
 
 # ------------------------------------------------------------------ starting and following

@@ -231,7 +231,7 @@ class Engine:
         """Begin an execution of a machine with a limit, or queue it. Raises: as `Runner.begin`."""
         machine = live.row.machine
         queued = self.admission.enter(machine, live.id)
-        begun = self.runner.begin(live, queued=queued)
+        begun = self.runner.begin(live, events.ExecutionQueued() if queued else None)
         if queued:
             self.admission.look(machine)
         try:

@@ -191,8 +191,11 @@ class Runner:
         self.tell(execution, Input(event, accept=accept, result=result, answer=answer, client_token=client_token))
         return answer
 
-    def begin(self, live: LiveExecution, *, queued: bool = False) -> asyncio.Future[Any]:
-        """Start an execution that no store has seen yet, or queue it. Raises (the future): AlreadyThere."""
+    def begin(self, live: LiveExecution, first: events.Event | None = None) -> asyncio.Future[Any]:
+        """Begin an execution that no store has seen yet, with `first` (a start unless given).
+
+        Raises (the future): AlreadyThere.
+        """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self._stopped:
             answer.set_exception(Unavailable("the engine is stopping"))
@@ -202,8 +205,7 @@ class Runner:
             return answer
         slot = self._open(live.id)
         slot.live = live
-        first = events.ExecutionQueued() if queued else events.ExecutionStarted()
-        slot.inputs.append(Input(first, result=_row_of, answer=answer))
+        slot.inputs.append(Input(first or events.ExecutionStarted(), result=_row_of, answer=answer))
         return answer
 
     def _open(self, execution: int) -> Slot:

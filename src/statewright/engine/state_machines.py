@@ -174,6 +174,17 @@ class Machines:
             revision.tracing,
         )
 
+    async def revision_target(self, arn: str, revision_id: str) -> Target:
+        """What to start of a machine as it was: a revision of it. Raises: ApiError (`StateMachineDoesNotExist`)."""
+        machine = await self.load(arn)
+        if machine is None or machine.deleting:
+            raise does_not_exist(arn)
+        try:
+            return await self._target(machine, revision_id, None, None)
+        except KeyError:
+            # The machine of that name is another one by now.
+            raise does_not_exist(arn) from None
+
     async def program_of(self, machine_id: int, revision_id: str) -> Program:
         """The program of a revision, compiled once. Raises: KeyError."""
         return (await self._prepared(machine_id, revision_id))[1]

@@ -48,7 +48,7 @@ from statewright.interpreter.steps.task import (
     task_timed_out,
 )
 from statewright.interpreter.steps.wait import begin_wait, wait_ended
-from statewright.interpreter.turn import NOTHING_GONE, HistoryFull, Turn
+from statewright.interpreter.turn import NOTHING_GONE, HistoryFull, Turn, variables_bytes
 from statewright.limits import AWS, BURST_TRANSITIONS, Limits
 from statewright.payload import Payload
 
@@ -185,6 +185,20 @@ def on_started(turn: Turn, _event: events.ExecutionStarted) -> None:
     if not turn.state.last_event_id:
         record_start(turn)
         begin_running(turn)
+
+
+def on_forked(turn: Turn, event: events.ExecutionForked) -> None:
+    """As a start, at another state than the first."""
+    state = turn.state
+    if state.last_event_id:
+        return
+    record_start(turn)
+    begin_running(turn)
+    root = state.root
+    root.state, root.input = event.state, event.input
+    root.variables = dict(event.variables)
+    if turn.limits.variables_bytes is not None:
+        state.variables_bytes = variables_bytes(root.variables)
 
 
 def on_queued(turn: Turn, _event: events.ExecutionQueued) -> None:
@@ -399,6 +413,7 @@ _HOW: Final = {
 
 _ON: Final[dict[type, Callable[..., None]]] = {
     events.ExecutionStarted: on_started,
+    events.ExecutionForked: on_forked,
     events.ExecutionQueued: on_queued,
     events.ExecutionAdmitted: on_admitted,
     events.BurstContinued: on_continued,

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from statewright.payload import Payload
+from statewright.payload import Json, Payload
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
     """The first event of every execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionForked:
+    """In place of `ExecutionStarted`: the execution begins at another state, with variables that are set already."""
+
+    state: str
+    input: Payload
+    variables: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,7 @@ class ExecutionRedriven:
 TaskEnd = TaskFailed | TaskScheduleFailed | TaskStartFailed | TaskSubmitFailed
 Event = (
     ExecutionStarted
+    | ExecutionForked
     | ExecutionQueued
     | ExecutionAdmitted
     | BurstContinued

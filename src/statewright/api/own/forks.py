@@ -1,0 +1,45 @@
+"""Forks of executions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from statewright.api.operations import App, Call, operation
+from statewright.engine.forks import Wish, fork
+from statewright.engine.machine_settings import check_name
+from statewright.errors import ApiError
+from statewright.payload import Json, JsonTextError, parse_json
+
+
+@operation("statewright", "ForkExecution")
+async def fork_execution(app: App, _call: Call, request: Any) -> Json:
+    """Begin a new execution at a state that an old one has reached; answers once it cannot be lost."""
+    name = request.get("name")
+    if name is not None:
+        check_name(name)
+    variables = _variables(request.get("variables"))
+    started = await fork(
+        app.engine,
+        Wish(
+            request["executionArn"],
+            request["stateName"],
+            request.get("input"),
+            variables,
+            request.get("stateMachineArn"),
+            name,
+            request.get("visit"),
+        ),
+    )
+    return {"executionArn": started.arn, "startDate": started.start_ms}
+
+
+def _variables(text: str | None) -> dict[str, Json] | None:
+    if text is None:
+        return None
+    try:
+        value = parse_json(text)
+    except JsonTextError as problem:
+        raise ApiError("ValidationException", f"The variables are not JSON: {problem}") from None
+    if not isinstance(value, dict):
+        raise ApiError("ValidationException", "The variables are an object: each by its name.")
+    return value

@@ -1,0 +1,107 @@
+"""`statewright execution fork`: a new execution that begins at a state which an old one has reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from statewright.cli.client import OWN_SERVICE, Server, endpoint_option, form_option, short_name
+from statewright.cli.output import OK, USAGE, Stop, count_words, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.cli.client import Answer
+
+
+@click.command(short_help="Begin a new execution at a state that an old one has reached.")
+@click.argument("target", metavar="EXECUTION")
+@click.option("--at", "state", required=True, metavar="STATE", help="The state to begin at.")
+@click.option("-i", "--input", metavar="JSON|@FILE|-", help="The state's input; what it was then unless given.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=JSON", help="Another value of a variable; repeatable.")
+@click.option("--visit", type=click.IntRange(1), metavar="N", help="Which stay in the state is meant; the last one.")
+@click.option("--machine", metavar="NAME", help="Of which machine the execution is.")
+@click.option("--to", "other", metavar="MACHINE", help="What to run instead of its own revision; NAME:VERSION too.")
+@click.option("--name", metavar="TEXT", help="The new execution's name.")
+@click.option("-f", "--follow", "follows", is_flag=True, help="Follow the new execution to its end.")
+@form_option
+@endpoint_option
+def fork(
+    target: str, state: str, input: str | None, variables: tuple[str, ...], visit: int | None, machine: str | None,
+    other: str | None, name: str | None, follows: bool, form: str, endpoint: str | None,
+) -> int:  # fmt: skip
+    """Begin a new execution at a state that an old one has reached, with the input and the variables of that moment.
+
+    The old execution stays as it is: to continue that one, redrive it. What tasks did from that state on they do once
+    more, which is said before.
+
+    \b
+    Examples:
+      statewright execution fork run-7 --at Charge
+      statewright execution fork order:run-7 --at Charge -i '{"amount": 5}' --var 'retries=0' --follow
+      statewright execution fork run-7 --at Ship --to order:4
+    """
+    from statewright.cli.execution import follow, input_text
+
+    with Server(endpoint) as server:
+        arn = server.execution_arn(target, machine)
+        wish: dict[str, Any] = {"executionArn": arn, "stateName": state}
+        if input is not None:
+            wish["input"] = input_text(input)
+        if variables:
+            wish["variables"] = _variables_text(variables)
+        if other is not None:
+            wish["stateMachineArn"] = server.machine_arn(other)
+        wish |= {key: value for key, value in (("visit", visit), ("name", name)) if value is not None}
+        if form == "table":
+            _say_what_repeats(server, arn, state, visit)
+        with Server(endpoint, service=OWN_SERVICE) as own:
+            answer = own.call("fork_execution", **wish)
+        if follows:
+            return follow(server, answer["executionArn"], form)
+    _print_fork(answer, form, short_name(arn), state)
+    return OK
+
+
+def _variables_text(given: tuple[str, ...]) -> str:
+    from statewright.payload import JsonTextError, dump_json, parse_json
+
+    found: dict[str, Any] = {}
+    for one in given:
+        name, equals, text = one.partition("=")
+        if not equals or not name:
+            raise Stop(USAGE, f"--var {one}: it is NAME=JSON")
+        try:
+            found[name] = parse_json(text)
+        except JsonTextError:
+            raise Stop(
+                USAGE, f"--var {name}: '{text}' is not JSON.", f"a text has quotes: --var '{name}=\"...\"'"
+            ) from None
+    return dump_json(found)
+
+
+def _say_what_repeats(server: Server, arn: str, state: str, visit: int | None) -> None:
+    """Name the tasks that the old execution carried out from that state on."""
+    entered, began, tasks = 0, False, dict[str, None]()
+    for event in server.pages("get_execution_history", "events", executionArn=arn, includeExecutionData=False):
+        details = event.get("stateEnteredEventDetails")
+        if details is None:
+            continue
+        if details["name"] == state:
+            entered += 1
+            began = visit is None or entered >= visit
+            if began and visit is None:
+                tasks.clear()
+        if began and event["type"] == "TaskStateEntered":
+            tasks[details["name"]] = None
+    if tasks:
+        shown = ", ".join(list(tasks)[:8]) + (" ..." if len(tasks) > 8 else "")
+        stderr().line((f"{count_words(len(tasks), 'task')} may have their effects once more: {shown}", "wait"))
+
+
+def _print_fork(answer: Answer, form: str, old: str, state: str) -> None:
+    from statewright.cli.table import dated
+
+    if form == "table":
+        stdout().line(("✓ ", "ok"), f"{short_name(answer['executionArn'])} begins at {state}, as {old} did")
+    else:
+        stdout().json(dated(answer), compact=form == "jsonl")
