@@ -189,12 +189,16 @@ _ABSENT: Final = {
 
 _ABSENT["GetBucketLifecycle"] = _ABSENT["GetBucketLifecycleConfiguration"]
 
-_EMPTY: Final = (
-    "GetBucketAccelerateConfiguration",
-    "GetBucketLogging",
-    "GetBucketNotification",
-    "GetBucketNotificationConfiguration",
-)
+_EMPTY: Final[dict[str, Request]] = {
+    "GetBucketAccelerateConfiguration": {},
+    "GetBucketLogging": {},
+    "GetBucketNotification": {},
+    "GetBucketNotificationConfiguration": {},
+    "ListBucketAnalyticsConfigurations": {"IsTruncated": False},
+    "ListBucketIntelligentTieringConfigurations": {"IsTruncated": False},
+    "ListBucketInventoryConfigurations": {"IsTruncated": False},
+    "ListBucketMetricsConfigurations": {"IsTruncated": False},
+}
 """What a bucket never has, and the service answers with nothing in it."""
 
 
@@ -210,7 +214,7 @@ def _register_absent(name: str) -> None:
 def _register_empty(name: str) -> None:
     async def empty(app: App, _call: Call, request: Request) -> Request:
         await _bucket(app, request)
-        return {}
+        return _EMPTY[name]
 
     operation("s3", name)(empty)
 

@@ -1,0 +1,40 @@
+"""What no table here ever has, answered as the service does for a table without it: infrastructure tools ask.
+
+Source: DynamoDB API reference, the errors of each operation.
+"""
+
+from __future__ import annotations
+
+from statewright.api.operations import App, Call, operation
+from statewright.errors import ApiError
+from statewright.payload import Json
+from statewright.tables.table import Table
+
+
+@operation("dynamodb", "DescribeContributorInsights")
+async def describe_contributor_insights(app: App, _call: Call, request: Json) -> Json:
+    """Nobody counts who uses which key."""
+    table = _table(app, request["TableName"])
+    return {"TableName": table.definition.name, "ContributorInsightsStatus": "DISABLED"}
+
+
+@operation("dynamodb", "DescribeKinesisStreamingDestination")
+async def describe_kinesis_streaming_destination(app: App, _call: Call, request: Json) -> Json:
+    """No table streams to anywhere."""
+    return {"TableName": _table(app, request["TableName"]).definition.name, "KinesisDataStreamDestinations": []}
+
+
+@operation("dynamodb", "GetResourcePolicy")
+async def get_resource_policy(app: App, _call: Call, request: Json) -> Json:
+    """No table has a policy."""
+    _table(app, request["ResourceArn"])
+    raise ApiError(
+        "PolicyNotFoundException", f"Resource-based policy not found for the resource: {request['ResourceArn']}"
+    )
+
+
+def _table(app: App, reference: str) -> Table:
+    table: Table | None = app.tables.catalogue.find(reference)
+    if table is None:
+        raise ApiError("ResourceNotFoundException", f"Requested resource not found: Table: {reference} not found")
+    return table
