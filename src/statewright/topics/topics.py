@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from statewright import chance
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
@@ -212,7 +212,7 @@ class Topics:
     async def _subscribed(self, hub: Hub, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> Subscriber:
         number = await self._catalog.next_number("subscription")
         at_once = protocol in WITHOUT_CONFIRMATION
-        text = os.urandom(16).hex()
+        text = chance.random_bytes(16).hex()
         entry = Subscription(
             f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}",
             hub.topic.name,
@@ -221,7 +221,7 @@ class Topics:
             endpoint,
             self._clock.now_ms(),
             dict(attributes),
-            token=None if at_once else os.urandom(64).hex(),
+            token=None if at_once else chance.random_bytes(64).hex(),
             is_pending=not at_once,
             was_signed=at_once,
         )
