@@ -21,12 +21,13 @@ from typing import Final
 
 from statewright.api.app import Api
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
-from statewright.api.metrics import Sample
+from statewright.api.metrics import Sample, published
 from statewright.assembly import assemble
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
 from statewright.engine.views import StatusChange
+from statewright.metrics.recorder import Recorder
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
 from statewright.stores.memory import MemoryStore
@@ -90,10 +91,11 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     host, port = listening.getsockname()[:2]
     system = assemble(options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port))
     engine = system.engine
+    metrics: Recorder = system.app.part("metrics")
     engine.subscribe(_log_status)
     engine.ownership.on_lost = _end_process
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
-    api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens))
+    api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
     listens = listener(api, lambda: on_ready(line), options.patience)
     await system.start()
     engine.inbox.watch()
@@ -196,7 +198,7 @@ def _log_status(change: StatusChange) -> None:
         )
 
 
-async def _samples(engine: Engine, listens: Listener) -> Iterable[Sample]:
+async def _samples(engine: Engine, listens: Listener, metrics: Recorder) -> Iterable[Sample]:
     found = await engine.metrics()
     by_status = found.pop("executions_by_status")
     closed = found.pop("executions_closed")
@@ -233,6 +235,7 @@ async def _samples(engine: Engine, listens: Listener) -> Iterable[Sample]:
         Sample("statewright_connections_cut_total", "counter", "Connections given up as too slow.", connections.cut),
         Sample("process_cpu_seconds_total", "counter", "CPU time.", used.ru_utime + used.ru_stime),
         Sample("process_resident_memory_bytes", "gauge", "Resident memory.", _resident_bytes()),
+        *published(metrics),
     ]
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from statewright.metrics.recorder import Recorder
+from statewright.metrics.series import Gauge, Series
+
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+MOST_PUBLISHED: Final = 2_000
+"""Metrics of services that are shown, so that a page stays a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +72,49 @@ class CallCounters:
 def render(counters: CallCounters, samples: Iterable[Sample]) -> bytes:
     """Everything as one text."""
     lines = list(counters.lines())
-    named: set[str] = set()
+    # The format wants all lines of one name together.
+    by_name: dict[str, list[Sample]] = {}
     for sample in samples:
-        if sample.name not in named:
-            named.add(sample.name)
+        by_name.setdefault(sample.name, []).append(sample)
+    for sample in (one for together in by_name.values() for one in together):
+        if sample is by_name[sample.name][0]:
             lines += [f"# HELP {sample.name} {sample.help}", f"# TYPE {sample.name} {sample.kind}"]
-        lines.append(f"{sample.name}{_labels(sample.labels)} {sample.value:g}")
+        lines.append(f"{sample.name}{_labels(sample.labels)} {sample.value:.15g}")
     return ("\n".join(lines) + "\n").encode()
+
+
+def published(recorder: Recorder) -> Iterable[Sample]:
+    """What services publish as metrics, with their dimensions for labels: the sums since the start, and levels."""
+    recorder.settle()
+    ours = [series for series in recorder.all() if series.id.namespace.startswith("AWS/")]
+    shown = sorted(ours, key=lambda series: (series.id.namespace, series.id.name))[:MOST_PUBLISHED]
+    for series in shown:
+        yield from _samples_of(series)
+    yield Sample(
+        "statewright_metrics_left_out", "gauge", "Metrics that are not shown or not recorded: there are too many.",
+        len(ours) - len(shown) + recorder.refused,
+    )  # fmt: skip
+
+
+def _samples_of(series: Series) -> Iterable[Sample]:
+    metric = series.id
+    name = f"statewright_{_snake(metric.namespace.removeprefix('AWS/'))}_{_snake(metric.name)}"
+    labels = {_snake(key): value for key, value in metric.dimensions}
+    said = f"{metric.namespace} {metric.name}"
+    if isinstance(series, Gauge):
+        if series.level is not None and series.ended_at is None:
+            yield Sample(name, "gauge", f"{said}.", series.level, labels)
+    elif series.unit == "Count":
+        if series.all_samples:
+            yield Sample(f"{name}_total", "counter", f"{said}, since the start.", series.all_total, labels)
+    elif series.all_samples:
+        unit = _snake(series.unit)
+        yield Sample(f"{name}_{unit}_total", "counter", f"{said}: all since the start.", series.all_total, labels)
+        yield Sample(f"{name}_samples_total", "counter", f"{said}: how many.", series.all_samples, labels)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("/", "_").lower()
 
 
 def _labels(labels: Mapping[str, str]) -> str:

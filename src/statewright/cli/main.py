@@ -27,6 +27,7 @@ from statewright.cli.init import init
 from statewright.cli.limit import limit
 from statewright.cli.machine import machine
 from statewright.cli.map_run import map_run
+from statewright.cli.metrics import metrics
 from statewright.cli.object import object_
 from statewright.cli.output import (
     FAILED,
@@ -100,7 +101,7 @@ def commands(context: click.Context) -> None:
 
 for _command in (
     run, validate, graph, test, init, dev, deploy, serve, execution, machine, map_run, queue, object_, table, function,
-    schedule, topic, limit, env, aws, backup, restore, doctor, completion,
+    schedule, topic, metrics, limit, env, aws, backup, restore, doctor, completion,
 ):  # fmt: skip
     commands.add_command(_command)
 
