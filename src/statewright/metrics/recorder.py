@@ -165,9 +165,14 @@ class Recorder:
         self.settle()
 
     def settle(self) -> None:
-        """Close the second under way, so that all that was counted can be read."""
-        if not self._dirty:
-            return
+        """Close the second under way, and minutes that are over, so that all that was counted can be read."""
+        if self._dirty:
+            self._close_second()
+        if self._minutes:
+            now = self.now()
+            self._close_before(now - now % 60)
+
+    def _close_second(self) -> None:
         dirty, self._dirty = self._dirty, []
         second = self._second
         minute = second - second % 60
@@ -193,8 +198,6 @@ class Recorder:
     def _minute_over(self) -> None:
         self._minute_timer = None
         self.settle()
-        now = self.now()
-        self._close_before(now - now % 60)
         if self._minutes and self._minute_timer is None:
             self._minute_timer = self.clock.call_at((min(self._minutes) + 60) * 1000, self._minute_over)
 

@@ -208,7 +208,8 @@ class Gauge(Series):
         else:
             if self._since < begin:
                 self._begin(begin)
-            if at == begin:
+            if at == begin and self._level_at < begin:
+                # The level before has not lasted into this minute.
                 self._low = self._high = value
             self._spend(at)
         self.level, self._level_at = value, at

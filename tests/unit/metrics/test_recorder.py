@@ -100,6 +100,27 @@ def test_a_gauge_has_its_level_where_nothing_changes() -> None:
     run(story)
 
 
+@pytest.mark.parametrize("offset", [0.0, 0.5, 58.5, 59.5, 59.9])
+@pytest.mark.parametrize("gap", [0.2, 0.9, 1.3])
+def test_a_peak_is_seen_wherever_in_a_minute_it_is_read(offset: float, gap: float) -> None:
+    async def story(clock: VirtualClock) -> None:
+        await later(clock, offset)
+        recorder, start = Recorder(clock), clock.now_ms()
+        level = 10.0
+        gauge = recorder.gauge(SPACE, "Depth", {}, "Count", lambda: level)
+        gauge.touch()
+        await later(clock, 0.1)
+        assert max(value or 0 for _, value in await shown(recorder, "Depth", start, 60, "Maximum")) == 10
+        await later(clock, gap)
+        level = 0.0
+        gauge.touch()
+        await later(clock, 0.05)
+        assert max(value or 0 for _, value in await shown(recorder, "Depth", start, 60, "Maximum")) == 10
+        assert (await shown(recorder, "Depth", start, 60, "Minimum"))[-1][1] == 0
+
+    run(story)
+
+
 def test_a_minutes_average_of_a_gauge_is_weighed_by_time() -> None:
     async def story(clock: VirtualClock) -> None:
         recorder, start = Recorder(clock), clock.now_ms()
