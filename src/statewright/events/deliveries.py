@@ -118,6 +118,8 @@ class Deliveries:
 
     def __init__(self, catalog: CatalogStore, clock: Clock, kind: str = DELIVERY) -> None:
         self.calls: CallService | None = None
+        self.settled: Callable[[Mapping[str, Any], str], None] = _nobody_counts
+        """Told of a target and what became of a delivery: delivered, failed, then redriven or lost."""
         self.delivered = 0
         self.given_up = 0
         self._catalog = catalog
@@ -200,6 +202,7 @@ class Deliveries:
         problem = await self._attempt(call, delivery)
         if problem is None:
             self.delivered += 1
+            self.settled(delivery.target, "delivered")
             await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
             return
         tried = replace(delivery, attempts=delivery.attempts + 1)
@@ -245,6 +248,7 @@ class Deliveries:
         self, delivery: Delivery, call: TargetCall | None, problem: ApiError, exhausted: str | None
     ) -> None:
         self.given_up += 1
+        self.settled(delivery.target, "failed")
         arn = delivery.target["Arn"]
         if not (delivery.target.get("DeadLetterConfig") or {}).get("Arn"):
             log.warning("an invocation of %s is dropped after %d attempts: %s", arn, delivery.attempts, problem)
@@ -291,7 +295,12 @@ class Deliveries:
             return
         if problem is not None:
             log.warning("the dead letter of %s cannot be sent to %s: %s", delivery.target["Arn"], queue, problem)
+        self.settled(delivery.target, "redriven" if problem is None else "lost")
         await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
+
+
+def _nobody_counts(_target: Mapping[str, Any], _outcome: str) -> None:
+    """What becomes of deliveries, where nobody wants to know."""
 
 
 def policy_of(target: Mapping[str, Any]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
@@ -29,6 +29,7 @@ from statewright.queues.queues import Queues
 from statewright.stores.queue_protocol import Once
 from statewright.topics.attributes import MESSAGE_BYTES
 from statewright.topics.messages import Envelope, Message, Published, confirmation, function_event
+from statewright.topics.metering import DELIVERED, FAILED, NOT_REDRIVEN, REDRIVEN, TopicMeters
 from statewright.topics.refusals import invalid
 from statewright.topics.subscribers import Hub, Subscriber
 
@@ -36,6 +37,8 @@ DEDUPLICATION_MS: Final = 5 * 60_000
 MOST_RAW_ATTRIBUTES: Final = 10
 """What a queue's message may have. Source: developer guide, "Raw message delivery"."""
 AGENT: Final = "Amazon Simple Notification Service Agent"
+
+_OUTCOMES: Final = {"delivered": DELIVERED, "failed": FAILED, "redriven": REDRIVEN, "lost": NOT_REDRIVEN}
 
 log = logging.getLogger("statewright.topics")
 
@@ -69,9 +72,8 @@ class Publisher:
         self._queues = queues
         self._deliveries = deliveries
         self._address = address
-        self.published = 0
-        self.dropped = 0
-        """Messages that a subscription without dead letters could not have."""
+        self.meters = TopicMeters()
+        deliveries.settled = self._settled
 
     async def stop(self) -> None:
         """Nothing is in memory that the store does not have."""
@@ -82,7 +84,8 @@ class Publisher:
         sound = [one for one in checked if isinstance(one, Message)]
         numbers = [self._queues.next_number() for _ in sound]
         firsts = await self._handed_over(hub, list(zip(numbers, sound, strict=True)))
-        self.published += len(sound)
+        for one in sound:
+            self.meters.published(hub.topic.name, one.size_bytes)
         fifo = hub.topic.fifo
         receipts = iter(Receipt(message_id_of(first), sequence_number_of(first) if fifo else None) for first in firsts)
         return [one if isinstance(one, ApiError) else next(receipts) for one in checked]
@@ -98,7 +101,9 @@ class Publisher:
             return
         published = self._published(subscriber.hub, self._queues.next_number())
         headers = _headers("SubscriptionConfirmation", published, subscriber)
-        delivery = self._delivery(subscriber.target(headers), confirmation(published, entry.token))
+        # It is no notification of the topic, which counts those.
+        target = {name: one for name, one in subscriber.target(headers).items() if name != "Topic"}
+        delivery = self._delivery(target, confirmation(published, entry.token))
         await self._deliveries.accept([delivery])
 
     # ------------------------------------------------------------------ checks
@@ -182,6 +187,7 @@ class Publisher:
             if entry.is_pending:
                 continue
             if subscriber.filter is not None and not subscriber.filter(message.attributes, message.text(protocol)):
+                self.meters.filtered(hub.topic.name, subscriber.scope)
                 continue
             if protocol == "lambda":
                 body = function_event(message, published, subscriber.arn)
@@ -220,12 +226,17 @@ class Publisher:
             queue = self._queues.find_arn(dead) if dead is not None else None
             reason = {"RequestID": published.message_id, "ErrorCode": problem[0], "ErrorMessage": problem[1]}
             attributes = {name: {"DataType": "String", "StringValue": text} for name, text in reason.items()}
+        topic = subscriber.hub.topic.name
+        self.meters.add(topic, DELIVERED if problem is None else FAILED)
         if queue is None:
-            self.dropped += 1
+            if subscriber.dead_letters is not None:
+                self.meters.add(topic, NOT_REDRIVEN)
             log.warning(
                 "a message of %s for %s is dropped: %s", published.topic_arn, subscriber.entry.endpoint, problem
             )
             return None
+        if problem is not None:
+            self.meters.add(topic, REDRIVEN)
         fifo = queue.settings.fifo
         # Fair queues know a tenant by the group that a standard topic passes on.
         group = message.group if fifo or once == 0 else None
@@ -245,6 +256,13 @@ class Publisher:
         except ApiError as problem:
             log.info("%s did not take a message: %s", delivery.target["Arn"], problem)
             await self._deliveries.accept([delivery])
+        else:
+            self._settled(delivery.target, "delivered")
+
+    def _settled(self, target: Mapping[str, Any], outcome: str) -> None:
+        """Count what became of a delivery."""
+        if "Topic" in target:
+            self.meters.add(target["Topic"], _OUTCOMES[outcome])
 
     def _published(self, hub: Hub, number: int) -> Published:
         return Published(

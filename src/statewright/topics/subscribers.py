@@ -45,6 +45,7 @@ class Subscriber:
         self.arn = f"{hub.arn}:{entry.id}"
         self.entry = entry
         self.filter: Filter | None = None
+        self.scope = ATTRIBUTES
         self.is_raw = False
         self.dead_letters: str | None = None
         self.set_entry(entry)
@@ -53,14 +54,14 @@ class Subscriber:
         """Go on under a new entry."""
         self.entry = entry
         policy = entry.attributes.get("FilterPolicy")
-        scope = entry.attributes.get("FilterPolicyScope") or ATTRIBUTES
-        self.filter = compile_filter(policy, scope) if policy else None
+        self.scope = entry.attributes.get("FilterPolicyScope") or ATTRIBUTES
+        self.filter = compile_filter(policy, self.scope) if policy else None
         self.is_raw = entry.attributes.get("RawMessageDelivery", "").lower() == "true"
         self.dead_letters = dead_letter_queue(entry)
 
     def target(self, headers: dict[str, str] | None = None) -> dict[str, Any]:
         """The subscription as the target of a delivery; `headers` are those of a POST."""
-        found: dict[str, Any] = {"Arn": self.entry.endpoint, "IsSubscription": True}
+        found: dict[str, Any] = {"Arn": self.entry.endpoint, "IsSubscription": True, "Topic": self.hub.topic.name}
         if self.dead_letters is not None:
             found["DeadLetterConfig"] = {"Arn": self.dead_letters}
         if headers is None:

@@ -18,6 +18,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import Deliveries
+from statewright.metrics.recorder import Recorder
 from statewright.queues.queues import Queues
 from statewright.stores.protocol import CatalogStore, Record, Store
 from statewright.topics.attributes import (
@@ -74,6 +75,10 @@ class Topics:
         """Every subscription by its number, oldest first."""
         self._change = asyncio.Lock()
         self.publisher = Publisher(clock, config, queues, deliveries, address)
+
+    def measure_with(self, recorder: Recorder) -> None:
+        """Publish metrics of every topic; before `start`."""
+        self.publisher.meters.recorder = recorder
 
     async def start(self) -> None:
         """Read the topics and their subscriptions."""
@@ -133,6 +138,7 @@ class Topics:
             for number in hub.subscribers:
                 del self._subscribers[number]
             hub.is_deleted = True
+            self.publisher.meters.forget(hub.topic.name)
 
     def find(self, arn: str) -> Hub:
         """A topic by its ARN. Raises: ApiError (`NotFound`, `InvalidParameter`)."""

@@ -10,10 +10,15 @@ from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.events.deliveries import Deliveries
+from statewright.metrics.points import statistic
+from statewright.metrics.reading import points_of, range_of
+from statewright.metrics.recorder import Recorder
+from statewright.metrics.series import MetricId
 from statewright.queues.messages import Received
 from statewright.queues.queues import Queues
 from statewright.stores.memory import MemoryStore
 from statewright.topics.messages import read_message
+from statewright.topics.metering import NAMESPACE
 from statewright.topics.publishing import Receipt
 from statewright.topics.topics import Topics
 
@@ -74,6 +79,8 @@ class Rig:
         self.queues = Queues(self.store, clock, self.config)
         self.calls.queues = self.queues
         self.topics = Topics(self.store, clock, self.config, self.queues, self.deliveries, lambda: ADDRESS)
+        self.recorder = Recorder(clock)
+        self.topics.measure_with(self.recorder)
 
     async def start(self) -> None:
         await self.queues.start()
@@ -129,6 +136,17 @@ class Rig:
         posted = json.loads(self.calls.requests("http")[-1]["Body"])
         done = await self.topics.confirm(topic, posted["Token"], signed=False, needs_signature=False)
         return done.arn
+
+    async def counted(self, topic: str = "t") -> dict[str, float]:
+        """The sums of a topic's metrics of AWS/SNS."""
+        end_ms = self.clock.now_ms() + 1_000
+        asked = range_of(end_ms - HOUR, end_ms, 60, self.recorder.now())
+        found = {}
+        for series in self.recorder.all():
+            if series.id == MetricId.of(NAMESPACE, series.id.name, {"TopicName": topic}):
+                points = await points_of(self.recorder, series.id, asked)
+                found[series.id.name] = sum(statistic(point, "Sum") or 0 for point in points)
+        return found
 
     async def let(self, milliseconds: int) -> None:
         """Let time pass."""

@@ -61,6 +61,10 @@ def test_filters_choose_and_can_change() -> None:
         await rig.publish(topic, "2", MessageAttributes={"k": text("w")})
         await rig.publish(topic, "3")
         assert await rig.bodies("q") == ["1"]
+        assert await rig.counted() == {
+            "NumberOfMessagesPublished": 3, "PublishSize": 3 + 2 * len("kStringv"), "NumberOfNotificationsDelivered": 1,
+            "NumberOfNotificationsFilteredOut": 2, "NumberOfNotificationsFilteredOut-MessageAttributes": 2,
+        }  # fmt: skip
         await rig.topics.set_subscription_attribute(arn, "FilterPolicyScope", "MessageBody")
         await rig.publish(topic, '{"k":"v"}')
         assert await rig.bodies("q") == ['{"k":"v"}']
@@ -123,7 +127,10 @@ def test_what_a_missing_queue_cannot_have_goes_to_the_dead_letters() -> None:
         [letter] = await rig.received("dead")
         assert letter.body == "m"
         assert letter.attributes["ErrorCode"] == text("InvalidAddress")
-        assert rig.topics.publisher.dropped == 1
+        assert await rig.counted() == {
+            "NumberOfMessagesPublished": 1, "PublishSize": 1, "NumberOfNotificationsFailed": 2,
+            "NumberOfNotificationsRedrivenToDlq": 1,
+        }  # fmt: skip
 
     on_rig(test)
 
@@ -175,6 +182,10 @@ def test_a_function_that_is_gone_has_dead_letters() -> None:
         await rig.let(SECOND)
         [letter] = await rig.received("dead")
         assert json.loads(letter.body)["Records"][0]["Sns"]["Message"] == "m"
+        assert await rig.counted() == {
+            "NumberOfMessagesPublished": 1, "PublishSize": 1, "NumberOfNotificationsFailed": 1,
+            "NumberOfNotificationsRedrivenToDlq": 1,
+        }  # fmt: skip
         assert set(letter.attributes) == {"RequestID", "ErrorCode", "ErrorMessage"}
 
     on_rig(test)
@@ -222,6 +233,9 @@ def test_a_refusal_is_not_tried_again() -> None:
         await rig.let(DAY)
         [post] = rig.calls.requests("http")
         assert (post["Body"], post["Headers"]["x-amz-sns-rawdelivery"]) == ("m", "true")
+        # The question whether it confirms is no notification.
+        counted = await rig.counted()
+        assert counted.get("NumberOfNotificationsDelivered", 0) == 0
 
     on_rig(test)
 
