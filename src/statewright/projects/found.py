@@ -72,7 +72,7 @@ def files_by_resource(project: Project) -> dict[str, list[Path]]:
         source = packed.get(key.removeprefix("functions.")) if resource.code is not None else None
         files = list(source.files.values()) if source is not None else []
         if source is None and resource.code is not None:
-            files = code_files(resource.code)
+            files = code_files(resource.code, resource.patterns)
         if resource.definition is not None:
             files.append(resource.definition)
         if files:

@@ -53,6 +53,7 @@ class Resource:
     definition: Path | None = None
     retain: bool = False
     stack: str | None = None
+    patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

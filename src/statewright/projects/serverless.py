@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,6 +81,9 @@ def read(file: Path, account: str, region: str, parameters: Mapping[str, str], s
     stack = read_stack(
         template, identity, Setting(sources), value=service.template(), origins=service.origins, generated=service.names
     )
+    for id_, patterns in service.patterns.items():
+        if id_ in stack.resources:
+            stack.resources[id_] = replace(stack.resources[id_], patterns=patterns)
     resources, order = arrange(
         stack.resources, sources, spoilt=stack.spoilt, missing=stack.missing, place_of=stack.place_of_use
     )
@@ -220,6 +224,7 @@ def _function(service: Service, key: str, body: Json) -> None:
         properties.update(PackageType="Image", Code={"ImageUri": body["image"]})
     else:
         properties["Code"] = _package(service, body)
+        service.patterns[f"{normalized(key)}LambdaFunction"] = _patterns(service, body)
         if "handler" not in body:
             service.sources.error(service.place(at), f"the function {key} has no handler")
         if "Runtime" not in properties:
@@ -239,6 +244,16 @@ def _package(service: Service, body: Mapping[str, Json]) -> Json:
         if isinstance(artifact, str):
             return artifact
     return "."
+
+
+def _patterns(service: Service, body: Mapping[str, Json]) -> tuple[str, ...]:
+    """Which files below the service's folder are a function's code; the service's own file never is."""
+    patterns = [f"!{service.file}"]
+    for found in (service.value.get("package"), body.get("package")):
+        for member, mark in (("exclude", "!"), ("include", ""), ("patterns", "")):
+            listed = found.get(member) if isinstance(found, dict) else None
+            patterns += [mark + part for part in listed if isinstance(part, str)] if isinstance(listed, list) else []
+    return tuple(patterns)
 
 
 def _layer(service: Service, key: str, body: Json) -> None:

@@ -25,7 +25,8 @@ def normalized(name: str) -> str:
 class Service:
     """What the file says, and the template that comes of it.
 
-    `names` maps the file's own names of functions and machines to ids, so that references may use either.
+    `names` maps the file's own names of functions and machines to ids, so that references may use either. `patterns`
+    are those of each function's package, by id.
     """
 
     def __init__(
@@ -46,7 +47,13 @@ class Service:
         self.extensions: dict[str, Json] = {}
         self.origins: dict[str, Steps] = {}
         self.names: dict[str, str] = {}
+        self.patterns: dict[str, tuple[str, ...]] = {}
         self._template = template
+
+    @property
+    def file(self) -> str:
+        """The name of the service's file."""
+        return self._template.path.name
 
     @property
     def stack_name(self) -> str:

@@ -420,3 +420,17 @@ def test_other_providers_and_missing_services(tmp_path: Path) -> None:
     assert "0: " not in "".join(found)
     assert any("the provider google is not aws" in line for line in found)
     assert any("the file names no service" in line for line in found)
+
+
+def test_patterns_of_packages(tmp_path: Path) -> None:
+    project = service(
+        tmp_path,
+        """\
+        package: {patterns: ["!**", "src/**"], exclude: [docs/**]}
+        functions:
+          a: {handler: src/app.one}
+          b: {handler: src/app.two, package: {patterns: [extra.txt], include: [more.txt]}}
+        """,
+    )
+    assert project.resources["ALambdaFunction"].patterns == ("!serverless.yml", "!docs/**", "!**", "src/**")
+    assert project.resources["BLambdaFunction"].patterns[-2:] == ("more.txt", "extra.txt")

@@ -77,7 +77,7 @@ def _code(site: Site, wanted: Wanted) -> tuple[dict[str, Any], str, str | None]:
                 raise CannotApply(f"{path} has no handler")
             package = pack(found)
             return {"ZipFile": package.zip}, package.sha256, package.handler
-        made = package_of(path)
+        made = package_of(path, wanted.resource.patterns)
         return {"ZipFile": made}, sha256_of(made), None
     if isinstance(given.get("ZipFile"), str):
         made = inline_package(given["ZipFile"], wanted.text("Runtime"))

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import io
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _LEFT_OUT: Final = frozenset({"__pycache__", "cdk.out", "venv"})
 _INLINE: Final = {"python": "index.py", "nodejs": "index.js"}
 """Source: template reference, AWS::Lambda::Function Code, `ZipFile`."""
+_TOKEN: Final = re.compile(r"\*\*/|\*\*|.", re.DOTALL)
+_GLOB: Final = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 MOST_BYTES: Final = 250 * 1024 * 1024
 """Source: Lambda quotas: deployment package, unzipped."""
 
@@ -29,8 +32,8 @@ def sha256_of(package: bytes) -> str:
     return base64.b64encode(hashlib.sha256(package).digest()).decode()
 
 
-def package_of(path: Path) -> bytes:
-    """A folder as a zip, a zip as it is, a single file as a zip of it.
+def package_of(path: Path, patterns: tuple[str, ...] = ()) -> bytes:
+    """A folder as a zip, of what `patterns` leave of it; a zip as it is, a single file as a zip of it.
 
     Raises: CannotApply; OSError.
     """
@@ -38,7 +41,7 @@ def package_of(path: Path) -> bytes:
         return path.read_bytes() if zipfile.is_zipfile(path) else zipped({path.name: path})
     if not path.is_dir():
         raise CannotApply(f"its code is not there: {path}")
-    files = {str(found.relative_to(path)): found for found in code_files(path)}
+    files = {str(found.relative_to(path)): found for found in code_files(path, patterns)}
     if not files:
         raise CannotApply(f"there is no code in {path}")
     if sum(found.stat().st_size for found in files.values()) > MOST_BYTES:
@@ -46,15 +49,38 @@ def package_of(path: Path) -> bytes:
     return zipped(files)
 
 
-def code_files(path: Path) -> list[Path]:
-    """The files that a code's package is made of, in order; hidden ones and caches are left out."""
+def code_files(path: Path, patterns: tuple[str, ...] = ()) -> list[Path]:
+    """The files that a code's package is made of, in order; hidden ones and caches are left out.
+
+    Of `patterns` the last that fits a file's path decides, and `!` in front leaves the file out.
+    """
     if path.is_file():
         return [path]
     found: list[Path] = []
     for place, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
         found += [Path(place, name) for name in sorted(names) if not name.startswith(".") and not name.endswith(".pyc")]
-    return found
+    rules = [(not pattern.startswith("!"), _expression(pattern.removeprefix("!"))) for pattern in patterns]
+    return [file for file in found if _is_wanted(file.relative_to(path).as_posix(), rules)] if rules else found
+
+
+def _is_wanted(name: str, rules: list[tuple[bool, re.Pattern[str]]]) -> bool:
+    return next((is_in for is_in, rule in reversed(rules) if rule.fullmatch(name)), True)
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    """A pattern of paths: `*` within a name, `**` across folders, `{a,b}` for either."""
+    parts: list[str] = []
+    depth = 0
+    for token in _TOKEN.findall(pattern.removeprefix("./")):
+        if token == "{" or (token == "}" and depth):
+            depth += 1 if token == "{" else -1
+            parts.append("(?:" if token == "{" else ")")
+        elif token == "," and depth:
+            parts.append("|")
+        else:
+            parts.append(_GLOB.get(token) or re.escape(token))
+    return re.compile("".join(parts) + ")" * depth, re.DOTALL)
 
 
 def zipped(files: Mapping[str, Path]) -> bytes:
