@@ -7,11 +7,11 @@ old execution is left as it is. States inside a Parallel or Map are not places t
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from statewright import chance
 from statewright.arn import MACHINE, execution_arn, parse_arn
 from statewright.engine.history_pages import decode_page
 from statewright.engine.runner import AlreadyThere
@@ -67,7 +67,7 @@ async def fork(engine: Engine, wish: Wish) -> Started:
     given = _read(wish.input, "input") if wish.input is not None else moment.input
     variables = {**moment.variables, **(wish.variables or {})}
     _check_variables(engine, variables)
-    name = wish.name if wish.name is not None else str(uuid.uuid4())
+    name = wish.name if wish.name is not None else chance.uuid4()
     arn = execution_arn(target.machine_arn, name)
     await engine.names.note_machine(target.machine_arn, target.machine_id)
     head = Head(
