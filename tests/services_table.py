@@ -59,7 +59,7 @@ def task_names(service: str) -> str:
     if service == "states":
         return "`states`, `aws-sdk:sfn`"
     if service not in OWN_SERVICES.values():
-        return "none"
+        return f"`{service}`" if service == "statewright" else "none"
     names = sorted(name for name, of in OWN_SERVICES.items() if of == service)
     # A signing name that SDKs do not have is left to their own word for it.
     told = [name for name in names if name != service or len(names) == 1]

@@ -62,6 +62,7 @@ BODY_BYTES: Final = {
     "lambda": 72 << 20,
     "s3": 16 << 20,
     "dynamodb": 20 << 20,
+    "logs": 8 << 20,
 }
 """Longest body taken into memory, by service: what its quotas allow, with room for escapes and base64.
 

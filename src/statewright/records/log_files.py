@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+EVENT_BYTES: Final = 26
+"""What an event counts besides its message. Source: API reference, PutLogEvents."""
 BLOCK_BYTES: Final = 64 * 1024
 _STAMP: Final = b'"event_timestamp":"'
 

@@ -12,17 +12,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import unquote
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.execution_logs import folder_of
 from statewright.errors import ApiError
-from statewright.records.log_files import Lane, history_line, put_line, put_text, worker_line
+from statewright.records.log_files import EVENT_BYTES, Lane, history_line, put_line, put_text, worker_line
 from statewright.records.shelf import Entry, Shelf
 from statewright.stores.protocol import CatalogStore
 
@@ -31,6 +31,8 @@ STREAM: Final = "log-stream"
 OF_FUNCTIONS: Final = "/aws/lambda/"
 STREAMS: Final = "streams"
 FILE_BYTES: Final = 10 * 1024 * 1024
+BATCH_BYTES: Final = 1_048_576
+"""Of one PutLogEvents. Source: API reference."""
 HISTORY_SLACK_MS: Final = 300_000
 """Executions write their history when it is committed: lines are in order but for so much."""
 DAYS: Final = (
@@ -40,6 +42,9 @@ DAYS: Final = (
 DAY_MS: Final = 86_400_000
 OLDEST_MS: Final = 14 * DAY_MS
 NEWEST_MS: Final = 2 * 3_600_000
+
+
+T = TypeVar("T")
 
 
 class WorkerLogs(Protocol):
@@ -66,6 +71,11 @@ class LogGroups:
         self._streams = Shelf(catalog, STREAM)
         self._change = asyncio.Lock()
 
+    async def work(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Have a thread read or write files; virtual time stands still meanwhile."""
+        with self._clock.busy():
+            return await asyncio.to_thread(function, *arguments, **options)
+
     def arn(self, group: str) -> str:
         """The ARN of a group, without what stands for its streams."""
         return f"arn:aws:logs:{self._config.region}:{self._config.account}:log-group:{group}"
@@ -82,7 +92,7 @@ class LogGroups:
     async def find(self, name: str) -> Entry | None:
         """A group, created or written to."""
         self._workers.flush()
-        return await self._groups.get(name) or await asyncio.to_thread(self._written_to, name)
+        return await self._groups.get(name) or await self.work(self._written_to, name)
 
     async def get(self, name: str) -> Entry:
         """A group. Raises: ApiError (`ResourceNotFoundException`)."""
@@ -96,7 +106,7 @@ class LogGroups:
         self._workers.flush()
         created = {one.key: one async for one in self._groups.walk()}
         folders = {folder_of(name) for name in created}
-        for one in await asyncio.to_thread(lambda: list(self._all_written_to(folders))):
+        for one in await self.work(lambda: list(self._all_written_to(folders))):
             created.setdefault(one.key, one)
         return [created[name] for name in sorted(created)]
 
@@ -121,7 +131,7 @@ class LogGroups:
             await self._groups.put(gone=((GROUP, name), *((STREAM, key) for key in streams)))
             if name.startswith(OF_FUNCTIONS):
                 self._workers.delete(name.removeprefix(OF_FUNCTIONS))
-            await asyncio.to_thread(self._erase, name, streams)
+            await self.work(self._erase, name, streams)
 
     def _erase(self, group: str, streams: Sequence[str]) -> None:
         for key in streams:
@@ -149,7 +159,7 @@ class LogGroups:
                 await self._empty_history(group, name)
                 return
             await self._streams.delete(key)
-            await asyncio.to_thread(self._erase_stream, group, key)
+            await self.work(self._erase_stream, group, key)
 
     async def _empty_history(self, group: str, name: str) -> None:
         """Empty the file of executions' logs that is a stream; it may be written to. Raises: ApiError."""
@@ -159,7 +169,7 @@ class LogGroups:
                 "ResourceNotFoundException",
                 "The specified log stream does not exist; streams of functions go with their group.",
             )
-        await asyncio.to_thread(_clear, lane.paths)
+        await self.work(_clear, lane.paths)
 
     def _erase_stream(self, group: str, key: str) -> None:
         for path in self._stream_paths(group, key):
@@ -176,6 +186,9 @@ class LogGroups:
             raise _invalid("Log events in a single PutLogEvents request must be in chronological order.")
         if instants[-1] - instants[0] > DAY_MS:
             raise _invalid("The batch of log events in a single PutLogEvents request cannot span more than 24 hours.")
+        size = sum(len(message.encode()) + EVENT_BYTES for _, message in events)
+        if size > BATCH_BYTES:
+            raise _invalid(f"Upload too large: {size} bytes exceeds limit of {BATCH_BYTES}")
         now_ms = self._clock.now_ms()
         expired_ms = self.hidden_before(found)
         taken = [
@@ -192,7 +205,7 @@ class LogGroups:
         text = b"".join(put_text(at_ms, now_ms, message) for at_ms, message in taken)
         if text:
             async with self._change:
-                await asyncio.to_thread(_append, self._stream_paths(group, key), text)
+                await self.work(_append, self._stream_paths(group, key), text)
         return rejected
 
     # -------------------------------------------------------------- what there is to read
@@ -202,7 +215,7 @@ class LogGroups:
         self._workers.flush()
         created = [one async for one in self._streams.walk(group)]
         lanes = [Lane(self._stream_paths(group, one.key), put_line, one.fields["name"], None) for one in created]
-        return lanes + await asyncio.to_thread(self._other_lanes, group)
+        return lanes + await self.work(self._other_lanes, group)
 
     async def streams(self, group: str) -> dict[str, int]:
         """Streams that were created, with when."""

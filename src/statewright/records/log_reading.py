@@ -15,11 +15,10 @@ from typing import Final
 
 import orjson
 
-from statewright.records.log_files import Lane, Line, LogEvent, Place, backwards, forwards
+from statewright.records.log_files import EVENT_BYTES, Lane, Line, LogEvent, Place, backwards, forwards
 
 PAGE_BYTES: Final = 1024 * 1024
-"""Of messages in one answer, each with 26 bytes besides. Source: API reference, GetLogEvents and FilterLogEvents."""
-EVENT_BYTES: Final = 26
+"""Of messages in one answer, each with `EVENT_BYTES` besides. Source: API reference, GetLogEvents, FilterLogEvents."""
 SEARCH_BYTES: Final = 16 * 1024 * 1024
 """A search that has read so much ends its page."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, Final
 
 from statewright.api.logs.groups import LISTED, extents_of, groups_of, invalid, name_of, token_place
@@ -51,7 +50,7 @@ async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
     if by_time and prefix:
         raise invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
     extents: dict[str, Extent | None] = dict.fromkeys(await groups_of(app).streams(group))
-    for found in await asyncio.to_thread(_extents, app, await groups_of(app).lanes(group)):
+    for found in await groups_of(app).work(_extents, app, await groups_of(app).lanes(group)):
         extents.update(found)
     made = await groups_of(app).streams(group)
 
@@ -109,7 +108,7 @@ async def get_log_events(app: App, _call: Call, request: Json) -> Json:
     lane = await _lane_of(app, group, stream)
     limit = request.get("limit", MOST_EVENTS)
     page = (
-        await asyncio.to_thread(log_reading.stream_page, lane, stream, window, limit, place, forward=forward)
+        await groups_of(app).work(log_reading.stream_page, lane, stream, window, limit, place, forward=forward)
         if lane is not None else log_reading.StreamPage([], place, place)
     )  # fmt: skip
     return {
@@ -126,7 +125,7 @@ async def _lane_of(app: App, group: str, stream: str) -> Lane | None:
     if named is not None:
         return named
     shared = next((lane for lane in lanes if not lane.stream), None)
-    if shared is not None and stream in await asyncio.to_thread(extents_of(app).of, shared):
+    if shared is not None and stream in await groups_of(app).work(extents_of(app).of, shared):
         return shared
     raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
 
@@ -157,7 +156,7 @@ async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
         if not one.stream or (one.stream.startswith(prefix) and (not names or one.stream in names))
     ]  # fmt: skip
     limit = request.get("limit", MOST_EVENTS)
-    page = await asyncio.to_thread(log_reading.search, chosen, window, wanted, limit, places)
+    page = await groups_of(app).work(log_reading.search, chosen, window, wanted, limit, places)
     events = [{"logStreamName": one.stream, **_event(one), "eventId": event_id} for one, event_id in page.events]
     token = log_reading.token_of(page.places) if page.places is not None else None
     return {"events": events, "searchedLogStreams": [], "nextToken": token}
@@ -168,7 +167,7 @@ async def _check_named(app: App, lanes: list[Lane], names: set[str]) -> None:
     missing = names - {lane.stream for lane in lanes}
     if missing:
         for lane in lanes:
-            missing -= set() if lane.stream else set(await asyncio.to_thread(extents_of(app).of, lane))
+            missing -= set() if lane.stream else set(await groups_of(app).work(extents_of(app).of, lane))
     if missing:
         raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
 
