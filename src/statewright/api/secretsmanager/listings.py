@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 import string
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from statewright import chance
 from statewright.api.operations import App, Call, operation
 from statewright.api.secretsmanager.secrets import described, invalid, named, secrets_of, stages_of, value_shown
 from statewright.errors import ApiError
@@ -159,7 +159,14 @@ async def get_random_password(_app: App, _call: Call, request: Json) -> Json:
         raise invalid("The password would have no characters: every type is excluded.")
     if length < len(required):
         raise invalid("Password length is too short based on the required types.")
-    drawn = [secrets.choice(letters) for letters in required]
-    drawn += [secrets.choice(every) for _ in range(length - len(drawn))]
-    secrets.SystemRandom().shuffle(drawn)
+    drawn = [letters[_below(len(letters))] for letters in required]
+    drawn += [every[_below(len(every))] for _ in range(length - len(drawn))]
+    for place in range(len(drawn) - 1, 0, -1):
+        other = _below(place + 1)
+        drawn[place], drawn[other] = drawn[other], drawn[place]
     return {"RandomPassword": "".join(drawn)}
+
+
+def _below(count: int) -> int:
+    # With so many bits, no number is noticeably likelier than another.
+    return int.from_bytes(chance.random_bytes(16), "big") % count
