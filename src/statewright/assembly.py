@@ -144,7 +144,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     }
     app = operations.App(engine, machines, clock, config, extras)
     deliveries.calls = posts.calls = target_calls.TargetCalls(app, integrations.posts)
-    for part in (engine, called["queues"], called["functions"], topics):
+    for part in (engine, called["queues"], called["functions"], topics, deliveries, callers["event_buses"]):
         part.measure_with(metrics)
     own = {name: inner_calls.OwnInvoker(app, service) for name, service in OWN_SERVICES.items()}
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app), engine)

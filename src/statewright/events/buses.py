@@ -21,8 +21,10 @@ from statewright.engine.views import ExecutionView, StatusChange
 from statewright.errors import ApiError
 from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, bus_of, invalid, no_bus, too_many
 from statewright.events.deliveries import Deliveries, call_id_of
+from statewright.events.metering import BusMeter
 from statewright.events.rules import Event, Rules
 from statewright.events.schedule_records import iso_seconds
+from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonTextError, dump_json, parse_json
 from statewright.stores.protocol import Store
 
@@ -50,6 +52,10 @@ class Buses:
         self._buses: dict[str, Bus] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.rules = Rules(store.catalog, clock, config, deliveries)
+
+    def measure_with(self, recorder: Recorder) -> None:
+        """Publish metrics of events and rules; before `start`."""
+        self.rules.meter = BusMeter(recorder)
 
     async def start(self) -> None:
         """Take up what the store has. Deliveries are started."""
@@ -170,6 +176,8 @@ class Buses:
             # An unknown bus takes the event and nobody hears of it (observed).
             deliveries += self.rules.deliveries_for(bus_name(entry.get("EventBusName")), event)
         await self._deliveries.accept(deliveries)
+        if self.rules.meter is not None:
+            self.rules.meter.put(len(answers), sum("ErrorCode" in one for one in answers))
         return answers
 
     def event(

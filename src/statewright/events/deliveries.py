@@ -24,6 +24,7 @@ from statewright.clock import Clock
 from statewright.engine.catalogue_timers import CatalogueTimers, timer_key, timer_record
 from statewright.engine.timers import DueSoon
 from statewright.errors import ApiError, StoreError
+from statewright.events.metering import DeliveryMeter
 from statewright.events.retry_phases import pause_ms as phased_pause_ms
 from statewright.events.targets import (
     CallService,
@@ -34,6 +35,7 @@ from statewright.events.targets import (
     is_permanent,
     rule_error_code,
 )
+from statewright.metrics.recorder import Recorder
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import CatalogStore, Record
 
@@ -124,10 +126,15 @@ class Deliveries:
         self.given_up = 0
         self._catalog = catalog
         self._kind = kind
+        self._meter: DeliveryMeter | None = None
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
         self._tasks: set[asyncio.Task[None]] = set()
         self._due = DueSoon(CatalogueTimers(catalog, kind), clock, 0, self._fire)
+
+    def measure_with(self, recorder: Recorder) -> None:
+        """Publish metrics of invocations; before `start`."""
+        self._meter = DeliveryMeter(recorder)
 
     async def start(self) -> None:
         """Take up what a former process left."""
@@ -200,6 +207,8 @@ class Deliveries:
             await self._give_up(delivery, None, refused, None)
             return
         problem = await self._attempt(call, delivery)
+        if self._meter is not None:
+            self._meter.attempted(delivery, problem, self._clock.now_ms())
         if problem is None:
             self.delivered += 1
             self.settled(delivery.target, "delivered")
@@ -249,6 +258,8 @@ class Deliveries:
     ) -> None:
         self.given_up += 1
         self.settled(delivery.target, "failed")
+        if self._meter is not None:
+            self._meter.given_up(delivery)
         arn = delivery.target["Arn"]
         if not (delivery.target.get("DeadLetterConfig") or {}).get("Arn"):
             log.warning("an invocation of %s is dropped after %d attempts: %s", arn, delivery.attempts, problem)
@@ -293,6 +304,8 @@ class Deliveries:
             later = replace(delivery, attempts=delivery.attempts + 1)
             await self._put_off(replace(later, due_ms=self._clock.now_ms() + pause_ms(later.attempts)))
             return
+        if self._meter is not None:
+            self._meter.buried(delivery, is_sent=problem is None)
         if problem is not None:
             log.warning("the dead letter of %s cannot be sent to %s: %s", delivery.target["Arn"], queue, problem)
         self.settled(delivery.target, "redriven" if problem is None else "lost")

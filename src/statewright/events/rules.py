@@ -38,6 +38,7 @@ from statewright.events.bus_records import (
 from statewright.events.deliveries import MOST_AGE_SECONDS, Deliveries, Delivery, call_id_of
 from statewright.events.expressions import Rate
 from statewright.events.inputs import payload_of, with_paths
+from statewright.events.metering import BusMeter
 from statewright.events.schedule_records import iso_seconds
 from statewright.payload import Json, dump_json
 from statewright.stores.protocol import CatalogStore
@@ -65,6 +66,7 @@ class Rules:
         """Compiled patterns by the key of their rule."""
         self._listening: dict[str, dict[str | None, list[str]]] = {}
         """For each bus that was asked for: names of rules with targets by the sources they name, None for any."""
+        self.meter: BusMeter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._due = DueSoon(CatalogueTimers(catalog, RULE_DUE), clock, 0, self._fire)
 
@@ -231,6 +233,8 @@ class Rules:
             found.append(
                 Delivery(number, with_paths(target, event), payload, now_ms, now_ms, {"RULE_ARN": arn}, dead_body=whole)
             )
+        if self.meter is not None:
+            self.meter.matched(rule, len(found))
         return found
 
     def _own_bus(self, arn: str) -> str | None:

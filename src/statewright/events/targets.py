@@ -195,10 +195,12 @@ def is_permanent(problem: ApiError) -> bool:
 
     Source: EventBridge user guide, "Retrying event delivery".
     """
-    status = problem.status or 400
-    return (
-        status < 500 and status != 429 and "Throttl" not in problem.code and problem.code != "TooManyRequestsException"
-    )
+    return (problem.status or 400) < 500 and not is_throttled(problem)
+
+
+def is_throttled(problem: ApiError) -> bool:
+    """Whether a target had too much to do."""
+    return problem.status == 429 or "Throttl" in problem.code or problem.code == "TooManyRequestsException"
 
 
 def rule_error_code(problem: ApiError) -> str:
@@ -213,7 +215,7 @@ def rule_error_code(problem: ApiError) -> str:
         )
     if status == 404 or any(word in code for word in ("NotFound", "NonExistent", "DoesNotExist")):
         return "NO_RESOURCE"
-    if status == 429 or "Throttl" in code:
+    if is_throttled(problem):
         return "THROTTLING"
     if status == 403 or "AccessDenied" in code:
         return "NO_PERMISSIONS"
