@@ -18,6 +18,7 @@ from statewright.projects.cloudformation import Identity, stack_name
 from statewright.projects.intrinsics import text_of
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, ProjectError, ProjectKind
+from statewright.projects.samconfig import read_samconfig
 from statewright.projects.sources import Sources, Template, meant
 from statewright.projects.stacks import Setting, read_stack
 from statewright.projects.supported import tell_unsupported
@@ -42,8 +43,9 @@ def read_project(
     """Read the project of a folder, or the one that a file describes.
 
     A folder's project is the first that is there: a template with resources, the output of a CDK application, a
-    `serverless.yml`. `parameters` replace those of the file; `stage` is for kinds of files that know stages; `name`
-    replaces the name that the files give. What is wrong with the project stands in its findings.
+    `serverless.yml`. `parameters` replace those of the file; `stage` is for kinds of files that know stages, and names
+    the environment of a `samconfig.toml`; `name` replaces the name that the files give. What is wrong with the project
+    stands in its findings.
 
     Raises: ProjectError when there is nothing to read.
     """
@@ -60,7 +62,10 @@ def read_project(
         return serverless.read(file, account, region, parameters, stage or None, name)
     if kind == "cdk":
         return cdk.read(file, account, region, parameters, name)
-    return _read_template(file, Identity(name or stack_name(file), account, region), parameters)
+    sources = Sources(file.parent)
+    settings = read_samconfig(file.parent, stage or "default", sources)
+    identity = Identity(name or settings.stack_name or stack_name(file), account, region)
+    return _read_template(file, identity, sources, settings.parameters, parameters)
 
 
 def project_file(path: Path) -> tuple[ProjectKind, Path] | None:
@@ -110,12 +115,13 @@ def _outputs(folder: Path) -> list[Path]:
     return [folder / name for name in (named, "cdk.out") if isinstance(name, str) and name]
 
 
-def _read_template(file: Path, identity: Identity, given: Mapping[str, str]) -> Project:
-    sources = Sources(file.parent)
+def _read_template(
+    file: Path, identity: Identity, sources: Sources, usual: Mapping[str, str], given: Mapping[str, str]
+) -> Project:
     template = sources.template(file)
     if template is None:
         return Project(identity.name, file.parent, "sam", sources.files, {}, (), findings=sources.findings)
-    stack = read_stack(template, identity, Setting(sources), given)
+    stack = read_stack(template, identity, Setting(sources), {**usual, **given})
     _check_given(given, template, sources)
     if not stack.resources and not sources.findings:
         sources.warning(template.place(), "there are no resources")
