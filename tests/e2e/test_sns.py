@@ -222,6 +222,23 @@ def test_a_task_whose_topic_is_not_there_fails_by_name(sfn: Any, resource: str, 
     assert closed["cause"].startswith("Topic does not exist (Service: ")
 
 
+def test_a_function_reports_to_a_topic(server: Server, sns: Any, sqs: Any) -> None:
+    arn = topic(sns)
+    url, queue_arn = queue(sqs)
+    sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn, Attributes={"RawMessageDelivery": "true"})
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("f.py", "def handler(event, context):\n    return {'said': event}\n")
+    functions, name = server.client("lambda"), f"f-{uuid4()}"
+    functions.create_function(
+        FunctionName=name, Runtime="python3.12", Role=ROLE, Handler="f.handler", Code={"ZipFile": packed.getvalue()}
+    )
+    functions.put_function_event_invoke_config(FunctionName=name, DestinationConfig={"OnSuccess": {"Destination": arn}})
+    functions.invoke(FunctionName=name, InvocationType="Event", Payload=b'"x"')
+    [message] = until(lambda: messages(sqs, url), "the report")
+    assert json.loads(message["Body"])["responsePayload"] == {"said": "x"}
+
+
 def test_a_rule_publishes(server: Server, sns: Any, sqs: Any) -> None:
     arn = topic(sns)
     url, queue_arn = queue(sqs)

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError
+from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import Deliveries, Delivery, call_id_of
 from statewright.queues.fan_out import Letter
 from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of
@@ -104,7 +104,7 @@ class Publisher:
         # It is no notification of the topic, which counts those.
         target = {name: one for name, one in subscriber.target(headers).items() if name != "Topic"}
         delivery = self._delivery(target, confirmation(published, entry.token))
-        await self._deliveries.accept([delivery])
+        await self._deliver([delivery])
 
     # ------------------------------------------------------------------ checks
 
@@ -151,7 +151,7 @@ class Publisher:
             made = self._round(hub, messages)
             work: list[Coroutine[Any, Any, Any]] = [self._invoke(one) for one in made.invocations]
             if made.deliveries:
-                work.append(self._deliveries.accept(made.deliveries))
+                work.append(self._deliver(made.deliveries))
             if work:
                 await asyncio.gather(*work)
             if not made.letters and not made.onces:
@@ -246,6 +246,11 @@ class Publisher:
         now_ms = self._clock.now_ms()
         return Delivery(self._deliveries.next_number(), target, payload, now_ms, now_ms)
 
+    async def _deliver(self, deliveries: Sequence[Delivery]) -> None:
+        """Have deliveries written. Raises: StoreError."""
+        if not await self._deliveries.accept(deliveries):
+            raise Conflict("a delivery of that number is there already")
+
     async def _invoke(self, delivery: Delivery) -> None:
         """Give a function its event; what it does not take now is tried later."""
         calls = self._deliveries.calls
@@ -255,7 +260,7 @@ class Publisher:
             await calls("lambda", "invoke", request, request_id=call_id_of(delivery.number))
         except ApiError as problem:
             log.info("%s did not take a message: %s", delivery.target["Arn"], problem)
-            await self._deliveries.accept([delivery])
+            await self._deliver([delivery])
         else:
             self._settled(delivery.target, "delivered")
 

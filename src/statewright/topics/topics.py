@@ -218,9 +218,8 @@ class Topics:
     async def _subscribed(self, hub: Hub, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> Subscriber:
         number = await self._catalog.next_number("subscription")
         at_once = protocol in WITHOUT_CONFIRMATION
-        text = chance.random_bytes(16).hex()
         entry = Subscription(
-            f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}",
+            chance.uuid4(),
             hub.topic.name,
             number,
             protocol,
