@@ -54,6 +54,14 @@ def watched(made: System, bucket: str) -> tuple[dict[str, Any], list[str]]:
     return output, states
 
 
+def test_who_exports_asks_first_who_he_is(made):
+    """The published client names its account, by alias where there is one, before it starts."""
+    identity = made.client("sts").get_caller_identity()
+    assert (identity["Account"], identity["Arn"]) == ("000000000000", "arn:aws:iam::000000000000:root")
+    aliases = made.client("iam").list_account_aliases()
+    assert (aliases["AccountAliases"], aliases["IsTruncated"]) == ([], False)
+
+
 def test_an_export_is_watched_until_it_is_complete(made):
     output, states = watched(made, made.named("exports"))
     assert states[-1] == "Export Completed"

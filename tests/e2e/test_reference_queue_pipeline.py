@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -69,7 +72,7 @@ def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
     assert statuses() == {"NotProcessed": FILES}
     worker = mapped(
         made, arn, "treat-file", FunctionResponseTypes=["ReportBatchItemFailures"],
-        ScalingConfig={"MaximumConcurrency": 3},
+        ScalingConfig={"MaximumConcurrency": 3}, MetricsConfig={"Metrics": ["EventCount"]},
     )  # fmt: skip
 
     until(lambda: made.counts(dead_url)["visible"] == len(BROKEN), "the end of the broken files")
@@ -92,6 +95,79 @@ def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
     until(lambda: set(made.counts(dead_url).values()) == {0}, "an empty dead-letter queue")
     for uuid in (worker, reporter):
         unmap(made, uuid)
+    check_metrics(made, worker)
+
+
+def check_metrics(made: System, mapping: str) -> None:
+    """What a dashboard of the run shows: the queues, the worker and its mapping, the machine."""
+    watch = made.client("cloudwatch")
+    began = datetime.now(UTC) - timedelta(minutes=10)
+    queue, dead, worker = (
+        {"QueueName": made.named("queue")}, {"QueueName": made.named("dead")},
+        {"FunctionName": made.named("treat-file")},
+    )  # fmt: skip
+    machine = {"StateMachineArn": f"arn:aws:states:us-east-1:000000000000:stateMachine:{made.named('machine')}"}
+
+    def shown(namespace: str, name: str, dimensions: dict[str, str], statistic: str) -> float:
+        named = [{"Name": key, "Value": value} for key, value in dimensions.items()]
+        points = watch.get_metric_statistics(
+            Namespace=f"AWS/{namespace}", MetricName=name, Dimensions=named, StartTime=began,
+            EndTime=datetime.now(UTC) + timedelta(minutes=1), Period=60, Statistics=[statistic],
+        )["Datapoints"]  # fmt: skip
+        values = [float(point[statistic]) for point in points]
+        return sum(values) if statistic == "Sum" else max(values, default=0.0)
+
+    good, bad = FILES - len(BROKEN), len(BROKEN)
+    for namespace, name, dimensions, statistic, expected in (
+        ("SQS", "NumberOfMessagesSent", queue, "Sum", FILES),
+        ("SQS", "NumberOfMessagesDeleted", queue, "Sum", good),
+        # What is moved there is not sent there, as the service counts.
+        ("SQS", "NumberOfMessagesSent", dead, "Sum", 0),
+        ("SQS", "NumberOfMessagesDeleted", dead, "Sum", bad),
+        ("Lambda", "Errors", worker, "Sum", 0),
+        ("Lambda", "Throttles", worker, "Sum", 0),
+        ("Lambda", "DeletedEventCount", {"EventSourceMappingUUID": mapping}, "Sum", good),
+        ("States", "ExecutionsStarted", machine, "Sum", 1),
+        ("States", "ExecutionsSucceeded", machine, "Sum", 1),
+        ("States", "ExecutionsFailed", machine, "Sum", 0),
+    ):
+        until(
+            partial(equal, partial(shown, namespace, name, dimensions, statistic), expected),
+            f"{namespace} {name} of {dimensions} = {expected}",
+        )
+    assert 1 <= shown("Lambda", "ConcurrentExecutions", worker, "Maximum") <= 3
+    # Levels are read at the end of a second; broken files are in flight for several of them.
+    assert shown("SQS", "ApproximateNumberOfMessagesVisible", queue, "Maximum") <= FILES
+    assert shown("SQS", "ApproximateNumberOfMessagesVisible", dead, "Maximum") <= bad
+    assert shown("SQS", "ApproximateNumberOfMessagesNotVisible", queue, "Maximum") >= bad
+    assert shown("SQS", "ApproximateAgeOfOldestMessage", queue, "Maximum") > 0
+    assert shown("States", "ExecutionTime", machine, "Maximum") >= 1_000
+    listed = watch.list_metrics(Namespace="AWS/SQS", Dimensions=[{"Name": "QueueName", "Value": queue["QueueName"]}])
+    names = {metric["MetricName"] for metric in listed["Metrics"]}
+    assert {"ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} <= names
+    check_success_rate(made, watch, began)
+
+
+def equal(ask: Callable[[], float], expected: float) -> bool:
+    return ask() == expected
+
+
+def check_success_rate(made: System, watch: Any, began: datetime) -> None:
+    """The one curve of the figures that is computed: invocations that did not fail, of a hundred."""
+    dimensions = [{"Name": "FunctionName", "Value": made.named("treat-file")}]
+    queries: list[dict[str, Any]] = [
+        {"Id": name.lower(), "ReturnData": False, "MetricStat": {
+            "Metric": {"Namespace": "AWS/Lambda", "MetricName": name, "Dimensions": dimensions},
+            "Period": 60, "Stat": "Sum",
+        }}
+        for name in ("Errors", "Invocations")
+    ]  # fmt: skip
+    rate = {"Id": "rate", "Expression": "100 - 100 * errors / invocations", "Label": "success rate"}
+    answer = watch.get_metric_data(
+        MetricDataQueries=[*queries, rate], StartTime=began, EndTime=datetime.now(UTC) + timedelta(minutes=1)
+    )
+    [curve] = answer["MetricDataResults"]
+    assert (curve["Label"], set(curve["Values"])) == ("success rate", {100.0})
 
 
 # ---------------------------------------------------------------------- poison
