@@ -146,6 +146,15 @@ Resources:
     assert any(one["severity"] == "ERROR" and "Two" in one["message"] for one in shown["findings"])
 
 
+@pytest.mark.parametrize("name", ["cdk-out-etl", "sam-orders", "serverless-signup"])
+def test_an_example_is_deployed_twice(server: Server, name: str, capsys: pytest.CaptureFixture[str]):
+    code, shown = deploy(capsys, server, EXAMPLES / name)
+    assert (code, set(outcomes(shown).values()) <= {"created", "noted"}) == (0, True), shown
+    code, shown = deploy(capsys, server, EXAMPLES / name)
+    assert (code, {key for key, what in outcomes(shown).items() if what not in ("unchanged", "noted")}) == (0, set())
+    assert shown["outputs"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [(["nowhere"], 3), ([".", "--parameter", "x"], 2), ([".", "--endpoint", "http://127.0.0.1:9"], 4)],
