@@ -26,9 +26,8 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
     assert names == [
         "run", "validate", "graph", "test", "init", "dev", "deploy", "serve", "execution", "machine", "map-run",
-        "queue", "object", "table", "function", "schedule", "topic", "limit", "env", "aws", "backup",
-        "restore", "doctor",
-        "completion",
+        "queue", "object", "table", "function", "schedule", "topic", "metrics", "limit", "env", "aws", "backup",
+        "restore", "doctor", "completion",
     ]  # fmt: skip
 
 
