@@ -38,13 +38,15 @@ def read_document(
     max_depth: int = MAX_DEPTH,
     placeholders: bool = True,
     functions: bool = False,
+    old_words: bool = False,
 ) -> Document:
     """Read a definition, or any other JSON value, with the position of every part.
 
     Bytes are UTF-8; a byte order mark is skipped. Without `syntax` the ending of `name` decides (`.json`, `.asl`,
     `.yaml`, `.yml`), else the first character: an opening bracket means JSON. `placeholders` says whether a bare
     `${Name}` may stand for a JSON value, as in templates; the paths of such values are noted in the document.
-    `functions` says whether YAML may have the short tags of CloudFormation templates.
+    `functions` says whether YAML may have the short tags of CloudFormation templates, `old_words` whether its plain
+    `yes` and `no` are truth values, as in templates.
 
     Raises:
         ReadError: the text is longer than `max_characters`, nests deeper than `max_depth`, or breaks its syntax. Each
@@ -70,6 +72,7 @@ def read_document(
         max_characters=max_characters,
         placeholders=placeholders,
         functions=functions,
+        old_words=old_words,
     )
 
 

@@ -49,23 +49,37 @@ _WORDS: Final[dict[str, bool | None]] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
+_OLD_WORDS: Final[dict[str, bool | None]] = {
+    form: value
+    for word, value in (("yes", True), ("on", True), ("no", False), ("off", False))
+    for form in (word, word.capitalize(), word.upper())
+}
 _MERGE: Final = "<<"
 
 
 def read_yaml(
-    source: SourceText, *, max_depth: int, max_characters: int, placeholders: bool, functions: bool = False
+    source: SourceText,
+    *,
+    max_depth: int,
+    max_characters: int,
+    placeholders: bool,
+    functions: bool = False,
+    old_words: bool = False,
 ) -> Document:
     """Read one YAML document as a JSON value; `placeholders` says whether to note plain `${...}` scalars.
 
     With `functions` the short tags of CloudFormation templates stand for their long form: `!Ref Queue` is
-    `{"Ref": "Queue"}`, `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`. Aliases share the value of their
-    anchor; together they may repeat at most `max_characters` characters.
+    `{"Ref": "Queue"}`, `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`. With `old_words` plain `yes`,
+    `no`, `on` and `off` are truth values, as they are in YAML 1.1. Aliases share the value of their anchor; together
+    they may repeat at most `max_characters` characters.
 
     Raises:
         ReadError: the text is no YAML, has no JSON value, or nests deeper than `max_depth`. It lists every repeated or
             unusable name and every unusable value, and the first break of the grammar.
     """
-    return _Building(source, max_depth, max_characters, functions).document(placeholders)
+    building = _Building(source, max_depth, max_characters, functions)
+    building.words = {**_WORDS, **_OLD_WORDS} if old_words else _WORDS
+    return building.document(placeholders)
 
 
 @dataclass(slots=True)
@@ -105,6 +119,7 @@ class _Building:
 
     def __init__(self, source: SourceText, max_depth: int, max_characters: int, functions: bool) -> None:
         self.source = source
+        self.words = _WORDS
         self.functions = yaml_faults.CLOUDFORMATION if functions else frozenset[str]()
         self.skipped = 1 if source.text.startswith("\ufeff") else 0
         self.max_depth = max_depth
@@ -178,7 +193,7 @@ class _Building:
         """Resolve a plain scalar; `+12` and `.5` are numbers, `0o17` and `0x1f` too."""
         first = text[:1]
         if first.isalpha() or not text or first == "~":
-            return _WORDS.get(text, text)
+            return text if self.wants_name() and text in _OLD_WORDS else self.words.get(text, text)
         if not (first.isdigit() or first in "+-."):
             return text
         if len(text) <= MAX_DIGITS:

@@ -61,7 +61,7 @@ _PSEUDO: Final = re.compile(r"[#$]\{(AWS::[A-Za-z]+)\}")
 
 def read(file: Path, account: str, region: str, parameters: Mapping[str, str], stage: str | None, name: str) -> Project:
     """Read a service. Its stack is called `<service>-<stage>` unless it or `name` says otherwise."""
-    sources = Sources(file.parent)
+    sources = Sources(file.parent, old_words=False)
     if file.suffix in (".ts", ".js"):
         sources.watch(file)
         sources.error(

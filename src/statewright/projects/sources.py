@@ -45,8 +45,10 @@ class Template:
 class Sources:
     """What has been read, and found."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, old_words: bool = True) -> None:
+        """`old_words`: plain `yes` and `no` in YAML are truth values, as CloudFormation has them."""
         self.root = root
+        self._old_words = old_words
         self._files: dict[Path, None] = {}
         self._templates: dict[Path, Template | None] = {}
         self._findings: dict[Finding, None] = {}
@@ -114,6 +116,7 @@ class Sources:
                 max_depth=MAX_DEPTH,
                 placeholders=False,
                 functions=True,
+                old_words=self._old_words,
             )
         except ReadError as problem:
             for found in problem.diagnostics[:MAX_FINDINGS]:

@@ -46,3 +46,17 @@ def test_other_tags_are_refused(text: str, functions: bool) -> None:
 def test_a_tag_is_no_name() -> None:
     with pytest.raises(ReadError, match="expected text"):
         read_document("!Ref a: 1\n", syntax="yaml", functions=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[yes, No, ON, off]", [True, False, True, False]),
+        ("['yes', \"no\", !Ref on, yEs]", ["yes", "no", {"Ref": "on"}, "yEs"]),
+        ("{on: yes, no: true}", {"on": True, "no": True}),
+        ("yes", True),
+    ],
+)
+def test_truth_values_of_older_yaml(text: str, value: Json) -> None:
+    assert read_document(text, syntax="yaml", functions=True, old_words=True).value == value
+    assert read_document("[yes, off]", syntax="yaml", functions=True).value == ["yes", "off"]
