@@ -64,7 +64,12 @@ class _Machine:
         self._dimensions = dimensions
         self._rest: dict[str, Counter] = {}
         self.started = self.of("ExecutionsStarted")
-        self.ends = [(status, self.of(f"Executions{name}")) for status, name in _ENDS.items()]
+        ends = {status: self.of(f"Executions{name}") for status, name in _ENDS.items()}
+        self.ends = {
+            status: (ended, [self.started, *(other for other in ends.values() if other is not ended)])
+            for status, ended in ends.items()
+        }
+        """By how an execution ended: what counts it, and what counts 0."""
         self.time = self.of("ExecutionTime", "Milliseconds")
 
     def of(self, name: str, unit: str = "Count") -> Counter:
@@ -75,11 +80,14 @@ class _Machine:
         return found
 
     def closed(self, status: str, lasted_ms: int) -> None:
-        """An execution ended: the service counts nothing for all other ways to end, too."""
-        # Source: developer guide: a second ExecutionsStarted, of 0, after each execution.
-        self.started.add(0)
-        for name, counter in self.ends:
-            counter.add(1 if name == status else 0)
+        """An execution ended: the service counts 0 for all other ways to end, too.
+
+        Source: developer guide: a second ExecutionsStarted, of 0, after each execution.
+        """
+        ended, others = self.ends[status]
+        ended.add(1)
+        for other in others:
+            other.add(0)
         self.time.add(lasted_ms)
 
 
@@ -183,8 +191,9 @@ class ExecutionMeter:
 
     def note_tasks(self, key: int | str, head: Head, history: Sequence[HistoryEvent]) -> None:
         """Look through history events for tasks; `key` is the same for all of one execution."""
+        phase_of = _PHASES.get
         for event in history:
-            found = _PHASES.get(event.type)
+            found = phase_of(event.type)
             if found is not None:
                 self._note(key, head, event, *found)
 
