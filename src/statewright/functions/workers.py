@@ -23,7 +23,7 @@ from typing import Any, Final
 import orjson
 
 from statewright.clock import BusyToken, Clock, Timer
-from statewright.functions.fork_servers import ForkServer
+from statewright.functions.fork_servers import RUNTIMES, ForkServer
 from statewright.functions.logs import StreamLog
 
 log = logging.getLogger("statewright.functions")
@@ -67,6 +67,18 @@ class WorkerPlan:
     memory_bytes: int
     start_ms: int
     virtual_time: bool = False
+
+
+def in_virtual_time(order: dict[str, Any], number: int, now_ms: int) -> dict[str, Any]:
+    """A spawn order for a worker that is to follow the server's clock."""
+    if order["kind"] != "node":
+        return {**order, "worker": number, "now_ms": now_ms}
+    program, *arguments = order["argv"]
+    return {
+        **order,
+        "argv": [program, "--require", str(RUNTIMES / "node_time.cjs"), *arguments],
+        "env": {**order["env"], "STATEWRIGHT_WORKER": str(number), "STATEWRIGHT_NOW_MS": str(now_ms)},
+    }
 
 
 class Worker(asyncio.BufferedProtocol):
@@ -141,7 +153,7 @@ class Worker(asyncio.BufferedProtocol):
         try:
             order = {**self.plan.order, "env": {**self.plan.order["env"], "AWS_LAMBDA_LOG_STREAM_NAME": self.stream}}
             if self.plan.virtual_time:
-                order |= {"worker": self.number, "now_ms": self._clock.now_ms()}
+                order = in_virtual_time(order, self.number, self._clock.now_ms())
             self.fork_server.spawn(
                 self.number, order, (theirs.fileno(), their_output, null), self._on_started, self._on_ended
             )

@@ -62,6 +62,7 @@ function finish(header, value) {
   if (current === null) return;
   const invocation = current;
   current = null;
+  if (time) time.isRunning = false;
   invocation.ended = true;
   let body;
   try {
@@ -187,6 +188,10 @@ function die(problem, kind) {
   fail(document);
 }
 
+// Virtual time, where the server keeps it: `node_time.cjs` has been loaded before.
+const time = globalThis[Symbol.for("statewright.time")];
+if (time) time.send = send;
+
 let incoming = Buffer.alloc(0);
 let handler = null;
 
@@ -199,6 +204,10 @@ channel.on("data", (data) => {
     const header = JSON.parse(incoming.subarray(8, 8 + head).toString());
     const body = incoming.subarray(8 + head, 4 + total);
     incoming = incoming.subarray(4 + total);
+    if (time && header.now_ms) {
+      time.isRunning ||= header.t === "invoke";
+      time.reach(header.now_ms);
+    }
     if (header.t === "invoke") call(handler, header, body);
   }
 });
