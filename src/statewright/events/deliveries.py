@@ -171,6 +171,10 @@ class Deliveries:
             self._due.arm(one.number, 0, one.due_ms)
         return True
 
+    async def is_busy(self) -> bool:
+        """Whether a delivery is under way, or waits to be tried again."""
+        return bool(await self._catalog.list_entries(self._kind, "", after=None, limit=1, newest_first=False))
+
     # ------------------------------------------------------------------ one delivery
 
     def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:

@@ -38,6 +38,7 @@ from statewright.api.inner_calls import OwnInvoker
 from statewright.assembly import System, assemble
 from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
 from statewright.config import Config
+from statewright.events.deliveries import Deliveries
 from statewright.functions.models import Model, ModelRunner
 from statewright.payload import Json
 from statewright.stores.memory import MemoryStore
@@ -140,8 +141,8 @@ class VirtualSystem:
     def run_until_idle(self, *, within: str | float = ANY_TIME) -> None:
         """Let time pass until nothing is under way any more.
 
-        No execution is running, no invocation is under way or waits to be repeated, and no queue that a mapping polls
-        holds a message. Schedules and rules of the future do not count. Raises: NeverHappened.
+        No execution is running, no invocation is under way or waits to be repeated, no event is on its way to a target,
+        and no queue that a mapping polls holds a message. Schedules and rules of the future do not count. Raises: NeverHappened.
         """
         self.run_until(self._live.is_idle, within=within)
 
@@ -293,6 +294,10 @@ class _Running:
         parts = self.system.app
         if (await self.store.executions.count_by_status(None))["RUNNING"]:
             return False
+        for name in ("deliveries", "posts"):
+            part = self.system.parts[name]
+            if isinstance(part, Deliveries) and await part.is_busy():
+                return False
         for queue_arn in parts.part("event_sources").polled():
             with contextlib.suppress(Exception):
                 counts = await parts.queues.counts(parts.queues.find(queue_arn))

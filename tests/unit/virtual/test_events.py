@@ -84,3 +84,15 @@ def test_reports_of_functions_reach_a_bus():
         assert event["resources"] == [bus, FUNCTION + "broken:$LATEST"]
         assert event["detail"]["requestContext"]["condition"] == "RetriesExhausted"
         assert event["detail"]["requestPayload"]["detail"] == {"n": 1}
+
+
+def test_a_system_with_an_event_on_its_way_is_not_idle():
+    with VirtualSystem() as system:
+        url = queue(system, "seen")
+        rule(system, "all", {"Arn": QUEUE + "seen", "InputPath": "$.detail"}, EventPattern='{"source": ["shop"]}')
+        entry = {"Source": "shop", "DetailType": "Order", "Detail": '{"n": 1}'}
+        system.client("events").put_events(Entries=[entry])
+        began = system.now_ms
+        system.run_until_idle()
+        assert bodies(system, url) == [{"n": 1}]
+        assert system.now_ms == began
