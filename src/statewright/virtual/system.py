@@ -142,7 +142,9 @@ class VirtualSystem:
         """Let time pass until nothing is under way any more.
 
         No execution is running, no invocation is under way or waits to be repeated, no event is on its way to a target,
-        and no queue that a mapping polls holds a message. Schedules and rules of the future do not count. Raises: NeverHappened.
+        and no queue that a mapping polls holds a message. Schedules and rules of the future do not count.
+
+        Raises: NeverHappened.
         """
         self.run_until(self._live.is_idle, within=within)
 
