@@ -121,6 +121,55 @@ def test_tasks_are_counted_by_what_they_call(own: Server) -> None:
     assert stats(own, LAMBDA, "Errors", "Average", FunctionName=name) == pytest.approx(1 / 3)
 
 
+def test_redrives_versions_and_aliases_are_counted_apart(own: Server) -> None:
+    sfn = own.client()
+    arn = machine(sfn, {"Type": "Fail", "Error": "no"})
+    version = sfn.publish_state_machine_version(stateMachineArn=arn)["stateMachineVersionArn"]
+    alias = sfn.create_state_machine_alias(
+        name="live", routingConfiguration=[{"stateMachineVersionArn": version, "weight": 100}]
+    )["stateMachineAliasArn"]
+    run = sfn.start_execution(stateMachineArn=alias)["executionArn"]
+    ended(sfn, run)
+    sfn.redrive_execution(executionArn=run)
+    ended(sfn, run)
+
+    def count(name: str, **more: str) -> Any:
+        return stats(own, STATES, name, "Sum", 3600, StateMachineArn=arn, **more)
+
+    for more in ({}, {"Version": "1"}, {"Alias": "live"}):
+        assert [count(name, **more) for name in ("ExecutionsStarted", "ExecutionsFailed")] == [1, 2]
+        assert [count(name, **more) for name in ("ExecutionsRedriven", "RedrivenExecutionsFailed")] == [1, 1]
+
+
+def test_events_that_a_function_refuses_are_counted(own: Server) -> None:
+    functions = own.client("lambda")
+    name = made(functions)
+    functions.put_function_event_invoke_config(FunctionName=name, MaximumRetryAttempts=0)
+    functions.invoke(FunctionName=name, InvocationType="Event", Payload=b'{"fail": "no"}')
+    until(lambda: stats(own, LAMBDA, "AsyncEventsDropped", FunctionName=name), "the end of the event")
+    assert stats(own, LAMBDA, "AsyncEventsReceived", FunctionName=name) == 1
+    assert stats(own, LAMBDA, "AsyncEventAge", "Maximum", FunctionName=name) < 60_000
+    assert stats(own, LAMBDA, "Errors", FunctionName=name, Resource=name) == 1
+
+
+def test_a_kill_loses_no_more_than_the_last_minute(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    server.client("sqs").send_message(
+        QueueUrl=server.client("sqs").create_queue(QueueName="killed")["QueueUrl"], MessageBody="x"
+    )
+    # What has an instant of its own is written at once, as a minute that is over is.
+    past = datetime.now(UTC) - timedelta(minutes=3)
+    cloudwatch(server).put_metric_data(
+        Namespace="Own", MetricData=[{"MetricName": "Kept", "Value": 4, "Timestamp": past}]
+    )
+    server.kill()
+    again = Server(tmp_path / "data")
+    try:
+        assert stats(again, "Own", "Kept") == 4
+    finally:
+        assert again.stop() == 0
+
+
 def test_activities_are_timed(own: Server) -> None:
     sfn = own.client()
     arn = sfn.create_activity(name=f"a-{uuid4()}")["activityArn"]

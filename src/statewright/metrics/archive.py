@@ -26,6 +26,8 @@ KEPT_SECONDS: Final = 15 * 86_400
 """Source: CloudWatch user guide, "Metrics retention": points of a minute."""
 MOST_BYTES: Final = 1 << 30
 HOUR: Final = 3_600
+COMPACT_ABOVE: Final = 5_000
+"""With so many names, those without any point are dropped at a start."""
 
 _MAGIC: Final = b"SWM1"
 _HEAD: Final = struct.Struct("<4sIIII")
@@ -67,11 +69,19 @@ class Archive:
                 with path.open("r+b") as file:
                     file.truncate(whole)
         self.prune(now)
-        return list(self._read_names())
+        names = list(self._read_names())
+        if len(names) <= COMPACT_ABOVE:
+            return names
+        used = {number for path in self._hours() for number in _numbers_in(path.read_bytes())}
+        names = [name for name in names if name.number in used]
+        fresh = self._names.with_suffix(".new")
+        fresh.write_bytes(_lines(names))
+        fresh.replace(self._names)
+        return names
 
     def name(self, names: Iterable[Name]) -> None:
         """Keep which numbers are which metrics."""
-        lines = b"".join(orjson.dumps(list(one)) + b"\n" for one in names)
+        lines = _lines(names)
         if lines:
             self._append(self._names, lines)
 
@@ -157,6 +167,18 @@ class Archive:
                 # The last line of a process that died over it; its number was never used.
                 continue
             yield Name(number, namespace, name, tuple((key, value) for key, value in dimensions), *rest)
+
+
+def _lines(names: Iterable[Name]) -> bytes:
+    return b"".join(orjson.dumps(list(one)) + b"\n" for one in names)
+
+
+def _numbers_in(content: bytes) -> set[int]:
+    """The metrics that a file has points of."""
+    found: set[int] = set()
+    for place, _, length, count in _blocks(content):
+        found.update(_numbers(content[place : place + length], count))
+    return found
 
 
 def _content(path: Path) -> bytes:

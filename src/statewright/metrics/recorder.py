@@ -178,8 +178,12 @@ class Recorder:
         minute = second - second % 60
         active = self._minute(minute)
         for series in dirty:
-            if series.close_second(second) is not None:
-                active.add(series)
+            try:
+                if series.close_second(second) is not None:
+                    active.add(series)
+            except Exception:
+                # A level that cannot be told is no reason to lose the others.
+                log.exception("the metric %s could not be read", series.id.name)
         if self._second_timer is not None:
             # What comes before the second's end begins anew, and is added to it.
             self._second_timer.cancel()

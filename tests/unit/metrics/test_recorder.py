@@ -9,7 +9,7 @@ import pytest
 
 from statewright.clock import VirtualClock, run_virtual
 from statewright.metrics import recorder as recording
-from statewright.metrics.archive import Archive
+from statewright.metrics.archive import Archive, Name
 from statewright.metrics.points import Point, point_of, statistic
 from statewright.metrics.reading import Range, is_period, matching, points_of, range_of
 from statewright.metrics.recorder import Recorder
@@ -220,6 +220,34 @@ def test_the_oldest_hours_go_when_there_are_too_many_bytes(tmp_path: Path) -> No
         archive.write(3_600 * hour, {1: Point(3_600 * hour, 1, 1, 1, 1, 1)})
     assert sum(path.stat().st_size for path in tmp_path.glob("*.minutes")) <= 500
     assert archive.read(1, 3_600 * 19, 3_600 * 20)
+
+
+def test_names_without_any_point_are_dropped_when_there_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("statewright.metrics.archive.COMPACT_ABOVE", 3)
+    archive = Archive(tmp_path)
+    archive.open(7_200)
+    archive.name(Name(number, "A", f"m{number}", (("k", "v"),), "Count", False, False, False) for number in range(1, 9))
+    archive.write(7_200, {number: point_of(7_200, {1.0: 1}) for number in (2, 7)})
+    for _ in range(2):
+        assert [(name.number, name.name) for name in Archive(tmp_path).open(7_300)] == [(2, "m2"), (7, "m7")]
+
+
+def test_a_level_that_cannot_be_told_loses_no_other() -> None:
+    async def story(clock: VirtualClock) -> None:
+        recorder, start = Recorder(clock), clock.now_ms()
+
+        def broken() -> float:
+            raise ValueError("no")
+
+        recorder.gauge(SPACE, "Broken", {}, "Count", broken).touch()
+        recorder.counter(SPACE, "Calls", {}).add()
+        await later(clock, 90)
+        assert await shown(recorder, "Calls", start, 60) == [(0, 1)]
+        assert await shown(recorder, "Broken", start, 60) == []
+
+    run(story)
 
 
 def test_points_may_come_from_outside_with_their_own_instants(tmp_path: Path) -> None:
