@@ -1,7 +1,7 @@
 """Runs the example systems and prints what happened: `make demo`.
 
 Each folder beside this file holds a definition and its scripted cases. They run in virtual time, so two and a half days
-of workflow take a moment. Four of them are then deployed on a real server, with functions, buckets, queues and a table
+of workflow take a moment. Five of them are then deployed on a real server, with functions, buckets, queues and a table
 (`real_time.py`), and at the end a server is killed in the middle of its work and started again (`killed_server.py`).
 """
 

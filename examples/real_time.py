@@ -1,4 +1,4 @@
-"""Four example systems on a real server: functions, buckets, queues, tables and machines, all made with boto3.
+"""The example systems on a real server: functions, buckets, queues, tables and machines, all made with boto3.
 
 Used by `demo.py`. The functions are the files beside each definition, as they would be given to the cloud; waits of a
 minute or half of one are a second here.
@@ -32,6 +32,8 @@ ITEMS = 1_000
 """How many items the exported table has."""
 FILES, BROKEN_EVERY = 2_000, 250
 """How many files the pipeline treats; of so many, one cannot be read."""
+ROUNDS, USERS = 3, 3
+"""How often the nested loop alerts how many."""
 JOB_SECONDS = 14
 """How long the job of the job poller takes."""
 AT_ONCE = 8
@@ -65,7 +67,7 @@ def run(progress: Callable[[str], None]) -> list[Result]:
     """Deploy the systems, run them at the same time, and tell how far they are until all are over."""
     with tempfile.TemporaryDirectory() as place, server(f"{place}/data") as running:
         progress(f"server on {running.endpoint}; putting {FILES:,} files into a bucket, making functions and queues")
-        systems = [make(running) for make in (file_pipeline, semaphore, job_poller, export_poller)]
+        systems = [make(running) for make in (file_pipeline, semaphore, nested_loop, job_poller, export_poller)]
         began = time.monotonic()
 
         def tell() -> float:
@@ -186,6 +188,36 @@ def semaphore(running: Running) -> Started:
         return Result("Semaphore: three at the door, one inside", alone and len(stays) == 3, seconds, [line])
 
     return Started(lambda: f"door {len(ended())} of 3", result, lambda: len(ended()) == 3)
+
+
+def nested_loop(running: Running) -> Started:
+    """Alerts for every user in every round; how many there are stands in a table."""
+    tables = running.client("dynamodb")
+    tables.create_table(
+        TableName="alert-settings", BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+    )  # fmt: skip
+    given = {"id": {"S": "alerts"}, "rounds": {"N": str(ROUNDS)}, "users": {"N": str(USERS)}}
+    tables.put_item(TableName="alert-settings", Item=given)
+    for name in ("read-counts", "start-round", "notify"):
+        function(running, "nested-loop", name)
+    execution = start(running, machine(running, "nested-loop", 1), "alerts", {"id": "alerts"})
+
+    def alerts() -> int:
+        item = tables.get_item(TableName="alert-settings", Key={"id": {"S": "alerts"}}, ConsistentRead=True)["Item"]
+        return int(item.get("alerts", {"N": "0"})["N"])
+
+    def over() -> bool:
+        return bool(shown(running, execution)["status"] != "RUNNING")
+
+    def result() -> Result:
+        found = shown(running, execution)
+        good = found["status"] == "SUCCEEDED" and alerts() == ROUNDS * USERS
+        line = f"{alerts()} alerts for {USERS} users in {ROUNDS} rounds, counted in the table"
+        return Result("Nested loop: users and rounds out of a table", good, seconds_of(found), [line])
+
+    return Started(lambda: f"alerts {alerts()} of {ROUNDS * USERS}", result, over)
 
 
 def export_poller(running: Running) -> Started:

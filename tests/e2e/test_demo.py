@@ -23,11 +23,12 @@ def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_every_system_ends_as_it_should(real_time):
     told: list[str] = []
     results = real_time.run(told.append)
-    assert [result.good for result in results] == [True] * 4, results
+    assert [result.good for result in results] == [True] * 5, results
     pipeline = results[0].lines
     assert pipeline[0] == "27 done, 3 tried 2 times and dead, 0 open; 0 messages left in the queues"
     assert "27 files in " in pipeline[1]
-    assert results[3].lines[0].startswith("COMPLETED: 50 items in ")
+    assert results[2].lines == ["9 alerts for 3 users in 3 rounds, counted in the table"]
+    assert results[4].lines[0].startswith("COMPLETED: 50 items in ")
     assert any("files 27 of 30 done · 3 dead · 0 queued" in text for text in told[1:])
 
 
