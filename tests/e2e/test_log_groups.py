@@ -261,6 +261,17 @@ def test_a_task_reads_a_group(logs: Any, sfn: Any, group: str) -> None:
     assert json.loads(found["output"])["LogGroups"][0]["LogGroupName"] == group
 
 
+def test_a_rule_writes_to_a_group(server: Server, logs: Any, group: str) -> None:
+    events = server.client("events")
+    rule = f"r-{uuid4()}"
+    events.put_rule(Name=rule, EventPattern=json.dumps({"source": [rule]}))
+    arn = f"arn:aws:logs:us-east-1:000000000000:log-group:{group}"
+    assert events.put_targets(Rule=rule, Targets=[{"Id": "t", "Arn": arn}])["FailedEntryCount"] == 0
+    events.put_events(Entries=[{"Source": rule, "DetailType": "d", "Detail": '{"n": 1}'}])
+    [text] = until(lambda: messages(logs, group, filterPattern="{ $.detail.n = 1 }"))
+    assert json.loads(text)["source"] == rule
+
+
 def test_the_aws_cli(server: Server, function: str) -> None:
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("AWS_")},

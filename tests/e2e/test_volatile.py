@@ -32,11 +32,11 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
     server = Server(data)
     before = {one.pid for one in children(0)}
     try:
-        client(server, "ssm").put_parameter(Name="p", Value="kept", Type="String")
+        client(server, "kinesis").create_stream(StreamName="kept", ShardCount=1)
         (child,) = [one for one in children(0) if one.pid not in before]
         server.kill()
         server = Server(data)
-        assert client(server, "ssm").get_parameter(Name="p")["Parameter"]["Value"] == "kept"
+        assert client(server, "kinesis").list_streams()["StreamNames"] == ["kept"]
         assert child.is_running()
 
         # Tasks have the same services.
@@ -45,8 +45,8 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
             "StartAt": "Get",
             "States": {
                 "Get": {
-                    "Type": "Task", "Resource": "arn:aws:states:::aws-sdk:ssm:getParameter",
-                    "Parameters": {"Name": "p"}, "ResultSelector": {"found.$": "$.Parameter.Value"}, "End": True,
+                    "Type": "Task", "Resource": "arn:aws:states:::aws-sdk:kinesis:listStreams",
+                    "Parameters": {}, "ResultSelector": {"found.$": "$.StreamNames[0]"}, "End": True,
                 }
             },
         }  # fmt: skip
@@ -67,8 +67,8 @@ def test_a_service_that_nobody_plays(tmp_path: Path) -> None:
     (tmp_path / "statewright.toml").write_text("volatile = false\n")
     server = Server(tmp_path / "data", "--config", str(tmp_path / "statewright.toml"))
     try:
-        with pytest.raises(ClientError, match=r"no ssm of its own and no endpoint is configured") as refused:
-            client(server, "ssm").get_parameter(Name="p")
+        with pytest.raises(ClientError, match=r"no kinesis of its own and no endpoint is configured") as refused:
+            client(server, "kinesis").list_streams()
         assert refused.value.response["Error"]["Code"] == "UnknownService"
     finally:
         server.kill()
