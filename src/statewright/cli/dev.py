@@ -243,6 +243,12 @@ class Loader:
             return
         before, deployment = self._project, self._deployed()
         touched = frozenset(paths)
+        if before is not None and before.resources and _is_broken(project):
+            self._say_findings(project, touched)
+            if not self.tell("failed", folder=str(self.root), reason="the project cannot be read", stays=True):
+                self.printer.line(("✗ ", "fail"), "the project cannot be read; the last good one stays")
+                self.printer.flush()
+            return
         concerned = affected(before, project, touched)
         # Who uses a changed resource may change with it; what failed is tried again.
         wider = users_of(project, concerned | (deployment.failed() & project.resources.keys()))
@@ -371,6 +377,11 @@ class Loader:
         }.get(resource.type, "")
         stays = f"; the {noun} stays{how}" if known is not None else ""
         self.printer.line(("○ ", "idle"), (name, "strong"), f"  {file} {gone}{stays}")
+
+
+def _is_broken(project: Project) -> bool:
+    """Whether a project's file is so wrong that nothing is left of it."""
+    return not project.resources and any(one.severity == "ERROR" for one in project.findings)
 
 
 def _identity(config: Config) -> tuple[str, str, str]:

@@ -298,6 +298,8 @@ class Deployment:
                 except CallRefused as refused:
                     outcome = "removed" if refused.is_missing else "failed"
                     message = "" if refused.is_missing else str(refused)
+                except (KeyError, ValueError, IndexError) as problem:
+                    outcome, message = "failed", f"what is remembered of it cannot be used: {problem!r}"
             if outcome == "removed" or known.retain:
                 if not self.is_dry:
                     del self.record.resources[key]

@@ -23,7 +23,7 @@ from statewright.projects.deploy.kinds import (
     typed,
 )
 from statewright.projects.deploy.packages import inline_package, package_of, sha256_of
-from statewright.projects.functions import RUNTIME, find_functions, pack
+from statewright.projects.functions import RUNTIME, pack
 
 SERVICE: Final = "lambda"
 _DEFAULTS: Final[dict[str, Json]] = {
@@ -72,7 +72,7 @@ def _code(site: Site, wanted: Wanted) -> tuple[dict[str, Any], str, str | None]:
     if path is not None:
         if wanted.properties.get("Handler") is None:
             # A plain folder: which module and which handler follows from the files.
-            found = find_functions(site.root).functions.get(wanted.name)
+            found = site.function_source(wanted.name)
             if found is None:
                 raise CannotApply(f"{path} has no handler")
             package = pack(found)

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from statewright.errors import Diagnostic
 from statewright.payload import Json
 from statewright.projects.deploy.calls import Answer, Call, CallRefused
+from statewright.projects.functions import FunctionSource, find_functions
 from statewright.projects.resources import Resource
 
 Outcome = Literal[
@@ -122,6 +123,7 @@ class Site:
     changes: int = 0
     notes: list[str] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
+    _functions: dict[str, FunctionSource] | None = None
 
     def found(self, service: str, operation: str, **request: Any) -> Answer | None:
         """The answer to a question, `None` if what it is about is not there. Raises: CallRefused."""
@@ -158,6 +160,12 @@ class Site:
         there = [member for member in members if wanted.properties.get(member)]
         if there:
             self.note(f"{', '.join(there)} {'changes' if len(there) == 1 else 'change'} nothing here")
+
+    def function_source(self, name: str) -> FunctionSource | None:
+        """The files of a plain folder's function; they are looked for once."""
+        if self._functions is None:
+            self._functions = find_functions(self.root).functions
+        return self._functions.get(name)
 
     def begin(self) -> None:
         """Forget what was done for the resource before."""
