@@ -1,4 +1,21 @@
-"""The example systems on a real server: functions, buckets, queues and machines, made with boto3."""
+"""The example systems on a real server: functions, buckets, queues, tables and machines, made with boto3.
+
+What shows what, in real time (`test_reference_*`; hours and thousands are in `tests/unit/virtual`):
+
+    a semaphore that is polled, with functions for Python and Node semaphore: never_two, written_for_node, times_out
+    a person inside, by token and by activity                      semaphore: a_person_inside
+    starts limited by a FIFO queue and a schedule                  semaphore: starts_are_limited, a_group_with
+    pages of 250, names that start once                            semaphore: two_hundred_and_fifty, a_name_starts_once
+    semaphores and polls of our own                                ours
+    a loop in a loop, its counts in a table; mistakes refused      nested_loop
+    files over a queue, statuses in a table, dead letters, curves  queue_pipeline; test_table_pipeline_kill
+    poison, concurrency, counters, what is refused                 queue_pipeline
+    a function only starts a container; containers start more      containers
+    jobs as processes, `.sync`                                     test_ecs, test_batch
+    Maps over items of buckets; the wall of an inline Map          distributed_map
+    a job that is started and looked after, with a deadline        job_poller
+    an export of a table, watched; who exports asks who he is      export_poller
+"""
 
 from __future__ import annotations
 
