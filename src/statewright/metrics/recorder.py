@@ -61,21 +61,13 @@ class Recorder:
         return self.clock.now_ms() // 1000
 
     async def start(self) -> None:
-        """Read what a former process has kept: the names of all metrics, and the last hours."""
+        """Read which metrics a former process has kept; their points are read when somebody asks for them."""
         if self._archive is None:
             return
-        now = self.started = self.now()
-        by_number: dict[int, Series] = {}
-        for name in self._archive.open(now):
-            found = self._remember(name)
-            if found is not None:
-                by_number[name.number] = found
+        self.started = self.now()
+        for name in self._archive.open(self.started):
+            self._remember(name)
             self._numbers = max(self._numbers, name.number)
-        for number, point in self._archive.read_all(now - MINUTES_IN_MEMORY, now + 2 * SECONDS_KEPT):
-            series = by_number.get(number)
-            if series is not None:
-                series.minutes.put(point, replaces=series.is_gauge)
-                series.last_at = max(series.last_at, point.at)
 
     async def stop(self) -> None:
         """Write what is not written yet."""
@@ -274,26 +266,22 @@ class Recorder:
         """Minutes from `start` on, before `end`; the one under way, too."""
         self.settle()
         now = self.now()
-        found = series.minutes.between(start, end)
-        running = series.running_minute(now + 1)
-        if running is not None and start <= running.at < end and (not found or found[-1].at < running.at):
-            found.append(running)
-        elif running is not None and found and found[-1].at == running.at:
-            column = Column()
-            for point in (found.pop(), running):
-                column.put(point, replaces=series.is_gauge)
-            found += column.between(start, end)
-        oldest = now - MINUTES_IN_MEMORY
-        if self._archive is None or start >= oldest or not series.number:
-            return found
-        archive, number = self._archive, series.number
-        before = found[0].at if found else end
-        with self.clock.busy():
-            older = await asyncio.to_thread(archive.read, number, start, before)
+        first = start
+        older: list[Point] = []
+        if self._archive is not None and series.number:
+            # The minute in which this process began has points of the one before, so it comes from the files as well.
+            first = max(start, now - MINUTES_IN_MEMORY, self.started - self.started % 60 + 60)
+            if first > start:
+                archive, number, until = self._archive, series.number, min(first, end)
+                with self.clock.busy():
+                    older = await asyncio.to_thread(archive.read, number, start, until)
         column = Column()
-        for point in older:
+        for point in (*older, *series.minutes.between(first, end)):
             column.put(point, replaces=series.is_gauge)
-        return column.between(start, before) + found
+        running = series.running_minute(now + 1)
+        if running is not None and start <= running.at < end:
+            column.put(running, replaces=series.is_gauge)
+        return column.between(start, end)
 
     def size_bytes(self) -> int:
         """What the points in memory cost, roughly."""
