@@ -87,7 +87,8 @@ class Config:
     `credentials` maps access key ids to secret keys. While it is empty, unsigned and dummy-signed calls are accepted,
     on loopback only; otherwise every signature is verified. `endpoints` are by the service's name as resource ARNs
     have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name. `volatile` lets moto play the
-    services that are neither ours nor at an endpoint, where it is installed. `project` and `tables` (`queues`,
+    services that are neither ours nor at an endpoint, where it is installed. `extensions` lets
+    definitions use what only Statewright has. `project` and `tables` (`queues`,
     `functions` and their like, by name) are for who deploys the folder; the server does nothing with them.
     """
 
@@ -99,6 +100,7 @@ class Config:
     limits: Limits = AWS
     volatile: bool = True
     jobs: JobSettings = field(default_factory=JobSettings)
+    extensions: bool = False
     project: ProjectSettings = field(default_factory=ProjectSettings)
     tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -313,6 +315,12 @@ def _jobs(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, jobs=JobSettings(engine, slots, images))
 
 
+def _extensions(reader: _Reader, config: Config, value: object) -> Config:
+    if not isinstance(value, bool):
+        reader.refuse(("extensions",), "must be true or false")
+    return replace(config, extensions=value)
+
+
 def _project(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, project=checked_project(reader, value))
 
@@ -333,6 +341,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "limits": _limits,
     "volatile": _volatile,
     "jobs": _jobs,
+    "extensions": _extensions,
     "project": _project,
     **{section: _tables(section) for section in TABLES},
 }

@@ -92,9 +92,11 @@ class _Compiler:
         self.reads: dict[str, set[str]] = {}
         self.activities: dict[str, None] = {}
 
-    def add_scope(self, node: Node, parent: int | None, owner: str | None, *, distributed: bool) -> int:
+    def add_scope(
+        self, node: Node, parent: int | None, owner: str | None, *, distributed: bool, max_turns: int | None = None
+    ) -> int:
         index = len(self.scopes)
-        scope = ScopeDef(index, node["StartAt"], {}, parent, owner, distributed)
+        scope = ScopeDef(index, node["StartAt"], {}, parent, owner, distributed, max_turns)
         self.scopes[index] = scope
         self.pending.append((scope, node["States"]))
         return index
@@ -146,12 +148,21 @@ class _Compiler:
                     self.activities[task.resource.arn] = None
                 return task
             case "Parallel":
-                branches = node["Branches"]
-                return ParallelDef(tuple(self.add_scope(b, scope.index, name, distributed=False) for b in branches))
+                return self.compile_parallel(scope, name, node, jsonata=jsonata, reads=reads)
             case "Map":
                 return self.compile_map(scope, name, node, jsonata=jsonata, reads=reads)
             case _:
                 return None
+
+    def compile_parallel(
+        self, scope: ScopeDef, name: str, node: Node, *, jsonata: bool, reads: set[str]
+    ) -> ParallelDef:
+        most = node.get("MaxTurns")
+        branches = [
+            self.add_scope(branch, scope.index, name, distributed=False, max_turns=most) for branch in node["Branches"]
+        ]
+        timeout = leaf.positive_seconds(node, "TimeoutSeconds", jsonata=jsonata, reads=reads)
+        return ParallelDef(tuple(branches), timeout)
 
     def compile_map(self, scope: ScopeDef, name: str, node: Node, *, jsonata: bool, reads: set[str]) -> MapDef:
         processor = node["ItemProcessor"] if "ItemProcessor" in node else node["Iterator"]

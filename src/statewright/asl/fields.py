@@ -228,6 +228,18 @@ STATE_SHAPES: Final[dict[str, Shape]] = {
         at_most_one=(_with_path("Error"), _with_path("Cause")),
     ),
 }
+
+LOOP_SHAPE: Final = replace(
+    STATE_SHAPES["Parallel"],
+    fields={
+        **STATE_SHAPES["Parallel"].fields,
+        "TimeoutSeconds": _count(1, TASK_TIMEOUT_SECONDS, "TimeoutSecondsPath"),
+        "TimeoutSecondsPath": _REFERENCE,
+        "MaxTurns": Field("integer", minimum=1),
+    },
+    at_most_one=(_with_path("TimeoutSeconds"),),
+)
+"""A Parallel with the fields of `extensions.py`."""
 """By state type. The order of the types is the order in which messages list them."""
 
 MACHINE_SHAPE: Final = Shape(

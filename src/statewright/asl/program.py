@@ -97,9 +97,10 @@ class TaskDef:
 
 @dataclass(frozen=True, slots=True)
 class ParallelDef:
-    """Body of a Parallel state: the scopes of its branches, in order."""
+    """Body of a Parallel state: the scopes of its branches, in order; and, as an extension, its deadline."""
 
     scopes: tuple[int, ...]
+    timeout_seconds: Evaluate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ class ScopeDef:
     """One `States` object: the machine itself, a branch, or an item processor.
 
     `owner` is the state that holds it, `parent` that state's scope. A distributed scope starts executions of its own.
+    `max_turns`, an extension, is how often each of its states may be entered.
     """
 
     index: int
@@ -200,6 +202,7 @@ class ScopeDef:
     parent: int | None = None
     owner: str | None = None
     distributed: bool = False
+    max_turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

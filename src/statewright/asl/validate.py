@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, Protocol, TypeGuard
 
-from statewright.asl import branching, resource_kinds
+from statewright.asl import branching, extensions, resource_kinds
 from statewright.asl.assignments import check_assignments
 from statewright.asl.document import MAX_DEPTH
 from statewright.asl.field_values import RESULT_FIELDS, FieldValues, Where, is_expression
@@ -22,6 +22,7 @@ from statewright.asl.fields import (
     JSONATA,
     JSONPATH,
     LABEL_CHARACTERS,
+    LOOP_SHAPE,
     MACHINE_SHAPE,
     MAX_BATCH_BYTES,
     OBJECT_SHAPES,
@@ -157,11 +158,26 @@ class ObjectChecks:
             message = "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine"
             self.findings.schema(message, path)
         where = Where(state.language)
+        if state.type == "Parallel":
+            self.check_parallel(state, where)
+            return
         self.check_object(node, STATE_SHAPES[state.type], path, where, state=state)
         if state.type == "Map":
             self.check_map(state, scope)
         elif state.type == "Task":
             self.check_heartbeat(node, path)
+
+    def check_parallel(self, state: StateOutline, where: Where) -> None:
+        """Check a Parallel, which may be a loop with a deadline where extensions are on."""
+        if not extensions.are_on():
+            hints = dict.fromkeys(extensions.LOOP_FIELDS, extensions.HOW)
+            self.check_object(state.node, STATE_SHAPES["Parallel"], state.path, where, state=state, hints=hints)
+            return
+        self.check_object(state.node, LOOP_SHAPE, state.path, where, state=state)
+        branches = state.node.get("Branches")
+        named = [name for name in extensions.LOOP_FIELDS if name in state.node]
+        if named and isinstance(branches, list) and len(branches) != 1:
+            self.findings.schema(f"Field '{named[0]}' needs a Parallel with exactly one branch", state.path)
 
     def unknown_type(self, node: Node, path: Path) -> None:
         """Report a missing or unknown Type; nothing else can be said of such a state."""

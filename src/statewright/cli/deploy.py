@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from statewright.cli.client import endpoint_option
+from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, count_words, stdout
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _SHOWN_AS: Final = {"noted": "left out", "gone": "no longer in the project"}
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print the result."
 )
+@extensions_option
 def deploy(
     place: str, endpoint: str | None, is_dry: bool, prune: bool, stage: str | None, parameters: tuple[str, ...],
     form: str,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, Printer, Stop, finding_json, stdout
 from statewright.cli.project_lines import FUNCTION, MACHINE, ProjectLines
 
@@ -57,6 +58,7 @@ PATIENCE_SECONDS: Final = 5.0
     default="table",
     help="How to say what happens: for people, or one JSON object a line.",
 )
+@extensions_option
 def dev(
     folder: str, host: str, port: int, data: str | None, store: str, express: tuple[str, ...], stage: str | None,
     parameters: tuple[str, ...], limits: str | None, settings: str | None, log_level: str,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from statewright.cli.extensions import extensions_option
 from statewright.cli.output import NOT_FOUND, OK, USAGE, Refused, Stop, reason_of, stderr, stdout
 
 NARROW = 40
@@ -24,6 +25,7 @@ OTHER_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".dot")
 @click.option("--width", type=click.IntRange(NARROW, 1000), help="Columns of the text drawing.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw the text with ASCII characters alone.")
 @click.pass_context
+@extensions_option
 def graph(context: click.Context, file: str, form: str, target: str | None, width: int | None, ascii_only: bool) -> int:
     """Draw a definition.
 

@@ -14,6 +14,7 @@ import click
 
 from statewright.cli.client import endpoint_option
 from statewright.cli.costs import Costs, cost_of, cost_options, wanted_table
+from statewright.cli.extensions import extensions_option
 from statewright.cli.output import (
     NOT_FOUND,
     USAGE,
@@ -69,6 +70,7 @@ NAP_MS = 100
 @click.option("--history", "history_file", metavar="FILE|-", help="Write the history, as GetExecutionHistory shows it.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but the output, and what went wrong.")
 @cost_options
+@extensions_option
 @endpoint_option
 def run(
     file: str,

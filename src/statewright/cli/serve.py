@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, stdout
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     show_default=True,
     help="debug shows every call and every execution's changes.",
 )
+@extensions_option
 def serve(
     host: str,
     port: int,
@@ -124,6 +126,7 @@ def config_of(settings: str | None, limits: str | None) -> Config:
     """The settings file's configuration, if there is one, with the limits that the command line chose."""
     from dataclasses import replace
 
+    from statewright.asl import extensions
     from statewright.config import Config, ConfigError, read_config
     from statewright.limits import PROFILES
 
@@ -134,4 +137,6 @@ def config_of(settings: str | None, limits: str | None) -> Config:
         config = read_config(path) if settings is not None or path.is_file() else Config()
     except ConfigError as problem:
         raise Stop(FAILED, str(problem)) from None
+    if config.extensions:
+        extensions.switch(True)
     return config if limits is None else replace(config, limits=PROFILES[limits])

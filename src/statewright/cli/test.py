@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from statewright.cli.extensions import extensions_option
 from statewright.cli.output import (
     FAILED,
     NOT_FOUND,
@@ -45,6 +46,7 @@ MOST_STEPS: Final = 30
     "-o", "--output", "form", type=click.Choice(["text", "json", "junit"]), default="text", help="The report."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only cases that fail, and the sum.")
+@extensions_option
 def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) -> int:
     """Run scripted test cases in virtual time.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from statewright.cli.extensions import extensions_option
 from statewright.cli.output import (
     FAILED,
     NOT_FOUND,
@@ -40,6 +41,7 @@ STDIN: Final = "-"
 @click.option("--strict", is_flag=True, help="Let warnings fail, too.")
 @click.option("--no-lints", is_flag=True, help="Leave out what only Statewright warns about.")
 @click.option("-o", "--output", "form", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+@extensions_option
 def validate(
     paths: tuple[str, ...],
     machine_type: Literal["STANDARD", "EXPRESS"],

@@ -22,6 +22,7 @@ from statewright.interpreter.redrive import redrive
 from statewright.interpreter.state import (
     AGAIN,
     BACKING_OFF,
+    CHILDREN,
     JOINED,
     MAP_RUN,
     READY,
@@ -36,7 +37,7 @@ from statewright.interpreter.state import (
 )
 from statewright.interpreter.steps.map import begin_map, spawn
 from statewright.interpreter.steps.map_run_start import map_run_failed, map_run_succeeded
-from statewright.interpreter.steps.parallel import begin_parallel, join
+from statewright.interpreter.steps.parallel import begin_parallel, is_spent, join, parallel_timed_out, turns_exceeded
 from statewright.interpreter.steps.simple import begin_choice, begin_fail, begin_pass, begin_succeed
 from statewright.interpreter.steps.task import (
     begin_task,
@@ -134,13 +135,16 @@ def run(turn: Turn) -> None:
 def run_frame(turn: Turn, frame: Frame) -> None:
     """Run one frame from state to state until it waits, ends or meets the budget."""
     state = turn.state
-    states = turn.program.scopes[frame.scope].states
+    scope = turn.program.scopes[frame.scope]
+    states, most_turns = scope.states, scope.max_turns
     turn.changed.add(frame.id)
     while True:
         definition = states[frame.state]
         phase = frame.phase
         try:
-            if phase == READY:
+            if phase == READY and most_turns is not None and is_spent(frame, most_turns):
+                went_on = turns_exceeded(turn, frame, frame.state, most_turns)
+            elif phase == READY:
                 turn.transitions_left -= 1
                 state.transitions += 1
                 frame.entered_previous = frame.last_event
@@ -282,6 +286,8 @@ def on_timer(turn: Turn, event: events.TimerFired) -> None:
             frame.phase = AGAIN
             turn.changed.add(frame.id)
             state.ready.append(frame.id)
+        elif frame.phase in (CHILDREN, JOINED):
+            resume(turn, frame, lambda: parallel_timed_out(turn, frame, definition))
     elif task is not None and timer_id in (task.timeout_timer, task.heartbeat_timer):
         missed_heartbeat = timer_id == task.heartbeat_timer
         if missed_heartbeat:

@@ -91,6 +91,7 @@ class Encoder:
                 None if task is None else [getattr(task, name) for name in _TASK],
                 None if children is None else self._children(children),
                 frame.map_run,
+                *(() if frame.turns is None else (frame.turns,)),
             ]
         )
 
@@ -165,6 +166,7 @@ class Decoder:
             for name, value in zip(_CHILDREN, numbers, strict=True):
                 setattr(frame.children, name, value)
         frame.map_run = None if fields[19] is None else (fields[19][0], fields[19][1])
+        frame.turns = fields[20] if len(fields) > 20 else None
         return frame
 
     def _value(self, stored: Any) -> Payload | None:

@@ -133,6 +133,8 @@ def fail_parent(turn: Turn, frame: Frame) -> Frame:
     if children.items is not None:
         turn.record_beside(failing_event, "MapIterationFailed", {"name": parent.state, "index": frame.index})
     abort_children(turn, parent, failing_event, failed=frame)
+    turn.cancel_timer(parent.timer)
+    parent.timer = 0
     parent.last_event = failing_event
     turn.changed.add(parent.id)
     return parent

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from statewright.asl.program import MapDef
+from statewright.asl.program import MapDef, ParallelDef
 from statewright.errors import DATA_LIMIT, RUNTIME
+from statewright.interpreter.dataflow import scope_of
 from statewright.interpreter.failing import drop_children
 from statewright.interpreter.state import ABORTED, AGAIN, CHILDREN, FAILED, JOINED, READY, ROOT, SPAWNING, Frame
 from statewright.interpreter.steps.map_run_start import redrive_map_run
@@ -79,6 +80,11 @@ def _reopen(turn: Turn, frame: Frame, redriven: int, error: str | None) -> list[
             again.append(child)
     children.open = len(again)
     frame.phase = CHILDREN
+    body = definition.body
+    if isinstance(body, ParallelDef) and body.timeout_seconds is not None:
+        # Its clock begins anew, like that of the machine.
+        seconds = body.timeout_seconds(scope_of(turn, frame, definition))
+        frame.timer = turn.start_timer(frame.id, turn.now_ms + seconds * 1000)
     if children.done == children.length:
         # Every child has finished; what failed was leaving the state.
         frame.phase = JOINED

@@ -139,6 +139,7 @@ class Frame:
         "state",
         "task",
         "timer",
+        "turns",
         "variables",
         "visible",
     )
@@ -165,6 +166,8 @@ class Frame:
         self.children: Children | None = None
         self.map_run: tuple[str, int] | None = None
         """ARN and redrive count of the Map Run that the state has started last."""
+        self.turns: dict[str, int] | None = None
+        """How often each state was entered, where that is bounded."""
 
     def __repr__(self) -> str:
         return f"Frame({self.id}, {self.state!r}, {PHASES[self.phase]})"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from statewright.asl.extensions import MAX_TURNS
 from statewright.asl.program import ParallelDef, StateDef
+from statewright.errors import TIMEOUT, Failure
 from statewright.interpreter.dataflow import effective_input, exit_state, scope_of
-from statewright.interpreter.failing import drop_children
-from statewright.interpreter.state import CHILDREN, Children, Finished, Frame
+from statewright.interpreter.failing import abort_children, drop_children, state_failed
+from statewright.interpreter.state import ABORTED, CHILDREN, Children, Finished, Frame
 from statewright.interpreter.turn import Turn
 from statewright.payload import Payload
 
@@ -18,7 +20,10 @@ def begin_parallel(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     assert isinstance(body, ParallelDef)
     if definition.arguments is not None and payload.size_bytes > turn.payload_bytes:
         raise turn.too_large(definition.name, "provided parameters")
+    seconds = body.timeout_seconds(scope) if body.timeout_seconds is not None else None
     started = turn.record(frame, "ParallelStateStarted")
+    if seconds is not None:
+        frame.timer = turn.start_timer(frame.id, turn.now_ms + seconds * 1000)
     length = len(body.scopes)
     base = turn.state.next_frame_id
     turn.state.next_frame_id = base + length
@@ -45,6 +50,41 @@ def start_branch(turn: Turn, frame: Frame, index: int, after_event: int) -> None
     turn.state.ready.append(child.id)
 
 
+def parallel_timed_out(turn: Turn, frame: Frame, definition: StateDef) -> bool:
+    """The deadline of a loop has come, an extension: its branch is aborted, and the state fails."""
+    abort_children(turn, frame, frame.last_event)
+    return state_failed(turn, frame, definition, Failure(TIMEOUT, None))
+
+
+def turns_exceeded(turn: Turn, frame: Frame, state: str, most: int) -> bool:
+    """A branch would enter one of its states once too often, an extension: the Parallel fails. Always waits.
+
+    No Retry and no Catch inside the branch has a say: what they would do is another turn.
+    """
+    parent = turn.parent_of(frame)
+    assert parent.children is not None
+    frame.phase = ABORTED
+    turn.changed.add(frame.id)
+    parent.children.open = 0
+    parent.phase = CHILDREN
+    parent.last_event = frame.last_event
+    turn.cancel_timer(parent.timer)
+    parent.timer = 0
+    failure = Failure(MAX_TURNS, f"The state '{state}' was to be entered more than {most} times.")
+    state_failed(turn, parent, turn.definition_of(parent), failure)
+    return False
+
+
+def is_spent(frame: Frame, most: int) -> bool:
+    """Count one more entry of the state that a frame is about to enter; whether that is one too many."""
+    turns = frame.turns
+    if turns is None:
+        turns = frame.turns = {}
+    count = turns.get(frame.state, 0) + 1
+    turns[frame.state] = count
+    return count > most
+
+
 def join(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     """All children have finished: gather their outputs in order and leave the state. Serves Map as well."""
     children = frame.children
@@ -55,6 +95,8 @@ def join(turn: Turn, frame: Frame, definition: StateDef) -> bool:
         finished = frames[child_id]
         assert isinstance(finished, Finished)
         results.append(finished.output.value)
+    turn.cancel_timer(frame.timer)
+    frame.timer = 0
     turn.record_beside(frame.last_event, f"{definition.type}StateSucceeded")
     went_on = exit_state(turn, frame, definition, scope_of(turn, frame, definition), Payload(results))
     if turn.state.frames:

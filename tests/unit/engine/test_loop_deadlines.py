@@ -1,0 +1,38 @@
+"""A loop with a deadline on the engine: its clock and its turns outlive a crash."""
+
+from __future__ import annotations
+
+from statewright.asl import extensions
+from statewright.clock import VirtualClock, run_virtual
+from tests.unit.engine.running import Rig
+from tests.unit.interpreter.test_loop_deadlines import CATCH, polling
+
+
+def test_crashes_change_neither_deadline_nor_turns():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        with extensions.accepted():
+            arn = await rig.begin(polling(TimeoutSeconds=330, MaxTurns=9, Catch=CATCH))
+        await rig.until(70_000)
+        await rig.crash()
+        await rig.until(100_000)
+        await rig.crash()
+        view = await rig.end(arn)
+        assert (view.status, view.stopped_ms) == ("SUCCEEDED", clock.start_ms + 330_000)
+        with extensions.accepted():
+            made = await rig.machine(polling(MaxTurns=4), "turns")
+        turning = (await rig.engine.start_execution(made, "n", "{}")).arn
+        began = clock.now_ms()
+        await rig.until(130_000)
+        await rig.crash()
+        view = await rig.end(turning)
+        assert (view.status, view.error, view.stopped_ms) == (
+            "FAILED", "Statewright.MaxTurnsExceeded", began + 240_000,
+        )  # fmt: skip
+        assert not (await rig.store.executions.pending(0))[0]
+        redriven = await rig.engine.redrive_execution(turning)
+        assert redriven == clock.now_ms()
+        await rig.end(turning)
+        await rig.down()
+
+    run_virtual(main)
