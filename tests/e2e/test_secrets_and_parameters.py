@@ -254,6 +254,8 @@ def test_a_random_password(secrets: Any) -> None:
             "does not have secretsmanager RotateSecret yet",
         ),
         ("put_secret_value", {"SecretId": "x"}, "InvalidParameterException", "either SecretString or SecretBinary"),
+        ("create_secret", {"Name": "a b"}, "ValidationException", "Invalid name. Must be a valid name containing"),
+        ("tag_resource", {"SecretId": "x", "Tags": [{}]}, "InvalidParameterException", "Every tag must have a Key."),
     ],
 )
 def test_what_secrets_refuse(secrets: Any, operation: str, members: dict[str, Any], code: str, text: str) -> None:

@@ -8,7 +8,15 @@ from typing import Any, Final
 
 from statewright import chance
 from statewright.api.operations import App, Call, operation
-from statewright.api.secretsmanager.secrets import described, invalid, named, secrets_of, stages_of, value_shown
+from statewright.api.secretsmanager.secrets import (
+    described,
+    invalid,
+    named,
+    secrets_of,
+    stages_of,
+    tags_of,
+    value_shown,
+)
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonTextError, parse_json
 from statewright.records.shelf import Entry, place_of, token_of
@@ -96,7 +104,7 @@ def _filter(given: Mapping[str, Any]) -> Test:
 @operation("secretsmanager", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a secret."""
-    await secrets_of(app).tag(request["SecretId"], {one["Key"]: one["Value"] for one in request["Tags"]})
+    await secrets_of(app).tag(request["SecretId"], tags_of(request))
     return {}
 
 

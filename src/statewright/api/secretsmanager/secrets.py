@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
@@ -13,6 +14,7 @@ from statewright.records.shelf import Entry
 if TYPE_CHECKING:
     from statewright.records.secrets import Secrets
 
+_NAME: Final = re.compile(r"[\w/+=.@!-]+", re.ASCII)
 SHORTEST_WINDOW_DAYS = 7
 LONGEST_WINDOW_DAYS = 30
 
@@ -49,6 +51,14 @@ def described(entry: Entry) -> dict[str, Json]:
     }  # fmt: skip
 
 
+def tags_of(request: Json) -> dict[str, str]:
+    """The tags of a request. Raises: ApiError for one without a key."""
+    tags = request.get("Tags", ())
+    if not all("Key" in one for one in tags):
+        raise invalid("Every tag must have a Key.")
+    return {one["Key"]: one.get("Value", "") for one in tags}
+
+
 def _value(request: Json) -> dict[str, Any]:
     """The value of a request, if it has one. Raises: ApiError."""
     given = {name: request[name] for name in ("SecretString", "SecretBinary") if request.get(name) is not None}
@@ -72,7 +82,12 @@ async def create_secret(app: App, call: Call, request: Json) -> Json:
         if request.get(name):
             raise invalid(f"Statewright does not have {name}: secrets are of one region and no type.")
     value, token = _value(request), _token(request, call)
-    tags = {one["Key"]: one["Value"] for one in request.get("Tags", ())}
+    if not _NAME.fullmatch(request["Name"]):
+        raise ApiError(
+            "ValidationException",
+            "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
+        )
+    tags = tags_of(request)
     made = await secrets_of(app).create(
         request["Name"], token, value, description=request.get("Description"), kms=request.get("KmsKeyId"), tags=tags
     )
