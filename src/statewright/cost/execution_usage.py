@@ -85,6 +85,8 @@ def execution_usage(
         elif event.type in _ENDED and event.previous_id in calls:
             scheduled, began_ms = calls.pop(event.previous_id)
             _count(usage, scheduled, event.at_ms - began_ms, memory_of)
+        elif event.type == "MapRunStarted":
+            usage.assume("what child executions of distributed Maps call is not counted")
     return usage
 
 
