@@ -230,6 +230,33 @@ class Definitions:
         self.environments[name] = made
         return made
 
+    async def update_environment(self, request: Mapping[str, Json]) -> Environment:
+        """Change a compute environment. Raises: ApiError."""
+        name = request["computeEnvironment"].rpartition("/")[2]
+        if name not in self.environments:
+            raise refused(f"Compute environment {request['computeEnvironment']} not found.")
+        before = self.environments[name]
+        rest = {key: value for key, value in request.items() if key != "computeEnvironment"}
+        resources = {**(before.shown.get("computeResources") or {}), **(rest.pop("computeResources", None) or {})}
+        shown = {**before.shown, **rest, **({"computeResources": resources} if resources else {})}
+        made = Environment(name, before.arn, shown)
+        await self._rows.put((ENVIRONMENT, name, made))
+        self.environments[name] = made
+        return made
+
+    async def delete_environment(self, name: str) -> None:
+        """Delete a disabled compute environment that no job queue uses. Raises: ApiError."""
+        found = self.environments.get(name.rpartition("/")[2])
+        if found is None:
+            return
+        orders = (queue.shown.get("computeEnvironmentOrder") or () for queue in self.queues.values())
+        if any(one["computeEnvironment"].rpartition("/")[2] == found.name for order in orders for one in order):
+            raise refused("Cannot delete, found existing JobQueue relationship")
+        if found.shown.get("state") != "DISABLED":
+            raise refused("Cannot delete, state must be DISABLED")
+        await self._rows.delete(ENVIRONMENT, [found.name])
+        del self.environments[found.name]
+
 
 def container_of(definition: Definition, request: Mapping[str, Json], extra: Mapping[str, str]) -> Container:
     """The container of a job: definition, overrides, parameters in place of `Ref::name`, Batch's own variables."""

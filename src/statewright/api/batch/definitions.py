@@ -114,6 +114,20 @@ async def create_compute_environment(app: App, _call: Call, request: Json) -> Js
     return {"computeEnvironmentName": made.name, "computeEnvironmentArn": made.arn}
 
 
+@operation("batch", "UpdateComputeEnvironment")
+async def update_compute_environment(app: App, _call: Call, request: Json) -> Json:
+    """Change what is noted of a compute environment."""
+    made = await _definitions(app).update_environment(request)
+    return {"computeEnvironmentName": made.name, "computeEnvironmentArn": made.arn}
+
+
+@operation("batch", "DeleteComputeEnvironment")
+async def delete_compute_environment(app: App, _call: Call, request: Json) -> Json:
+    """Delete a disabled compute environment."""
+    await _definitions(app).delete_environment(request["computeEnvironment"])
+    return {}
+
+
 @operation("batch", "DescribeComputeEnvironments")
 async def describe_compute_environments(app: App, _call: Call, request: Json) -> Json:
     """Show compute environments, those that are listed or all."""

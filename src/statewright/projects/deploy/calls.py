@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 Answer = dict[str, Any]
 
 _MISSING: Final = ("DoesNotExist", "NotFound", "NonExistent", "NoSuch", "ClusterNotFound")
-_MISSING_WORDS: Final = ("does not exist", "doesn't exist", "not found")
+_MISSING_WORDS: Final = ("does not exist", "doesn't exist", "not found", "Unable to describe")
 _UNSERVED: Final = frozenset({"UnknownService", "UnknownOperationException", "NotImplemented", "InvalidAction"})
 
 

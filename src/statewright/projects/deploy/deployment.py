@@ -359,5 +359,9 @@ def shown_name(wanted: Wanted) -> str:
 def short_ref(ref: str) -> str:
     """The part of an ARN or address that people know."""
     if ref.startswith("arn:"):
-        return ":".join(ref.split(":")[6:]) or ref.split(":")[-1]
+        rest = ref.split(":", 5)[-1]
+        kind, slash, name = rest.partition("/")
+        if slash and ":" not in kind:
+            return name
+        return rest.partition(":")[2] or rest
     return ref.rpartition("/")[2] if ref.startswith("http") else ref

@@ -107,6 +107,15 @@ def _call(service: str, operation: str, member: str) -> Any:
     return remove
 
 
+def _delete_environment(site: Site, known: Known) -> None:
+    try:
+        site.change("batch", "UpdateComputeEnvironment", computeEnvironment=known.ref, state="DISABLED")
+    except CallRefused as refused:
+        if not refused.is_missing:
+            raise
+    site.change("batch", "DeleteComputeEnvironment", computeEnvironment=known.ref)
+
+
 def _delete_job_queue(site: Site, known: Known) -> None:
     try:
         site.change("batch", "UpdateJobQueue", jobQueue=known.ref, state="DISABLED")
@@ -126,7 +135,7 @@ KINDS: Final = {
         "ecs:{region}:{account}:task-definition/{name}", "arn",
     ),
     "AWS::Batch::ComputeEnvironment": Kind(
-        "compute environment", environment, _call("batch", "DeleteComputeEnvironment", "computeEnvironment"),
+        "compute environment", environment, _delete_environment,
         "ComputeEnvironmentName", 128, "batch:{region}:{account}:compute-environment/{name}", "arn",
     ),
     "AWS::Batch::JobQueue": Kind(

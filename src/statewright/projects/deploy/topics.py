@@ -92,7 +92,9 @@ def policy(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     for arn in wanted.items("Topics"):
         shown = site.found(SERVICE, "GetTopicAttributes", TopicArn=arn) or {}
         if not holds((shown.get("Attributes") or {}).get("Policy"), document):
-            site.change(SERVICE, "SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue=document)
+            # Every topic has a policy from its beginning.
+            made = site.create if wanted.before is None else site.change
+            made(SERVICE, "SetTopicAttributes", TopicArn=arn, AttributeName="Policy", AttributeValue=document)
     return {"Ref": wanted.name}
 
 

@@ -1,0 +1,149 @@
+# ruff: noqa: E501
+"""Every type of resource that deployment knows, on a real server: made, left as it is, and taken away again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from statewright.cli.main import run_command
+from statewright.projects.deploy.registry import _KNOWN, IGNORED
+from tests.e2e.conftest import Server
+
+TEMPLATE = """\
+AWSTemplateFormatVersion: "2010-09-09"
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Role:
+    Type: AWS::IAM::Role
+    Properties:
+      AssumeRolePolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Principal: {Service: lambda.amazonaws.com}, Action: "sts:AssumeRole"}]}
+      Policies: [{PolicyName: inline, PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "*", Resource: "*"}]}}]
+      ManagedPolicyArns: [!Ref Managed]
+  Managed:
+    Type: AWS::IAM::ManagedPolicy
+    Properties: {PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "s3:*", Resource: "*"}]}}
+  Policy:
+    Type: AWS::IAM::Policy
+    Properties: {PolicyName: more, Roles: [!Ref Role], PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Action: "sqs:*", Resource: "*"}]}}
+  Layer:
+    Type: AWS::Lambda::LayerVersion
+    Properties: {Content: layer, CompatibleRuntimes: [python3.12]}
+  Fn:
+    Type: AWS::Lambda::Function
+    Properties:
+      Code: code
+      Handler: app.handler
+      Runtime: python3.12
+      Role: !GetAtt Role.Arn
+      Timeout: "20"
+      Layers: [!Ref Layer]
+      Environment: {Variables: {TABLE: !Ref Table, NUM: 5, FLAG: true}}
+      DeadLetterConfig: {TargetArn: !GetAtt Dead.Arn}
+      ReservedConcurrentExecutions: 3
+      Tags: [{Key: a, Value: b}]
+  FnVersion: {Type: AWS::Lambda::Version, Properties: {FunctionName: !Ref Fn}}
+  FnAlias: {Type: AWS::Lambda::Alias, Properties: {FunctionName: !Ref Fn, Name: live, FunctionVersion: !GetAtt FnVersion.Version}}
+  Inline:
+    Type: AWS::Lambda::Function
+    Properties: {Code: {ZipFile: "def handler(e, c):\\n    return 1\\n"}, Handler: index.handler, Runtime: python3.12, Role: !GetAtt Role.Arn}
+  Permission: {Type: AWS::Lambda::Permission, Properties: {FunctionName: !Ref Fn, Action: "lambda:InvokeFunction", Principal: sns.amazonaws.com}}
+  Address: {Type: AWS::Lambda::Url, Properties: {TargetFunctionArn: !Ref Fn, AuthType: NONE}}
+  Invokes: {Type: AWS::Lambda::EventInvokeConfig, Properties: {FunctionName: !Ref Fn, Qualifier: live, MaximumRetryAttempts: "1", DestinationConfig: {OnFailure: {Destination: !GetAtt Dead.Arn}}}, DependsOn: FnAlias}
+  Mapping:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties: {EventSourceArn: !GetAtt Queue.Arn, FunctionName: !Ref FnAlias, BatchSize: "5", FilterCriteria: {Filters: [{Pattern: '{"body": {"a": [1]}}'}]}, ScalingConfig: {MaximumConcurrency: 4}, FunctionResponseTypes: [ReportBatchItemFailures]}
+  Dead: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, Tags: [{Key: a, Value: b}]}}
+  Queue: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 120, RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 3}}}
+  Fifo: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, ContentBasedDeduplication: true}}
+  QueuePolicy: {Type: AWS::SQS::QueuePolicy, Properties: {Queues: [!Ref Queue], PolicyDocument: {Version: "2012-10-17", Statement: [{Effect: Allow, Principal: "*", Action: "sqs:SendMessage", Resource: !GetAtt Queue.Arn}]}}}
+  Table:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PROVISIONED
+      ProvisionedThroughput: {ReadCapacityUnits: "5", WriteCapacityUnits: "5"}
+      AttributeDefinitions: [{AttributeName: id, AttributeType: S}, {AttributeName: at, AttributeType: N}]
+      KeySchema: [{AttributeName: id, KeyType: HASH}]
+      GlobalSecondaryIndexes: [{IndexName: by-at, KeySchema: [{AttributeName: at, KeyType: HASH}], Projection: {ProjectionType: ALL}, ProvisionedThroughput: {ReadCapacityUnits: 1, WriteCapacityUnits: 1}}]
+      TimeToLiveSpecification: {AttributeName: end, Enabled: true}
+      PointInTimeRecoverySpecification: {PointInTimeRecoveryEnabled: true}
+      Tags: [{Key: a, Value: b}]
+  Topic: {Type: AWS::SNS::Topic, Properties: {DisplayName: hello, Subscription: [{Protocol: sqs, Endpoint: !GetAtt Dead.Arn}]}}
+  FifoTopic: {Type: AWS::SNS::Topic, Properties: {FifoTopic: true, ContentBasedDeduplication: true}}
+  Sub: {Type: AWS::SNS::Subscription, Properties: {TopicArn: !Ref Topic, Protocol: sqs, Endpoint: !GetAtt Queue.Arn, RawMessageDelivery: true, FilterPolicy: {kind: [a]}, RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn}}}
+  TopicPolicy: {Type: AWS::SNS::TopicPolicy, Properties: {Topics: [!Ref Topic], PolicyDocument: {Version: "2012-10-17", Statement: [{Sid: x, Effect: Allow, Principal: "*", Action: "sns:Publish", Resource: !Ref Topic}]}}}
+  Bucket: {Type: AWS::S3::Bucket, Properties: {Tags: [{Key: a, Value: b}], VersioningConfiguration: {Status: Enabled}, BucketEncryption: {ServerSideEncryptionConfiguration: []}}}
+  BucketPolicy: {Type: AWS::S3::BucketPolicy, Properties: {Bucket: !Ref Bucket, PolicyDocument: {}}}
+  Group: {Type: AWS::Scheduler::ScheduleGroup}
+  Schedule: {Type: AWS::Scheduler::Schedule, Properties: {GroupName: !Ref Group, ScheduleExpression: rate(1 hour), FlexibleTimeWindow: {Mode: FLEXIBLE, MaximumWindowInMinutes: "5"}, StartDate: "2030-01-01T00:00:00Z", Target: {Arn: !GetAtt Queue.Arn, RoleArn: !GetAtt Role.Arn, Input: '{"a": 1}', RetryPolicy: {MaximumRetryAttempts: 2}}}}
+  Bus: {Type: AWS::Events::EventBus, Properties: {Name: MARK-bus}}
+  Rule: {Type: AWS::Events::Rule, Properties: {EventBusName: !Ref Bus, EventPattern: {source: [a]}, Targets: [{Id: q, Arn: !GetAtt Queue.Arn}, {Id: m, Arn: !Ref Machine, RoleArn: !GetAtt Role.Arn}]}}
+  Tick: {Type: AWS::Events::Rule, Properties: {ScheduleExpression: rate(1 hour), State: DISABLED, Targets: [{Id: f, Arn: !GetAtt Fn.Arn, InputTransformer: {InputPathsMap: {a: $.b}, InputTemplate: '{"x": <a>}'}}]}}
+  Logs: {Type: AWS::Logs::LogGroup, Properties: {LogGroupName: /MARK/machine, RetentionInDays: 7}}
+  Param: {Type: AWS::SSM::Parameter, Properties: {Name: /MARK/one, Type: String, Value: !Ref Queue}}
+  Secret: {Type: AWS::SecretsManager::Secret, Properties: {Description: d, GenerateSecretString: {SecretStringTemplate: '{"user": "me"}', GenerateStringKey: password}}}
+  Activity: {Type: AWS::StepFunctions::Activity, Properties: {Name: MARK-activity}}
+  Machine:
+    Type: AWS::StepFunctions::StateMachine
+    Properties:
+      RoleArn: !GetAtt Role.Arn
+      Definition: {StartAt: A, States: {A: {Type: Task, Resource: "${Fn}", End: true}}}
+      DefinitionSubstitutions: {Fn: !GetAtt Fn.Arn}
+      LoggingConfiguration: {Level: ALL, IncludeExecutionData: true, Destinations: [{CloudWatchLogsLogGroup: {LogGroupArn: !GetAtt Logs.Arn}}]}
+      TracingConfiguration: {Enabled: true}
+      Tags: [{Key: a, Value: b}]
+  MachineVersion: {Type: AWS::StepFunctions::StateMachineVersion, Properties: {StateMachineArn: !Ref Machine, StateMachineRevisionId: !GetAtt Machine.StateMachineRevisionId}}
+  MachineAlias: {Type: AWS::StepFunctions::StateMachineAlias, Properties: {Name: live, DeploymentPreference: {StateMachineVersionArn: !Ref MachineVersion, Type: ALL_AT_ONCE}}}
+  Cluster: {Type: AWS::ECS::Cluster}
+  Task: {Type: AWS::ECS::TaskDefinition, Properties: {Family: MARK-task, Cpu: 256, Memory: 512, NetworkMode: awsvpc, RequiresCompatibilities: [FARGATE], ContainerDefinitions: [{Name: c, Image: busybox, Essential: true, Command: ["true"], Environment: [{Name: A, Value: b}]}]}}
+  Compute: {Type: AWS::Batch::ComputeEnvironment, Properties: {Type: managed, ComputeResources: {Type: FARGATE, MaxvCpus: 4, Subnets: [s], SecurityGroupIds: [g]}}}
+  JobQueue: {Type: AWS::Batch::JobQueue, Properties: {Priority: 1, ComputeEnvironmentOrder: [{Order: 1, ComputeEnvironment: !Ref Compute}]}}
+  JobDefinition: {Type: AWS::Batch::JobDefinition, Properties: {Type: container, ContainerProperties: {Image: busybox, Command: ["true"], ResourceRequirements: [{Type: VCPU, Value: "1"}, {Type: MEMORY, Value: "512"}]}, RetryStrategy: {Attempts: 2}}}
+"""
+
+EMPTY = "Resources:\n  Other: {Type: AWS::SQS::Queue}\n"
+LEFT_OUT = {"Permission", "BucketPolicy", "Address"}
+
+
+def deploy(capsys: pytest.CaptureFixture[str], server: Server, place: Path, *more: str) -> dict[str, Any]:
+    capsys.readouterr()
+    run_command(["deploy", str(place), "--endpoint", server.url, "-o", "json", *more])
+    shown: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return shown
+
+
+def other(shown: dict[str, Any], *expected: str) -> list[dict[str, Any]]:
+    """What came out differently."""
+    return [one for one in shown["resources"] if one["outcome"] not in expected and one["id"] not in LEFT_OUT]
+
+
+def test_every_type(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    mark = f"all{uuid4().hex[:8]}"
+    root = tmp_path / mark
+    (root / "code").mkdir(parents=True)
+    (root / "layer" / "python").mkdir(parents=True)
+    (root / "code" / "app.py").write_text("def handler(event, context):\n    return 1\n")
+    (root / "layer" / "python" / "shared.py").write_text("X = 1\n")
+    (root / "template.yaml").write_text(TEMPLATE.replace("MARK", mark))
+
+    assert other(deploy(capsys, server, root, "--dry-run"), "created") == []
+    shown = deploy(capsys, server, root)
+    assert other(shown, "created") == []
+    assert {one["type"] for one in shown["resources"]} == set(_KNOWN) - IGNORED
+    assert {one["id"] for one in shown["resources"] if one["outcome"] == "noted"} == LEFT_OUT
+    assert other(deploy(capsys, server, root), "unchanged") == []
+
+    (root / "code" / "app.py").write_text("def handler(event, context):\n    return 2\n")
+    changed = {one["id"]: one["outcome"] for one in other(deploy(capsys, server, root), "unchanged")}
+    assert changed == {"Fn": "updated", "FnVersion": "created", "FnAlias": "updated"}
+
+    (root / "template.yaml").write_text(EMPTY)
+    assert other(deploy(capsys, server, root), "gone", "created") == []
+    assert other(deploy(capsys, server, root, "--prune"), "removed", "unchanged") == []
+    assert len(deploy(capsys, server, root)["resources"]) == 1
+    queues = server.client("sqs").list_queues(QueueNamePrefix=mark)["QueueUrls"]
+    assert [url.rpartition("/")[2] for url in queues] == [f"{mark}-Other"]
