@@ -115,6 +115,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     """
     ground = _Ground(store, clock, config, data, endpoint)
     metrics = Recorder(clock, data / "metrics" if data is not None else None)
+    clock.pauses.scale = config.time_scale
     integrations = Registry(config, clock, data)
     machines = Machines(store, clock, config, limits=config.limits)
     settings = EngineSettings(limits=config.limits, data=data)

@@ -37,6 +37,23 @@ _COMPACT_ABOVE: Final = 64
 _LONG_WAIT_SECONDS: Final = 1.0
 
 
+class Pauses:
+    """How long a running system really waits where a workflow says so: all of it, a part (`scale`), or nothing (0).
+
+    Wait states, back-offs of Retry, delays of messages and repeats of Event invocations ask here. Timeouts,
+    heartbeats and visibility keep their length: they bound work, which takes as long as it takes.
+    """
+
+    __slots__ = ("scale",)
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+
+    def due_ms(self, now_ms: int, due_ms: int) -> int:
+        """When a pause that is asked for now and would be over at `due_ms` is over."""
+        return due_ms if self.scale == 1.0 or due_ms <= now_ms else now_ms + round((due_ms - now_ms) * self.scale)
+
+
 class Timer(Protocol):
     """A callback that waits for its instant."""
 
@@ -46,6 +63,8 @@ class Timer(Protocol):
 
 class Clock(Protocol):
     """What time it is, and who wants to be called when. Used from the thread of the running event loop."""
+
+    pauses: Pauses
 
     def now_ms(self) -> int:
         """The present instant; never less than before."""
@@ -154,6 +173,7 @@ class RealClock:
     def __init__(
         self, wall_ns: Callable[[], int] = time.time_ns, monotonic_ns: Callable[[], int] = time.monotonic_ns
     ) -> None:
+        self.pauses = Pauses()
         self._wall_ns = wall_ns
         self._monotonic_ns = monotonic_ns
         self._last_monotonic_ns = monotonic_ns()
@@ -222,6 +242,7 @@ class VirtualClock:
 
     def __init__(self, start_ms: int = VIRTUAL_START_MS) -> None:
         self.start_ms = start_ms
+        self.pauses = Pauses()
         self.elapsed_seconds = 0.0
         """Virtual seconds since the start; moved by the loop alone."""
         self._loop: VirtualLoop | None = None

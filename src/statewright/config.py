@@ -22,6 +22,7 @@ DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
 DEFAULT_PORT: Final = 4566
 FILE_NAME: Final = "statewright.toml"
+MOST_TIME_SCALE: Final = 1000
 
 AUTHORISATIONS: Final = ("none", "basic", "api-key", "oauth")
 """Kinds of `auth` that a connection may name."""
@@ -103,6 +104,8 @@ class Config:
     extensions: bool = False
     project: ProjectSettings = field(default_factory=ProjectSettings)
     tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    time_scale: float = 1.0
+    """How long pauses of workflows really take: see `clock.Pauses`."""
 
 
 class ConfigError(Exception):
@@ -305,6 +308,12 @@ def _volatile(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, volatile=value)
 
 
+def _time_scale(reader: _Reader, config: Config, value: object) -> Config:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TIME_SCALE:
+        reader.refuse(("time_scale",), f"must be a number from 0, which skips waits, to {MOST_TIME_SCALE}")
+    return replace(config, time_scale=float(value))
+
+
 def _jobs(reader: _Reader, config: Config, value: object) -> Config:
     table = reader.table(("jobs",), value, ("engine", "slots", "images"))
     engine = reader.text(("jobs", "engine"), table.get("engine", ""), 'a command such as "docker"')
@@ -340,6 +349,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
     "connections": _connections,
     "limits": _limits,
     "volatile": _volatile,
+    "time_scale": _time_scale,
     "jobs": _jobs,
     "extensions": _extensions,
     "project": _project,

@@ -91,9 +91,13 @@ class LateClock:
     def __init__(self, clock: VirtualClock, world: World) -> None:
         self._clock = clock
         self._world = world
+        self.pauses = clock.pauses
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
+
+    def at_rest(self, order: int, callback: Callable[[], object]) -> None:
+        self._clock.at_rest(order, callback)
 
     def call_at(self, due_ms: int, callback: Callable[[], object]) -> Timer:
         world = self._world

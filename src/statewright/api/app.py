@@ -18,7 +18,7 @@ from typing import Final
 import orjson
 
 from statewright import __version__, chance
-from statewright.api import auth, guard, streaming
+from statewright.api import auth, guard, streaming, time_scale
 from statewright.api.errors import internal_error
 from statewright.api.metrics import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.metrics import CallCounters, Sample, render
@@ -102,6 +102,8 @@ class Api:
         try:
             guard.refuse_web_pages(headers, self.own_origins, is_page=scope["path"] in PAGES)
             answer = await self._page(scope, headers)
+            if answer is None and scope["path"] == time_scale.PATH and "authorization" not in headers:
+                answer = await self._time_scale(scope, headers, receive)
             if answer is None:
                 path = scope["path"]
                 query = scope["query_string"].decode("latin-1")
@@ -211,6 +213,19 @@ class Api:
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))
         return Answer(200, render(self.counters, samples), METRICS_TYPE)
+
+    async def _time_scale(self, scope: Message, headers: dict[str, str], receive: Receive) -> Answer | None:
+        """How long waits take, shown and set; `None` for other methods."""
+        pauses = self.app.clock.pauses
+        if scope["method"] == "GET":
+            return time_scale.show(pauses)
+        if scope["method"] != "PUT":
+            return None
+        if self.app.config.credentials:
+            reason = "With credentials configured, only statewright.toml sets the scale."
+            raise ApiError("AccessDeniedException", reason, status=403)
+        incoming = Incoming("PUT", scope["path"], "", headers, receive, time_scale.LONGEST_BODY)
+        return time_scale.set_scale(pauses, await incoming.body())
 
     def _warn_of_store(self, handling: _Handling, problem: StoreError) -> None:
         """Say what the store says; of many calls at once, some: the log may be on the disk that is full."""

@@ -42,6 +42,7 @@ PATIENCE_SECONDS: Final = 5.0
 @click.option("--stage", metavar="NAME", help="The stage, where the project knows stages.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
 @click.option("--limits", type=click.Choice(["aws", "open"]), help="The service's limits (default), or none of them.")
+@click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} of the folder if there is one.")
 @click.option(
     "--log-level",
@@ -61,8 +62,8 @@ PATIENCE_SECONDS: Final = 5.0
 @extensions_option
 def dev(
     folder: str, host: str, port: int, data: str | None, store: str, express: tuple[str, ...], stage: str | None,
-    parameters: tuple[str, ...], limits: str | None, settings: str | None, log_level: str,
-    form: str,
+    parameters: tuple[str, ...], limits: str | None, time_scale: float | None, settings: str | None,
+    log_level: str, form: str,
 ) -> int:  # fmt: skip
     """Serve the API with the project of a folder: of a SAM template, a CDK app's output or a serverless.yml, else with
     every *.asl.json, *.asl.yaml and *.asl.yml below it as a state machine, every function below it, and the queues,
@@ -92,7 +93,7 @@ def dev(
         hint = f"to serve the folder it is in: statewright dev {root.parent}" if root.is_file() else None
         raise Stop(NOT_FOUND, f"There is no folder '{root}'.", hint)
     own_settings = root / SETTINGS_FILE
-    config = config_of(settings or (str(own_settings) if own_settings.is_file() else None), limits)
+    config = config_of(settings or (str(own_settings) if own_settings.is_file() else None), limits, time_scale)
     logs.configure("text", log_level)
     loader = Loader(
         root, config, frozenset(express), as_json=form == "json", stage=stage, parameters=parameters_of(parameters)

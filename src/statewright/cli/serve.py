@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from statewright.config import Config
 
 SETTINGS_FILE = "statewright.toml"
+SCALES = ("STATEWRIGHT_TIME_SCALE", "SFN_WAIT_SCALE", "WAIT_TIME_SCALE")
+"""Variables that set the scale of waits, the first that is set; people know the others from other tools."""
 
 
 def _store_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
@@ -41,6 +43,7 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     help="The service's quotas (aws), or none of those that only protect the service (open).",
 )
 @click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} here if there is one.")
+@click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option(
     "--origin",
     "origins",
@@ -71,6 +74,7 @@ def serve(
     store: str,
     limits: str | None,
     settings: str | None,
+    time_scale: float | None,
     origins: tuple[str, ...],
     log_format: str,
     log_level: str,
@@ -98,7 +102,7 @@ def serve(
         printer.line(line)
         printer.flush()
 
-    config = config_of(settings, limits)
+    config = config_of(settings, limits, time_scale)
     options = ServerOptions(host, port, Path(data), store, config, frozenset(origins), patience_of_environment())
     try:
         run_server(options, announce)
@@ -122,8 +126,8 @@ def patience_of_environment() -> Patience:
         raise Stop(USAGE, str(problem)) from None
 
 
-def config_of(settings: str | None, limits: str | None) -> Config:
-    """The settings file's configuration, if there is one, with the limits that the command line chose."""
+def config_of(settings: str | None, limits: str | None, time_scale: float | None = None) -> Config:
+    """The settings file's configuration, if there is one, with what the command line and the environment chose."""
     from dataclasses import replace
 
     from statewright.asl import extensions
@@ -139,4 +143,31 @@ def config_of(settings: str | None, limits: str | None) -> Config:
         raise Stop(FAILED, str(problem)) from None
     if config.extensions:
         extensions.switch(True)
+    if time_scale is None:
+        time_scale = time_scale_of_environment()
+    if time_scale is not None:
+        config = replace(config, time_scale=checked_scale(time_scale, "--time-scale"))
     return config if limits is None else replace(config, limits=PROFILES[limits])
+
+
+def time_scale_of_environment() -> float | None:
+    """What one of `SCALES` says, if one is set. Raises: Stop."""
+    import os
+
+    for name in SCALES:
+        text = os.environ.get(name)
+        if text:
+            try:
+                return checked_scale(float(text), name)
+            except ValueError:
+                raise Stop(USAGE, f"{name} is {text!r}; it must be a number from 0.") from None
+    return None
+
+
+def checked_scale(scale: float, name: str) -> float:
+    """A scale that can be. Raises: Stop."""
+    from statewright.config import MOST_TIME_SCALE
+
+    if not 0 <= scale <= MOST_TIME_SCALE:
+        raise Stop(USAGE, f"{name} is {scale:g}; it must be a number from 0, which skips waits, to {MOST_TIME_SCALE}.")
+    return scale

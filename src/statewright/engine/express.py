@@ -173,7 +173,10 @@ class ExpressRun:
             self._timers.pop(timer_id, None)
             self.deliver(events.TimerFired(timer_id))
 
-        self._timers[timer_id] = self._clock.call_at(command.due_at_ms, fire)
+        due_ms = command.due_at_ms
+        if command.is_pause:
+            due_ms = self._clock.pauses.due_ms(self._clock.now_ms(), due_ms)
+        self._timers[timer_id] = self._clock.call_at(due_ms, fire)
 
     def cancel_timer(self, command: commands.CancelTimer) -> None:
         """Forget the timer."""

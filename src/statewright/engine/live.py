@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 
 from statewright.asl.program import Program
+from statewright.clock import Pauses
 from statewright.engine.dispatch import ScheduledCall, call_of, encode_call
 from statewright.engine.heavy_steps import Source, advance_on_loop
 from statewright.engine.heavy_wire import Delivery, StateBytes
@@ -184,7 +185,9 @@ def _opened(live: LiveExecution, body: bytes) -> bytes:
 class Work:
     """Applies events to a live execution and gathers what they change, up to one commit."""
 
-    def __init__(self, live: LiveExecution, now_ms: int, next_id: Callable[[], int], region: str) -> None:
+    def __init__(
+        self, live: LiveExecution, now_ms: int, next_id: Callable[[], int], region: str, pauses: Pauses
+    ) -> None:
         assert live.state is not None
         assert live.program is not None
         self.live = live
@@ -193,6 +196,7 @@ class Work:
         self.now_ms = now_ms
         self.next_id = next_id
         self.region = region
+        self.pauses = pauses
         self.budget = BURST_TRANSITIONS
         self.batch = Batch(Commit(live.row, live.version, None))
         self.status_before = live.row.status
@@ -281,8 +285,11 @@ class Work:
 
     def start_timer(self, command: commands.StartTimer) -> None:
         """Keep the timer."""
-        self.live.timers[command.timer_id] = command.due_at_ms
-        self.timers[command.timer_id] = command.due_at_ms
+        due_ms = command.due_at_ms
+        if command.is_pause:
+            due_ms = self.pauses.due_ms(self.now_ms, due_ms)
+        self.live.timers[command.timer_id] = due_ms
+        self.timers[command.timer_id] = due_ms
         self.touched = True
 
     def cancel_timer(self, command: commands.CancelTimer) -> None:

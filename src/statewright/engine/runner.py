@@ -351,7 +351,7 @@ class Runner:
             if live.state is not None:
                 if work is None:
                     now_ms = shipped[1] if shipped is not None else self.clock.now_ms()
-                    work = Work(live, now_ms, self.ids.next, self.region)
+                    work = Work(live, now_ms, self.ids.next, self.region, self.clock.pauses)
                     if self.is_deleting(live.row.machine) and live.is_running:
                         work.apply(events.ExecutionStopped())
                         shipped = None

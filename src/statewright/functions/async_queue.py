@@ -272,7 +272,8 @@ class AsyncQueue:
             await self._put_off(event, RETRY_AFTER_MS[min(event.attempts, len(RETRY_AFTER_MS)) - 1])
 
     async def _put_off(self, event: Event, wait_ms: int) -> None:
-        later = replace(event, due_ms=self._clock.now_ms() + wait_ms)
+        now_ms = self._clock.now_ms()
+        later = replace(event, due_ms=self._clock.pauses.due_ms(now_ms, now_ms + wait_ms))
         await self._catalog.write([later.record()])
         self._schedule(replace(later, stored=later.stored + 1))
 

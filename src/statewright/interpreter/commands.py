@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from statewright.asl.program import MapDef
 from statewright.asl.resources import Resource
@@ -12,10 +12,14 @@ from statewright.query.scope import Json
 
 @dataclass(frozen=True, slots=True)
 class StartTimer:
-    """Send `TimerFired(timer_id)` at `due_at_ms` (epoch milliseconds)."""
+    """Send `TimerFired(timer_id)` at `due_at_ms` (epoch milliseconds).
+
+    `is_pause` tells a wait or a back-off, which a driver may shorten, from a bound on work.
+    """
 
     timer_id: int
     due_at_ms: int
+    is_pause: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

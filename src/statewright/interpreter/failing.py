@@ -106,7 +106,7 @@ def _retried(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, h
     frame.retry_count += 1
     drop_children(turn, frame)
     frame.phase = BACKING_OFF
-    frame.timer = turn.start_timer(frame.id, turn.now_ms + delay)
+    frame.timer = turn.start_timer(frame.id, turn.now_ms + delay, is_pause=True)
     return True
 
 

@@ -96,10 +96,10 @@ class Turn:
         self.history.append(HistoryEvent(event_id, previous_id, self.now_ms, event_type, details))
         return event_id
 
-    def start_timer(self, frame_id: int, due_at_ms: int) -> int:
+    def start_timer(self, frame_id: int, due_at_ms: int, *, is_pause: bool = False) -> int:
         """Ask for a timer; returns its id."""
         timer_id = self.state.new_id(frame_id)
-        self.commands.append(StartTimer(timer_id, due_at_ms))
+        self.commands.append(StartTimer(timer_id, due_at_ms, is_pause))
         return timer_id
 
     def cancel_timer(self, timer_id: int) -> None:

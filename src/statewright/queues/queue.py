@@ -233,7 +233,7 @@ class Queue:
         if settings.fifo:
             dedup = self._deduplication_id(message)
             key = f"{message.group}\n{dedup}" if settings.deduplicates_by_group else dedup
-            visible_ms = now_ms + 1_000 * settings.delay_seconds
+            visible_ms = self.site.clock.pauses.due_ms(now_ms, now_ms + 1_000 * settings.delay_seconds)
             extra = encode_extra(message, dedup)
             until_ms = now_ms + DEDUPLICATION_MS
             of = self.entry.number
@@ -248,7 +248,8 @@ class Queue:
         elif self.tenants.is_used:
             tenant = ALONE
         extra = encode_extra(message, message.dedup)
-        return MessageRow(number, self.entry.rows, now_ms + delay_ms, now_ms, None, tenant, message.body, extra)
+        visible_ms = self.site.clock.pauses.due_ms(now_ms, now_ms + delay_ms)
+        return MessageRow(number, self.entry.rows, visible_ms, now_ms, None, tenant, message.body, extra)
 
     def _deduplication_id(self, message: Outgoing) -> str:
         if message.dedup is not None:

@@ -18,7 +18,7 @@ def begin_wait(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     if due_at_ms <= turn.now_ms or turn.inspection is not None:
         return exit_with_input(turn, frame, definition, scope, payload, definition.next)
     frame.phase = WAITING
-    frame.timer = turn.start_timer(frame.id, due_at_ms)
+    frame.timer = turn.start_timer(frame.id, due_at_ms, is_pause=True)
     return False
 
 
