@@ -94,6 +94,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     metrics: Recorder = system.app.part("metrics")
     engine.subscribe(_log_status)
     engine.ownership.on_lost = _end_process
+    if options.config.time_scale != 1:
+        log.warning("waits, back-offs and delays take %g times as long as they say", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
     listens = listener(api, lambda: on_ready(line), options.patience)
