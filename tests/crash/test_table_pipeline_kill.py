@@ -24,16 +24,16 @@ from tests.e2e.systems import System, ended, entered, history, system, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
 
-FILES = 240
+FILES = 180
 BROKEN = {7, 77, 177}
-RECEIVES = 6
+RECEIVES = 5
 """More than a file can be received because of the kills, so that only broken ones die."""
 VISIBILITY_SECONDS = 2
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A broken file alone takes twelve seconds to die.
+    # A broken file alone takes ten seconds to die.
     monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
 
 
@@ -179,9 +179,9 @@ def test_kills_while_files_are_written_down_and_treated(tmp_path: Path, seed: in
 @pytest.mark.parametrize(
     ("point", "passings"),
     [
-        (fail_points.BEFORE_COMMIT, (5, 20, 60)),
-        (fail_points.AFTER_COMMIT, (4, 30, 50)),
-        (fail_points.BEFORE_DISPATCH, (1, 1, 2)),
+        (fail_points.BEFORE_COMMIT, (5, 40)),
+        (fail_points.AFTER_COMMIT, (4, 30)),
+        (fail_points.BEFORE_DISPATCH, (1, 2)),
     ],
 )
 def test_kills_at_fail_points(
@@ -208,7 +208,7 @@ def test_kills_at_fail_points(
 # ---------------------------------------------------------------------- transactions
 
 
-@pytest.mark.parametrize("passing", range(1, 7))
+@pytest.mark.parametrize("passing", [1, 3, 5])
 @pytest.mark.parametrize("point", [fail_points.BEFORE_COMMIT, fail_points.AFTER_COMMIT])
 def test_a_transaction_is_there_whole_or_not_at_all(tmp_path, monkeypatch, point, passing):
     """Two tables and twenty items change together: moves of one unit from one account to another keep the sum."""
