@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from statewright.api import inner_calls, operations, target_calls
 from statewright.api.forwarding import Forwarding
+from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.engine import Engine, EngineSettings
@@ -143,7 +144,9 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
         "identities": Identities(store.catalog, clock, config),
         "parameters": Parameters(store.catalog, clock, config),
     }
-    app = operations.App(engine, machines, clock, config, extras)
+    rates = config.rates.of(config.region)
+    throttle = Throttle(rates, clock, metrics) if rates else None
+    app = operations.App(engine, machines, clock, config, extras, throttle)
     deliveries.calls = posts.calls = target_calls.TargetCalls(app, integrations.posts)
     for part in (engine, called["queues"], called["functions"], topics, deliveries, callers["event_buses"]):
         part.measure_with(metrics)

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from statewright.config_tables import TABLES, ProjectSettings, checked_project, checked_tables
-from statewright.limits import AWS, PROFILES, Limits
+from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
 
 DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
@@ -99,6 +99,7 @@ class Config:
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     connections: Mapping[str, Connection] = field(default_factory=dict)
     limits: Limits = AWS
+    rates: RateSettings = field(default_factory=RateSettings)
     volatile: bool = True
     jobs: JobSettings = field(default_factory=JobSettings)
     extensions: bool = False
@@ -285,7 +286,7 @@ def _connections(reader: _Reader, config: Config, value: object) -> Config:
 
 def _limits(reader: _Reader, config: Config, value: object) -> Config:
     settings = {"profile": value} if isinstance(value, str) else value
-    known = tuple(item.name for item in fields(Limits))
+    known = (*(item.name for item in fields(Limits)), "rates")
     table = reader.table(("limits",), settings, known)
     profile = table.get("profile", "aws")
     if profile not in PROFILES:
@@ -294,12 +295,40 @@ def _limits(reader: _Reader, config: Config, value: object) -> Config:
     for name, number in table.items():
         if name == "profile":
             continue
+        if name == "rates":
+            config = replace(config, rates=_rates(reader, number))
+            continue
         if number == "none":
             number = None
         elif isinstance(number, bool) or not isinstance(number, int) or number <= 0:
             reader.refuse(("limits", name), 'must be a whole number above 0, or "none"')
         limits = replace(limits, **{name: number})
     return replace(config, limits=limits)
+
+
+def _rates(reader: _Reader, value: object) -> RateSettings:
+    keys = ("limits", "rates")
+    table = reader.table(keys, {"profile": value} if isinstance(value, str) else value, ("profile", *API_RATES))
+    profile = table.get("profile", "none")
+    if profile not in ("none", "aws"):
+        reader.refuse((*keys, "profile") if isinstance(value, dict) else keys, "must be none or aws")
+    own: dict[str, Rate | None] = {}
+    for name, given in table.items():
+        if name == "profile":
+            continue
+        if given == "none":
+            own[name] = None
+            continue
+        rate = reader.table((*keys, name), given, ("bucket", "refill"))
+        bucket, refill = rate.get("bucket"), rate.get("refill")
+        if isinstance(bucket, bool) or not isinstance(bucket, int) or bucket < 1:
+            reader.refuse((*keys, name), "needs a bucket, a whole number above 0: how many calls may come at once")
+        if isinstance(refill, bool) or not isinstance(refill, int | float) or refill < 0:
+            reader.refuse(
+                (*keys, name), "needs a refill, a number from 0: how many more calls there may be in a second"
+            )
+        own[name] = Rate(bucket, float(refill))
+    return RateSettings(profile, own)
 
 
 def _volatile(reader: _Reader, config: Config, value: object) -> Config:

@@ -5,7 +5,8 @@ Profile `aws` has the service's values. Profile `open` lifts those that only pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 DEFINITION_CHARACTERS: Final = 1_048_576
@@ -104,3 +105,75 @@ EXPRESS: Final = replace(AWS, history_events=None, execution_ms=5 * 60 * 1000, r
 """Source: service quotas: Express executions last five minutes, keep no history and cannot be redriven."""
 
 PROFILES: Final = {"aws": AWS, "open": OPEN}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A token bucket: `bucket` calls at once, and `refill` more in each second."""
+
+    bucket: int
+    refill: float
+
+
+def _rates(table: str) -> dict[str, Rate]:
+    """Read lines of a bucket, its refill a second, and the actions that have each a bucket of their own."""
+    found = {}
+    for line in table.strip().splitlines():
+        bucket, refill, *actions = line.split()
+        found.update({action: Rate(int(bucket), float(refill)) for action in actions})
+    return found
+
+
+EXPRESS_STARTS: Final = "StartExecutionExpress"
+"""What the bucket for StartExecution of EXPRESS machines is called here; `StartExecution` is that of STANDARD ones."""
+API_RATES: Final = _rates("""
+    1300 300 StartExecution RedriveExecution
+    6000 6000 StartExecutionExpress
+    3000 500 GetActivityTask SendTaskFailure SendTaskHeartbeat SendTaskSuccess
+    1000 200 StopExecution
+    400 20 GetExecutionHistory
+    300 15 DescribeExecution
+    200 20 DescribeStateMachine
+    200 5 ListExecutions
+    100 10 ListActivities
+    100 5 ListStateMachines
+    10 50 TestState
+    200 1 DescribeActivity DescribeMapRun DescribeStateMachineAlias DescribeStateMachineForExecution
+    200 1 TagResource UntagResource
+    100 1 CreateActivity CreateStateMachine CreateStateMachineAlias DeleteActivity DeleteStateMachine
+    100 1 DeleteStateMachineAlias DeleteStateMachineVersion ListMapRuns ListStateMachineAliases ListStateMachineVersions
+    100 1 ListTagsForResource PublishStateMachineVersion UpdateMapRun UpdateStateMachine UpdateStateMachineAlias
+    100 1 ValidateStateMachineDefinition
+""")
+"""Calls of the Step Functions API in an account, in the three largest Regions. StartSyncExecution has no fixed quota.
+
+Source: service quotas, "Quotas related to API action throttling".
+"""
+API_RATES_ELSEWHERE: Final = {
+    **API_RATES,
+    **_rates("""
+        800 150 StartExecution RedriveExecution
+        1500 300 GetActivityTask SendTaskFailure SendTaskHeartbeat SendTaskSuccess
+        500 25 StopExecution
+        250 10 DescribeExecution
+        100 2 ListExecutions
+        100 5 ListActivities
+    """),
+}
+"""The same in all other Regions. Source: the same."""
+LARGEST_REGIONS: Final = frozenset({"us-east-1", "us-west-2", "eu-west-1"})
+
+
+@dataclass(frozen=True, slots=True)
+class RateSettings:
+    """How often the API may be called: `profile` is `none` or `aws`, `own` are single actions, `None` for no limit."""
+
+    profile: str = "none"
+    own: Mapping[str, Rate | None] = field(default_factory=dict)
+
+    def of(self, region: str) -> dict[str, Rate]:
+        """The buckets of a Region by action; none of them where nothing is limited."""
+        known: Mapping[str, Rate] = {}
+        if self.profile == "aws":
+            known = API_RATES if region in LARGEST_REGIONS else API_RATES_ELSEWHERE
+        return {name: rate for name, rate in {**known, **self.own}.items() if rate is not None}

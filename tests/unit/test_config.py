@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from statewright.config import Config, ConfigError, Endpoint, parse_config, read_config
-from statewright.limits import OPEN
+from statewright.limits import OPEN, Rate
 
 WHOLE = """
 account = "123456789012"
@@ -77,6 +77,11 @@ def test_secrets_are_not_shown():
         ("[connections.a]\nheaders = { X = 1 }", "f.toml:2:", "must be a text in quotes"),
         ("limits = 'huge'", "f.toml:1:", "must be one of aws, open"),
         ("[limits]\nhistory_events = -1", "f.toml:2:", "must be a whole number above 0"),
+        ('limits.rates = "some"', "f.toml:1:", "must be none or aws"),
+        ("[limits.rates]\nListExecution = 1", "f.toml:2:", "did you mean ListExecutions?"),
+        ("[limits.rates]\nListExecutions = 1", "f.toml:2:", "must be a table"),
+        ("[limits.rates]\nListExecutions = {refill = 5}", "f.toml:2:", "needs a bucket"),
+        ("[limits.rates]\nListExecutions = {bucket = 5}", "f.toml:2:", "needs a refill"),
         ("[limits]\nhistory = 1", "f.toml:2:", "did you mean history_events?"),
         ("a = = 1", "f.toml:1:5:", "Invalid value"),
     ],
@@ -106,3 +111,20 @@ def test_the_documented_example_is_good():
     config = parse_config(found[1])
     assert set(config.endpoints) == {"glue", "sqs", "default"}
     assert config.connections["billing"].query == {"tenant": "one"}
+
+
+def test_rates_of_the_api():
+    assert parse_config("").rates.of("us-east-1") == {}
+    aws = parse_config('limits.rates = "aws"').rates
+    assert aws.of("us-east-1")["ListExecutions"] == Rate(200, 5)
+    assert aws.of("eu-central-1")["ListExecutions"] == Rate(100, 2)
+    assert aws.of("eu-central-1")["StartExecutionExpress"] == Rate(6000, 6000)
+    own = parse_config(
+        'limits.rates = {profile = "aws", ListExecutions = {bucket = 7, refill = 0.5}, StopExecution = "none"}'
+    )
+    found = own.rates.of("us-east-1")
+    assert found["ListExecutions"] == Rate(7, 0.5)
+    assert "StopExecution" not in found
+    assert found["DescribeExecution"] == Rate(300, 15)
+    alone = parse_config("[limits.rates]\nStopExecution = {bucket = 1, refill = 0}").rates
+    assert alone.of("us-east-1") == {"StopExecution": Rate(1, 0)}

@@ -20,6 +20,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json
 
 if TYPE_CHECKING:
+    from statewright.api.throttling import Throttle
     from statewright.engine.engine import Engine
     from statewright.engine.state_machines import Machines
     from statewright.functions.functions import Functions
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 class App:
     """What operations work on. `extras` holds parts that only some services have, by name.
 
+    `throttle` turns calls of Step Functions away that come too often; `None` where they may come as they like.
+
     Raises (`queues`, `functions`, `objects`): ApiError where the server runs without that part.
     """
 
@@ -38,6 +41,7 @@ class App:
     clock: Clock
     config: Config
     extras: Mapping[str, Any] = field(default_factory=dict)
+    throttle: Throttle | None = None
 
     @property
     def queues(self) -> Queues:
@@ -99,6 +103,7 @@ class Call:
 
 
 Operation = Callable[[App, Call, Any], Awaitable[Json]]
+STATES: Final = "states"
 
 _OPERATIONS: dict[tuple[str, str], Operation] = {}
 _WAITING: set[tuple[str, str]] = set()
@@ -216,6 +221,8 @@ async def perform(app: App, call: Call, request: Json) -> Json:
     if function is None:
         known = call.operation in shapes.operation_names(call.service)
         raise (not_here_yet if known else unknown_operation)(call.service, call.operation)
+    if app.throttle is not None and call.service == STATES:
+        app.throttle.take(call.operation)
     lift_sizes = app.config.limits.payload_bytes is None
     return await function(app, call, shapes.validator(call.service, call.operation, lift_sizes=lift_sizes)(request))
 

@@ -23,6 +23,8 @@ TRACE_CHARACTERS = 256
 async def start_execution(app: App, call: Call, request: Json) -> Json:
     """Begin an execution; answers once it cannot be lost."""
     target, name, text, trace = await _start_of(app, call, request)
+    if app.throttle is not None:
+        app.throttle.take_start(is_express=target.type == "EXPRESS")
     try:
         started = await app.engine.start_execution(target, name, text, trace, call.sent_by)
     except ApiError as refused:
