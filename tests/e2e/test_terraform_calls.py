@@ -84,8 +84,64 @@ def test_aws_s3_bucket(server: Server):
     s3("create_bucket", Bucket=s3.name)
     assert {operation: s3.says(operation, Bucket=s3.name) for operation in UNSET} == UNSET
     s3("put_bucket_tagging", Bucket=s3.name, Tagging={"TagSet": [{"Key": "a", "Value": "b"}]})
+    s3("put_bucket_acl", Bucket=s3.name, ACL="private")
+    s3("put_object", Bucket=s3.name, Key="k", Body=b"x")
+    s3("put_object_acl", Bucket=s3.name, Key="k", ACL="private")
+    s3("delete_object", Bucket=s3.name, Key="k")
     s3("delete_bucket", Bucket=s3.name)
     assert s3.says("head_bucket", Bucket=s3.name) == "404"
+
+
+SETTINGS: dict[str, tuple[str, Any]] = {
+    "public_access_block": (
+        "PublicAccessBlockConfiguration",
+        dict.fromkeys(("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"), True),
+    ),
+    "bucket_encryption": (
+        "ServerSideEncryptionConfiguration",
+        {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": True}]},
+    ),
+    "bucket_ownership_controls": ("OwnershipControls", {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}),
+    "bucket_cors": ("CORSConfiguration", {"CORSRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}),
+}
+"""What the provider sets of buckets by one resource each: named as in operations, with its member and a value."""
+
+
+@pytest.mark.parametrize("what", SETTINGS)
+def test_settings_of_aws_s3_bucket(server: Server, what: str):
+    s3 = Provider(server, "s3")
+    s3("create_bucket", Bucket=s3.name)
+    member, value = SETTINGS[what]
+    get = f"get_{what}"
+    s3(f"put_{what}", Bucket=s3.name, **{member: value})
+    shown = s3(get, Bucket=s3.name)
+    assert (shown if what == "bucket_cors" else shown[member]).items() >= value.items()
+    s3(f"delete_{what}", Bucket=s3.name)
+    assert s3.says(get, Bucket=s3.name) == UNSET[get]
+    s3(f"delete_{what}", Bucket=s3.name)
+    assert s3.says(get, Bucket="gone-" + s3.name) == "NoSuchBucket"
+
+
+def test_aws_s3_bucket_policy_logging_and_versioning(server: Server):
+    s3 = Provider(server, "s3")
+    bucket = {"Bucket": s3.name}
+    s3("create_bucket", **bucket)
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": f"arn:aws:s3:::{s3.name}/*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    s3("put_bucket_policy", **bucket, Policy=policy)
+    assert s3("get_bucket_policy", **bucket)["Policy"] == policy
+    assert s3("get_bucket_policy_status", **bucket)["PolicyStatus"] == {"IsPublic": False}
+    s3("put_object", **bucket, Key="k", Body=b"nobody is denied anything")
+    s3("delete_object", **bucket, Key="k")
+    s3("delete_bucket_policy", **bucket)
+    assert s3.says("get_bucket_policy", **bucket) == "NoSuchBucketPolicy"
+    logging = {"LoggingEnabled": {"TargetBucket": s3.name, "TargetPrefix": "log/"}}
+    s3("put_bucket_logging", **bucket, BucketLoggingStatus=logging)
+    assert s3("get_bucket_logging", **bucket)["LoggingEnabled"] == logging["LoggingEnabled"]
+    s3("put_bucket_logging", **bucket, BucketLoggingStatus={})
+    assert "LoggingEnabled" not in s3("get_bucket_logging", **bucket)
+    s3("put_bucket_versioning", **bucket, VersioningConfiguration={"Status": "Suspended"})
+    assert s3("get_bucket_versioning", **bucket)["Status"] == "Suspended"
 
 
 def test_aws_sqs_queue(server: Server):

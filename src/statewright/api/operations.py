@@ -142,6 +142,8 @@ MODULES: Final = (
     "statewright.api.dynamodb.exports",
     "statewright.api.dynamodb.absent",
     "statewright.api.s3.buckets",
+    "statewright.api.s3.settings",
+    "statewright.api.s3.access",
     "statewright.api.s3.objects",
     "statewright.api.s3.listings",
     "statewright.api.s3.multipart",

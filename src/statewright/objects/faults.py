@@ -222,3 +222,13 @@ def conflict(key: str) -> ApiError:
         status=409,
         details={"Key": key},
     )
+
+
+def missing_acl() -> ApiError:
+    """A call that sets an ACL without any."""
+    return ApiError(
+        "MissingSecurityHeader",
+        "Your request was missing a required header",
+        status=400,
+        details={"MissingHeaderName": "x-amz-acl"},
+    )

@@ -12,7 +12,7 @@ import builtins
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -81,6 +81,7 @@ class Objects:
         self.uploads = Uploads(self)
         self._buckets: dict[str, Bucket] = {}
         self._loading = asyncio.Lock()
+        self._changing = asyncio.Lock()
         self._is_loaded = False
 
     async def start(self) -> None:
@@ -97,8 +98,15 @@ class Objects:
 
     # Buckets
 
-    async def create_bucket(self, name: str, *, region: str = "", tags: Mapping[str, str] | None = None) -> Bucket:
-        """Make a bucket.
+    async def create_bucket(
+        self,
+        name: str,
+        *,
+        region: str = "",
+        tags: Mapping[str, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Bucket:
+        """Make a bucket; `settings` are by subject.
 
         Raises: ApiError (`InvalidBucketName`, `BucketAlreadyOwnedByYou`).
         """
@@ -107,7 +115,7 @@ class Objects:
         if name in self._buckets:
             raise faults.bucket_exists(name)
         number = await self.vault.next_id()
-        made = Bucket(number, name, self.clock.now_ms(), region or self.config.region, dict(tags or {}))
+        made = Bucket(number, name, self.clock.now_ms(), region or self.config.region, dict(tags or {}), settings or {})
         if not await self.store.objects.put_bucket(bucket_row(made)):
             raise faults.bucket_exists(name)
         self._buckets[name] = made
@@ -129,22 +137,38 @@ class Objects:
 
     async def set_bucket_tags(self, name: str, tags: Mapping[str, str]) -> None:
         """Replace the tags of a bucket; none deletes them. Raises: ApiError (`NoSuchBucket`)."""
-        changed = replace(await self.bucket(name), tags=dict(tags))
-        if await self.store.objects.put_bucket(bucket_row(changed)):
-            self._buckets[name] = changed
+        async with self._changing:
+            await self._change(replace(await self.bucket(name), tags=dict(tags)))
+
+    async def set_bucket_setting(self, name: str, subject: str, value: Any) -> None:
+        """Keep a setting of a bucket by its subject; `None` forgets it. Raises: ApiError (`NoSuchBucket`)."""
+        # One after the other: tools set many subjects of one bucket at once.
+        async with self._changing:
+            bucket = await self.bucket(name)
+            settings = {one: kept for one, kept in bucket.settings.items() if one != subject}
+            if value is not None:
+                settings[subject] = value
+            if settings != bucket.settings:
+                await self._change(replace(bucket, settings=settings))
+
+    async def _change(self, bucket: Bucket) -> None:
+        if await self.store.objects.put_bucket(bucket_row(bucket)):
+            self._buckets[bucket.name] = bucket
 
     async def delete_bucket(self, name: str) -> None:
         """Delete an empty bucket, with the uploads under way in it.
 
         Raises: ApiError (`NoSuchBucket`, `BucketNotEmpty`).
         """
-        bucket = await self.bucket(name)
-        freed = await self.store.objects.drop_bucket(bucket.id)
-        if freed is None:
-            raise faults.bucket_not_empty(name)
-        if self._buckets.get(name) is bucket:
-            del self._buckets[name]
-        self.vault.free(freed)
+        # A change under way would bring the bucket back.
+        async with self._changing:
+            bucket = await self.bucket(name)
+            freed = await self.store.objects.drop_bucket(bucket.id)
+            if freed is None:
+                raise faults.bucket_not_empty(name)
+            if self._buckets.get(name) is bucket:
+                del self._buckets[name]
+            self.vault.free(freed)
 
     # Objects
 

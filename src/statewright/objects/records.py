@@ -51,6 +51,8 @@ class Bucket:
     created_ms: int
     region: str
     tags: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What was set of it, by subject (`bucket_settings`), in the members of the service's requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +100,16 @@ class Upload:
 
 def bucket_row(bucket: Bucket) -> BucketRow:
     """A bucket as it is stored."""
-    body = {"region": bucket.region, "tags": dict(bucket.tags)}
+    body: dict[str, Any] = {"region": bucket.region, "tags": dict(bucket.tags)}
+    if bucket.settings:
+        body["settings"] = dict(bucket.settings)
     return BucketRow(bucket.id, bucket.name, bucket.created_ms, orjson.dumps(body))
 
 
 def bucket_of(row: BucketRow) -> Bucket:
     """A bucket as it was stored."""
     body = orjson.loads(row.body)
-    return Bucket(row.id, row.name, row.created_ms, body["region"], body["tags"])
+    return Bucket(row.id, row.name, row.created_ms, body["region"], body["tags"], body.get("settings", {}))
 
 
 def object_head(settings: Settings, checksum: Checksum | None, parts: int = 0) -> bytes:

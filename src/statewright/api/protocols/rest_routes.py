@@ -73,7 +73,9 @@ def _templates(service: str) -> dict[str, list[_Template]]:
     for name, operation in model["operations"].items():
         template = _compile(model, name, operation)
         own_letters = len(_PLACE.sub("", operation["http"]["requestUri"].partition("?")[0]))
-        found.setdefault(operation["http"]["method"], []).append((template.weight, own_letters, template))
+        # Of two at one address, the newer is meant.
+        weight = 2 * template.weight - bool(operation.get("deprecated"))
+        found.setdefault(operation["http"]["method"], []).append((weight, own_letters, template))
     return {
         method: _alone([template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))])
         for method, of in found.items()

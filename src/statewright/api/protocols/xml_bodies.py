@@ -43,8 +43,13 @@ ROOTS: Final = {
     "GetBucketRequestPayment": "RequestPaymentConfiguration",
     "GetBucketAccelerateConfiguration": "AccelerateConfiguration",
     "GetBucketLogging": "BucketLoggingStatus",
-    "GetBucketNotification": "NotificationConfiguration",
     "GetBucketNotificationConfiguration": "NotificationConfiguration",
+    "GetBucketEncryption": "ServerSideEncryptionConfiguration",
+    "GetPublicAccessBlock": "PublicAccessBlockConfiguration",
+    "GetBucketPolicyStatus": "PolicyStatus",
+    "GetBucketOwnershipControls": "OwnershipControls",
+    "GetBucketCors": "CORSConfiguration",
+    "GetBucketLifecycleConfiguration": "LifecycleConfiguration",
 }
 """Root elements of answers. Source: service API reference, "Response Syntax" of each operation."""
 

@@ -1,7 +1,7 @@
 """Operations on buckets: making and deleting them, their tags, and what is known of features that are not here.
 
-What a bucket never has (a policy, rules, a site ...) is answered as the service does for a bucket without it; setting
-it is refused.
+What a bucket never has (a site, replication ...) is answered as the service does for a bucket without it; setting it is
+refused. What can be set is in `settings`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from statewright.api.s3 import errors as _errors  # noqa: F401
 from statewright.api.s3.members import check_owner, owner, tag_set, tags_in
 from statewright.errors import ApiError
 from statewright.objects import faults
+from statewright.objects.bucket_settings import OWNERSHIP
 from statewright.objects.names import checked_tags
 from statewright.objects.records import Bucket
 
@@ -33,7 +34,7 @@ async def create_bucket(app: App, _call: Call, request: Request) -> Request:
     )
     tags = checked_tags([(tag["Key"], tag["Value"]) for tag in settings.get("Tags") or ()], of_bucket=True)
     try:
-        await app.objects.create_bucket(name, region=region, tags=tags)
+        await app.objects.create_bucket(name, region=region, tags=tags, settings=_settings_of(request))
     except ApiError as problem:
         if problem.code != "BucketAlreadyOwnedByYou" or region != FIRST_REGION:
             raise
@@ -42,10 +43,15 @@ async def create_bucket(app: App, _call: Call, request: Request) -> Request:
     return {"Location": f"/{name}"}
 
 
+def _settings_of(request: Request) -> Request:
+    ownership = request.get("ObjectOwnership")
+    return {OWNERSHIP: {"Rules": [{"ObjectOwnership": ownership}]}} if ownership else {}
+
+
 @operation("s3", "HeadBucket")
 async def head_bucket(app: App, _call: Call, request: Request) -> Request:
     """Whether a bucket is there, and where."""
-    return {"BucketRegion": (await _bucket(app, request)).region, "AccessPointAlias": False}
+    return {"BucketRegion": (await bucket_of(app, request)).region, "AccessPointAlias": False}
 
 
 @operation("s3", "ListBuckets")
@@ -84,23 +90,23 @@ async def delete_bucket(app: App, _call: Call, request: Request) -> Request:
 @operation("s3", "GetBucketLocation")
 async def get_bucket_location(app: App, _call: Call, request: Request) -> Request:
     """Where a bucket is; the first region has no name here."""
-    region = (await _bucket(app, request)).region
+    region = (await bucket_of(app, request)).region
     return {"LocationConstraint": None if region == FIRST_REGION else region}
 
 
 @operation("s3", "GetBucketTagging")
 async def get_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
     """The tags of a bucket."""
-    bucket = await _bucket(app, request)
+    bucket = await bucket_of(app, request)
     if not bucket.tags:
-        raise _without(request, "NoSuchTagSet", "The TagSet does not exist")
+        raise without(request, "NoSuchTagSet", "The TagSet does not exist")
     return {"TagSet": tag_set(bucket.tags)}
 
 
 @operation("s3", "PutBucketTagging")
 async def put_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
     """Replace the tags of a bucket."""
-    await _bucket(app, request)
+    await bucket_of(app, request)
     await app.objects.set_bucket_tags(request["Bucket"], tags_in(request["Tagging"], of_bucket=True))
     return {}
 
@@ -108,91 +114,40 @@ async def put_bucket_tagging(app: App, _call: Call, request: Request) -> Request
 @operation("s3", "DeleteBucketTagging")
 async def delete_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
     """Delete the tags of a bucket."""
-    await _bucket(app, request)
+    await bucket_of(app, request)
     await app.objects.set_bucket_tags(request["Bucket"], {})
     return {}
-
-
-@operation("s3", "GetBucketVersioning")
-async def get_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
-    """No bucket here has versions."""
-    await _bucket(app, request)
-    return {}
-
-
-@operation("s3", "PutBucketVersioning")
-async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
-    """Accept that versioning stays off; refuse to turn it on."""
-    await _bucket(app, request)
-    settings = request["VersioningConfiguration"]
-    if settings.get("Status") != "Suspended" or settings.get("MFADelete") == "Enabled":
-        raise faults.not_here(
-            "This version of Statewright does not keep versions of objects: versioning cannot be enabled."
-        )
-    return {}
-
-
-@operation("s3", "GetBucketAcl")
-async def get_bucket_acl(app: App, _call: Call, request: Request) -> Request:
-    """A bucket is its owner's."""
-    await _bucket(app, request)
-    return whole_control(app)
 
 
 @operation("s3", "GetBucketRequestPayment")
 async def get_bucket_request_payment(app: App, _call: Call, request: Request) -> Request:
     """Nobody pays."""
-    await _bucket(app, request)
+    await bucket_of(app, request)
     return {"Payer": "BucketOwner"}
 
 
-def whole_control(app: App) -> Request:
-    """The list of grants that everything here has."""
-    grantee = {"Type": "CanonicalUser", **owner(app)}
-    return {"Owner": owner(app), "Grants": [{"Grantee": grantee, "Permission": "FULL_CONTROL"}]}
-
-
 _ABSENT: Final = {
-    "GetBucketPolicy": ("NoSuchBucketPolicy", "The bucket policy does not exist"),
-    "GetBucketPolicyStatus": ("NoSuchBucketPolicy", "The bucket policy does not exist"),
-    "GetBucketCors": ("NoSuchCORSConfiguration", "The CORS configuration does not exist"),
-    "GetBucketLifecycleConfiguration": (
-        "NoSuchLifecycleConfiguration",
-        "The lifecycle configuration does not exist",
-    ),
     "GetBucketWebsite": (
         "NoSuchWebsiteConfiguration",
         "The specified bucket does not have a website configuration",
+    ),
+    "GetBucketLifecycleConfiguration": (
+        "NoSuchLifecycleConfiguration",
+        "The lifecycle configuration does not exist",
     ),
     "GetBucketReplication": (
         "ReplicationConfigurationNotFoundError",
         "The replication configuration was not found",
     ),
-    "GetBucketEncryption": (
-        "ServerSideEncryptionConfigurationNotFoundError",
-        "The server side encryption configuration was not found",
-    ),
     "GetObjectLockConfiguration": (
         "ObjectLockConfigurationNotFoundError",
         "Object Lock configuration does not exist for this bucket",
     ),
-    "GetPublicAccessBlock": (
-        "NoSuchPublicAccessBlockConfiguration",
-        "The public access block configuration was not found",
-    ),
-    "GetBucketOwnershipControls": (
-        "OwnershipControlsNotFoundError",
-        "The bucket ownership controls were not found",
-    ),
 }
-"""What a bucket never has, and what the service says of a bucket without it. Two have older names, at one address."""
-
-_ABSENT["GetBucketLifecycle"] = _ABSENT["GetBucketLifecycleConfiguration"]
+"""What a bucket never has, and what the service says of a bucket without it."""
 
 _EMPTY: Final[dict[str, Request]] = {
     "GetBucketAccelerateConfiguration": {},
-    "GetBucketLogging": {},
-    "GetBucketNotification": {},
     "GetBucketNotificationConfiguration": {},
     "ListBucketAnalyticsConfigurations": {"IsTruncated": False},
     "ListBucketIntelligentTieringConfigurations": {"IsTruncated": False},
@@ -204,16 +159,16 @@ _EMPTY: Final[dict[str, Request]] = {
 
 def _register_absent(name: str) -> None:
     async def absent(app: App, _call: Call, request: Request) -> Request:
-        await _bucket(app, request)
+        await bucket_of(app, request)
         code, message = _ABSENT[name]
-        raise _without(request, code, message)
+        raise without(request, code, message)
 
     operation("s3", name)(absent)
 
 
 def _register_empty(name: str) -> None:
     async def empty(app: App, _call: Call, request: Request) -> Request:
-        await _bucket(app, request)
+        await bucket_of(app, request)
         return _EMPTY[name]
 
     operation("s3", name)(empty)
@@ -225,11 +180,13 @@ for _name in _EMPTY:
     _register_empty(_name)
 
 
-async def _bucket(app: App, request: Request) -> Bucket:
+async def bucket_of(app: App, request: Request) -> Bucket:
+    """The bucket of a request. Raises: ApiError (`NoSuchBucket`, `NotImplemented`, `AccessDenied`)."""
     check_owner(app, request)
     found: Bucket = await app.objects.bucket(request["Bucket"])
     return found
 
 
-def _without(request: Request, code: str, message: str) -> ApiError:
+def without(request: Request, code: str, message: str) -> ApiError:
+    """What is said of a bucket that lacks something."""
     return ApiError(code, message, status=404, details={"BucketName": request["Bucket"]})

@@ -7,8 +7,8 @@ from email.utils import formatdate
 from typing import Any, Final
 
 from statewright.api.operations import App, Call, operation
+from statewright.api.s3.access import set_acl, whole_control
 from statewright.api.s3.bodies import body_of
-from statewright.api.s3.buckets import whole_control
 from statewright.api.s3.members import (
     bare,
     check_owner,
@@ -199,6 +199,14 @@ async def get_object_acl(app: App, _call: Call, request: Request) -> Request:
     """An object is its owner's."""
     await _head(app, request)
     return whole_control(app)
+
+
+@operation("s3", "PutObjectAcl")
+async def put_object_acl(app: App, _call: Call, request: Request) -> Request:
+    """Accept that an object stays its owner's."""
+    await _head(app, request)
+    set_acl(app, request)
+    return {}
 
 
 @operation("s3", "GetObjectAttributes")

@@ -1,0 +1,137 @@
+"""Operations that set what is kept of a bucket, show it and forget it: one row of a table for each subject.
+
+What they keep is shown as it was set and applied to nothing: see `objects.bucket_settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.s3.buckets import bucket_of, without
+from statewright.errors import ApiError
+from statewright.objects import bucket_settings as rules
+from statewright.objects import faults
+
+Request = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A setting: the member that has it, names of its operations, what is said of a bucket without it.
+
+    `is_payload` says that answers have it under its member, too.
+    """
+
+    subject: str
+    member: str
+    name: str
+    code: str
+    absent: str
+    is_payload: bool = True
+    check: Callable[[Mapping[str, Any]], None] = lambda _given: None
+
+
+_SUBJECTS: Final = (
+    _Subject(
+        rules.ENCRYPTION, "ServerSideEncryptionConfiguration", "BucketEncryption",
+        "ServerSideEncryptionConfigurationNotFoundError", "The server side encryption configuration was not found",
+        check=rules.check_encryption,
+    ),
+    _Subject(
+        rules.PUBLIC_ACCESS, "PublicAccessBlockConfiguration", "PublicAccessBlock",
+        "NoSuchPublicAccessBlockConfiguration", "The public access block configuration was not found",
+    ),
+    _Subject(
+        rules.OWNERSHIP, "OwnershipControls", "BucketOwnershipControls",
+        "OwnershipControlsNotFoundError", "The bucket ownership controls were not found",
+        check=rules.check_ownership,
+    ),
+    _Subject(
+        rules.CORS, "CORSConfiguration", "BucketCors",
+        "NoSuchCORSConfiguration", "The CORS configuration does not exist",
+        is_payload=False, check=rules.check_cors,
+    ),
+)  # fmt: skip
+_BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+
+
+def _register(subject: _Subject) -> None:
+    async def put(app: App, _call: Call, request: Request) -> Request:
+        await bucket_of(app, request)
+        given = request[subject.member]
+        subject.check(given)
+        if subject.subject == rules.PUBLIC_ACCESS:
+            given = {name: bool(given.get(name)) for name in _BLOCKS}
+        await app.objects.set_bucket_setting(request["Bucket"], subject.subject, given)
+        return {}
+
+    async def get(app: App, _call: Call, request: Request) -> Request:
+        found: Request = await kept(app, request, subject.subject, without(request, subject.code, subject.absent))
+        return {subject.member: found} if subject.is_payload else found
+
+    async def delete(app: App, _call: Call, request: Request) -> Request:
+        await bucket_of(app, request)
+        await app.objects.set_bucket_setting(request["Bucket"], subject.subject, None)
+        return {}
+
+    for verb, function in (("Put", put), ("Get", get), ("Delete", delete)):
+        operation("s3", f"{verb}{subject.name}")(function)
+
+
+async def kept(app: App, request: Request, subject: str, absent: ApiError) -> Any:
+    """What is kept of a bucket under a subject. Raises: ApiError, `absent` where there is nothing."""
+    found = (await bucket_of(app, request)).settings.get(subject)
+    if found is None:
+        raise absent
+    return found
+
+
+for _subject in _SUBJECTS:
+    _register(_subject)
+
+
+@operation("s3", "PutBucketLogging")
+async def put_bucket_logging(app: App, _call: Call, request: Request) -> Request:
+    """Keep where logs of access would go; none are written."""
+    await bucket_of(app, request)
+    given = request["BucketLoggingStatus"].get("LoggingEnabled")
+    if given is not None:
+        try:
+            await app.objects.bucket(given["TargetBucket"])
+        except ApiError:
+            raise ApiError(
+                "InvalidTargetBucketForLogging", "The target bucket for logging does not exist", status=400,
+                details={"TargetBucket": given["TargetBucket"]},
+            ) from None  # fmt: skip
+    await app.objects.set_bucket_setting(request["Bucket"], rules.LOGGING, given)
+    return {}
+
+
+@operation("s3", "GetBucketLogging")
+async def get_bucket_logging(app: App, _call: Call, request: Request) -> Request:
+    """Where logs of access would go."""
+    found = (await bucket_of(app, request)).settings.get(rules.LOGGING)
+    return {"LoggingEnabled": found} if found is not None else {}
+
+
+@operation("s3", "GetBucketVersioning")
+async def get_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
+    """No bucket here has versions; one may have been told so."""
+    found = (await bucket_of(app, request)).settings.get(rules.VERSIONING)
+    return {"Status": found} if found is not None else {}
+
+
+@operation("s3", "PutBucketVersioning")
+async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
+    """Accept that versioning stays off; refuse to turn it on."""
+    await bucket_of(app, request)
+    given = request["VersioningConfiguration"]
+    if given.get("Status") != "Suspended" or given.get("MFADelete") == "Enabled":
+        raise faults.not_here(
+            "This version of Statewright does not keep versions of objects: versioning cannot be enabled."
+        )
+    await app.objects.set_bucket_setting(request["Bucket"], rules.VERSIONING, "Suspended")
+    return {}

@@ -1,0 +1,145 @@
+"""What is set of a bucket beside its tags: the subjects, as its row keeps them, and what may be said under each.
+
+Owns the service's rules on these settings. What none of them changes for a single trusted user (encryption, policies,
+access, logs of access, answers to other origins) is kept and shown and nothing else.
+
+Source: service API reference, the operations named as the subjects are; refusals observed where they are not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import orjson
+
+from statewright.errors import ApiError
+from statewright.objects import faults
+from statewright.payload import JsonTextError, parse_json
+
+ENCRYPTION: Final = "encryption"
+PUBLIC_ACCESS: Final = "publicAccess"
+POLICY: Final = "policy"
+OWNERSHIP: Final = "ownership"
+LOGGING: Final = "logging"
+CORS: Final = "cors"
+VERSIONING: Final = "versioning"
+
+POLICY_BYTES: Final = 20_480
+CORS_RULES: Final = 100
+_METHODS: Final = ("GET", "PUT", "HEAD", "POST", "DELETE")
+_VERSIONS: Final = ("2012-10-17", "2008-10-17")
+_RESOURCE: Final = re.compile(r"arn:aws[a-z-]*:s3:::([^/]*)(/.*)?", re.ASCII | re.DOTALL)
+_PRINCIPALS: Final = frozenset({"AWS", "Service", "Federated", "CanonicalUser"})
+
+
+def check_encryption(given: Mapping[str, Any]) -> None:
+    """Refuse rules of encryption that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidArgument`)."""
+    if len(given["Rules"]) != 1:
+        raise faults.malformed_xml()
+    default = given["Rules"][0].get("ApplyServerSideEncryptionByDefault") or {}
+    key = default.get("KMSMasterKeyID")
+    if key and not default["SSEAlgorithm"].startswith("aws:kms"):
+        raise faults.invalid_argument(
+            "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse",
+            "KMSMasterKeyID",
+            key,
+        )
+
+
+def check_ownership(given: Mapping[str, Any]) -> None:
+    """Refuse anything but one rule. Raises: ApiError (`MalformedXML`)."""
+    if len(given["Rules"]) != 1:
+        raise faults.malformed_xml()
+
+
+def check_cors(given: Mapping[str, Any]) -> None:
+    """Refuse rules for other origins that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidRequest`)."""
+    rules = given["CORSRules"]
+    if not 0 < len(rules) <= CORS_RULES:
+        raise faults.malformed_xml()
+    for rule in rules:
+        if not rule["AllowedMethods"] or not rule["AllowedOrigins"]:
+            raise faults.malformed_xml()
+        for method in rule["AllowedMethods"]:
+            if method not in _METHODS:
+                raise faults.invalid_request(
+                    f"Found unsupported HTTP method in CORS config. Unsupported method is {method}"
+                )
+        for name in ("AllowedOrigin", "AllowedHeader"):
+            for value in rule.get(f"{name}s") or ():
+                if value.count("*") > 1:
+                    raise faults.invalid_request(f'{name} "{value}" can not have more than one wildcard.')
+
+
+def check_policy(bucket: str, text: str) -> None:
+    """Refuse a text that is no policy of this bucket. Raises: ApiError (`MalformedPolicy`)."""
+    try:
+        policy = parse_json(text) if text.startswith("{") else None
+    except JsonTextError:
+        policy = None
+    if not isinstance(policy, dict):
+        raise _malformed("Policies must be valid JSON and the first byte must be '{'")
+    if len(orjson.dumps(policy)) > POLICY_BYTES:
+        raise _malformed(f"Normalized policy document exceeds the maximum allowed size of {POLICY_BYTES} bytes.")
+    if policy.get("Version", _VERSIONS[0]) not in _VERSIONS:
+        raise _malformed("The policy must contain a valid version string")
+    if "Statement" not in policy:
+        raise _malformed("Missing required field Statement")
+    for statement in _statements(policy):
+        _check_statement(bucket, statement)
+
+
+def _check_statement(bucket: str, statement: Any) -> None:
+    if not isinstance(statement, dict):
+        raise _malformed("Policies must be valid JSON and the first byte must be '{'")
+    if "Effect" not in statement:
+        raise _malformed("Missing required field Effect")
+    if statement["Effect"] not in ("Allow", "Deny"):
+        raise _malformed(f"Invalid effect: {statement['Effect']}")
+    for name in ("Principal", "Action", "Resource"):
+        if name not in statement and f"Not{name}" not in statement:
+            raise _malformed(f"Missing required field {name}")
+    if not _is_principal(statement.get("Principal", statement.get("NotPrincipal"))):
+        raise _malformed("Invalid principal in policy")
+    for action in _listed(statement.get("Action", statement.get("NotAction"))):
+        if not isinstance(action, str) or not (action == "*" or action.lower().startswith("s3:")):
+            raise _malformed("Policy has invalid action")
+    for resource in _listed(statement.get("Resource", statement.get("NotResource"))):
+        found = _RESOURCE.fullmatch(resource) if isinstance(resource, str) else None
+        if resource != "*" and (found is None or not fnmatchcase(bucket, found[1])):
+            raise _malformed("Policy has invalid resource")
+
+
+def is_public(text: str) -> bool:
+    """Whether a policy lets everybody in: one that allows something to all, on no condition."""
+    return any(
+        statement["Effect"] == "Allow" and not statement.get("Condition") and _is_everybody(statement.get("Principal"))
+        for statement in _statements(parse_json(text))
+    )
+
+
+def _statements(policy: Any) -> list[Any]:
+    return _listed(policy["Statement"])
+
+
+def _is_principal(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "*"
+    if not isinstance(value, dict) or not value or not value.keys() <= _PRINCIPALS:
+        return False
+    return all(isinstance(one, str) and one for of in value.values() for one in _listed(of))
+
+
+def _is_everybody(value: Any) -> bool:
+    return value == "*" or (isinstance(value, dict) and "*" in _listed(value.get("AWS", [])))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _malformed(message: str) -> ApiError:
+    return ApiError("MalformedPolicy", message, status=400)

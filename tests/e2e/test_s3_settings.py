@@ -1,0 +1,185 @@
+"""Settings of buckets through boto3: what is refused, and that they outlive a kill."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.e2e.conftest import Server
+
+
+@pytest.fixture(scope="module")
+def s3(server: Server) -> Any:
+    return server.client("s3")
+
+
+@pytest.fixture(scope="module")
+def bucket(s3: Any) -> str:
+    name = f"b-{uuid4()}"
+    s3.create_bucket(Bucket=name)
+    return name
+
+
+def refused(call: Any, **arguments: Any) -> tuple[str, str]:
+    with pytest.raises(ClientError) as caught:
+        call(**arguments)
+    error = caught.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+def statement(**changed: Any) -> dict[str, Any]:
+    found = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::BUCKET/*"}
+    return {name: value for name, value in {**found, **changed}.items() if value is not None}
+
+
+POLICIES: list[tuple[Any, str]] = [
+    ("", "Policies must be valid JSON and the first byte must be '{'"),
+    ("policy.json", "Policies must be valid JSON and the first byte must be '{'"),
+    (' {"Statement": []}', "Policies must be valid JSON and the first byte must be '{'"),
+    ('{"Statement": ', "Policies must be valid JSON and the first byte must be '{'"),
+    ({}, "Missing required field Statement"),
+    ({"Version": "2020-01-01", "Statement": []}, "The policy must contain a valid version string"),
+    ({"Statement": [statement(Effect=None)]}, "Missing required field Effect"),
+    ({"Statement": [statement(Effect="allow")]}, "Invalid effect: allow"),
+    ({"Statement": [statement(Principal=None)]}, "Missing required field Principal"),
+    ({"Statement": [statement(Principal="me")]}, "Invalid principal in policy"),
+    ({"Statement": [statement(Principal={"Me": "x"})]}, "Invalid principal in policy"),
+    ({"Statement": [statement(Action=None)]}, "Missing required field Action"),
+    ({"Statement": [statement(Action="sqs:SendMessage")]}, "Policy has invalid action"),
+    ({"Statement": [statement(Resource=None)]}, "Missing required field Resource"),
+    ({"Statement": [statement(Resource="arn:aws:s3:::other/*")]}, "Policy has invalid resource"),
+    ({"Statement": ["x"]}, "Policies must be valid JSON and the first byte must be '{'"),
+    (
+        {"Statement": [statement(Sid="x" * 21_000)]},
+        "Normalized policy document exceeds the maximum allowed size of 20480 bytes.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("policy", "message"), POLICIES)
+def test_policies_that_are_none(s3: Any, bucket: str, policy: Any, message: str):
+    text = policy if isinstance(policy, str) else json.dumps(policy).replace("BUCKET", bucket)
+    assert refused(s3.put_bucket_policy, Bucket=bucket, Policy=text) == ("MalformedPolicy", message)
+
+
+@pytest.mark.parametrize(
+    ("changed", "public"),
+    [
+        ({}, True),
+        ({"Principal": {"AWS": ["*"]}}, True),
+        ({"Effect": "Deny"}, False),
+        ({"Condition": {"Bool": {"aws:SecureTransport": "true"}}}, False),
+        ({"Principal": {"AWS": "arn:aws:iam::000000000000:root"}}, False),
+        ({"Resource": "arn:aws:s3:::b-*"}, True),
+    ],
+)
+def test_whether_a_policy_is_public(s3: Any, bucket: str, changed: dict[str, Any], public: bool):
+    text = json.dumps({"Statement": statement(**changed)}).replace("BUCKET", bucket)
+    s3.put_bucket_policy(Bucket=bucket, Policy=text)
+    assert s3.get_bucket_policy_status(Bucket=bucket)["PolicyStatus"]["IsPublic"] is public
+
+
+def encryption(**default: str) -> dict[str, Any]:
+    return {"Rules": [{"ApplyServerSideEncryptionByDefault": default}]}
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("put_bucket_encryption", {"ServerSideEncryptionConfiguration": {"Rules": []}}, "MalformedXML"),
+    ("put_bucket_encryption", {"ServerSideEncryptionConfiguration": encryption(SSEAlgorithm="ROT13")}, "MalformedXML"),
+    (
+        "put_bucket_encryption",
+        {"ServerSideEncryptionConfiguration": encryption(SSEAlgorithm="AES256", KMSMasterKeyID="k")},
+        "InvalidArgument",
+    ),
+    ("put_bucket_ownership_controls", {"OwnershipControls": {"Rules": []}}, "MalformedXML"),
+    ("put_bucket_ownership_controls", {"OwnershipControls": {"Rules": [{"ObjectOwnership": "Me"}]}}, "MalformedXML"),
+    ("put_bucket_cors", {"CORSConfiguration": {"CORSRules": []}}, "MalformedXML"),
+    (
+        "put_bucket_cors",
+        {"CORSConfiguration": {"CORSRules": [{"AllowedMethods": ["PATCH"], "AllowedOrigins": ["*"]}]}},
+        "InvalidRequest",
+    ),
+    (
+        "put_bucket_cors",
+        {"CORSConfiguration": {"CORSRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*.a.*"]}]}},
+        "InvalidRequest",
+    ),
+    (
+        "put_bucket_logging",
+        {"BucketLoggingStatus": {"LoggingEnabled": {"TargetBucket": "none-there", "TargetPrefix": ""}}},
+        "InvalidTargetBucketForLogging",
+    ),
+    ("put_bucket_acl", {}, "MissingSecurityHeader"),
+    ("put_bucket_acl", {"ACL": "public-read"}, "AccessControlListNotSupported"),
+    ("put_object_acl", {"Key": "none", "ACL": "private"}, "NoSuchKey"),
+    (
+        "put_bucket_acl",
+        {
+            "AccessControlPolicy": {
+                "Grants": [{"Grantee": {"Type": "CanonicalUser", "ID": "other"}, "Permission": "READ"}],
+                "Owner": {"ID": "other"},
+            }
+        },
+        "NotImplemented",
+    ),
+]
+
+
+@pytest.mark.parametrize(("operation", "arguments", "code"), REFUSED)
+def test_settings_that_are_refused(s3: Any, bucket: str, operation: str, arguments: dict[str, Any], code: str):
+    assert refused(getattr(s3, operation), Bucket=bucket, **arguments)[0] == code
+
+
+def test_the_owner_may_have_what_she_has(s3: Any, bucket: str):
+    shown = s3.get_bucket_acl(Bucket=bucket)
+    given = {"Owner": shown["Owner"], "Grants": shown["Grants"]}
+    s3.put_bucket_acl(Bucket=bucket, AccessControlPolicy=given)
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    s3.put_object_acl(Bucket=bucket, Key="k", AccessControlPolicy=given)
+    assert s3.get_object_acl(Bucket=bucket, Key="k")["Grants"] == given["Grants"]
+
+
+def test_a_block_of_public_access_shows_what_it_was_not_told(s3: Any, bucket: str):
+    s3.put_public_access_block(Bucket=bucket, PublicAccessBlockConfiguration={"BlockPublicAcls": True})
+    shown = s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    assert shown == {
+        "BlockPublicAcls": True, "IgnorePublicAcls": False, "BlockPublicPolicy": False, "RestrictPublicBuckets": False,
+    }  # fmt: skip
+
+
+def test_settings_made_at_once_outlive_a_kill(tmp_path: Path):
+    server = Server(tmp_path / "data")
+    try:
+        s3 = server.client("s3")
+        s3.create_bucket(Bucket="kept", ObjectOwnership="BucketOwnerPreferred")
+        calls: list[tuple[Any, dict[str, Any]]] = [
+            (s3.put_bucket_encryption, {"ServerSideEncryptionConfiguration": encryption(SSEAlgorithm="aws:kms")}),
+            (s3.put_public_access_block, {"PublicAccessBlockConfiguration": {"BlockPublicAcls": True}}),
+            (s3.put_bucket_tagging, {"Tagging": {"TagSet": [{"Key": "a", "Value": "b"}]}}),
+            (s3.put_bucket_versioning, {"VersioningConfiguration": {"Status": "Suspended"}}),
+            (s3.put_bucket_logging, {"BucketLoggingStatus": {"LoggingEnabled": {"TargetBucket": "kept",
+                                                                                 "TargetPrefix": ""}}}),
+        ]  # fmt: skip
+        with ThreadPoolExecutor(len(calls)) as pool:
+            for made in [pool.submit(call, Bucket="kept", **given) for call, given in calls]:
+                made.result()
+        server.kill()
+        server = Server(tmp_path / "data")
+        s3 = server.client("s3")
+        assert s3.get_bucket_encryption(Bucket="kept")["ServerSideEncryptionConfiguration"] == encryption(
+            SSEAlgorithm="aws:kms"
+        )
+        assert s3.get_public_access_block(Bucket="kept")["PublicAccessBlockConfiguration"]["BlockPublicAcls"]
+        assert s3.get_bucket_tagging(Bucket="kept")["TagSet"] == [{"Key": "a", "Value": "b"}]
+        assert s3.get_bucket_versioning(Bucket="kept")["Status"] == "Suspended"
+        assert s3.get_bucket_logging(Bucket="kept")["LoggingEnabled"]["TargetBucket"] == "kept"
+        controls = s3.get_bucket_ownership_controls(Bucket="kept")["OwnershipControls"]
+        assert controls == {"Rules": [{"ObjectOwnership": "BucketOwnerPreferred"}]}
+    finally:
+        server.kill()
