@@ -120,8 +120,10 @@ def read_config(path: Path) -> Config:
     """
     try:
         text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigError(f"{path}: cannot be read: {problem}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: cannot be read: it is not UTF-8") from None
+    except OSError as problem:
+        raise ConfigError(f"{path}: cannot be read: {problem.strerror or problem}") from None
     return parse_config(text, str(path))
 
 

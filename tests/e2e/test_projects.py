@@ -165,6 +165,15 @@ def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: 
     assert run_command(["deploy", *arguments]) == code
 
 
+def test_a_folder_without_a_project_is_no_success(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "template.json").write_text('{"Resource": {}}')
+    assert run_command(["deploy", str(tmp_path), "--endpoint", server.url]) == 3
+    assert "There is nothing to deploy" in capsys.readouterr().err
+    (tmp_path / "template.json").write_text('{"Resources": {')
+    assert run_command(["deploy", str(tmp_path), "--endpoint", server.url]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "✗ 1 error"
+
+
 # ---------------------------------------------------------------------- dev
 
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE: Final = "statewright.toml"
 _WORDS: Final = ("created", "updated", "replaced", "removed", "unchanged", "noted", "gone", "failed", "skipped")
+_KINDS: Final = (
+    "a project is a template.yaml with Resources, the output of cdk synth, a serverless.yml, or *.asl.json, "
+    "functions/NAME.py and tables of statewright.toml"
+)
 _SHOWN_AS: Final = {"noted": "left out", "gone": "no longer in the project"}
 
 
@@ -72,6 +76,8 @@ def deploy(
             _announce(printer, lines, project, is_dry)
         tell = lines.result if form == "table" else _silent
         report = _deployed(calls, config, project, is_dry=is_dry, prune=prune, tell=_told(printer, tell))
+        if not (report.results or project.resources or project.findings):
+            raise Stop(NOT_FOUND, f"There is nothing to deploy in '{path}'.", _KINDS)
     finally:
         calls.close()
     has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
@@ -87,7 +93,7 @@ def deploy(
             }
         )
     else:
-        _conclude(printer, report, has_failed=has_failed)
+        _conclude(printer, project, report, has_failed=has_failed)
     return FAILED if has_failed else OK
 
 
@@ -176,13 +182,13 @@ def _announce(printer: Printer, lines: ProjectLines, project: Project, is_dry: b
     printer.line((project.name, "strong"), f"  {kind}, {count}", ("  nothing is changed" if is_dry else "", "idle"))
     for one in project.findings:
         lines.finding(one)
-    if not project.resources:
-        printer.line(("There is nothing to deploy.", "wait"))
     printer.flush()
 
 
-def _conclude(printer: Printer, report: Report, *, has_failed: bool) -> None:
-    counts = [f"{report.count(word)} {_SHOWN_AS.get(word, word)}" for word in _WORDS if report.count(word)]
+def _conclude(printer: Printer, project: Project, report: Report, *, has_failed: bool) -> None:
+    errors = sum(one.severity == "ERROR" for one in project.findings)
+    counts = [count_words(errors, "error")] if errors else []
+    counts += [f"{report.count(word)} {_SHOWN_AS.get(word, word)}" for word in _WORDS if report.count(word)]
     for name, value in report.outputs.items():
         printer.line((name, "strong"), f" = {value}")
     printer.line(("✗ " if has_failed else "✓ ", "fail" if has_failed else "ok"), " · ".join(counts) or "nothing to do")

@@ -35,7 +35,11 @@ def init(folder: str, kind: str) -> int:
     files = starter_files(kind, name)
     taken = [file for file in files if (root / file).exists()]
     if taken:
-        raise Stop(FAILED, f"Nothing is written: {', '.join(taken)} is there already.", "name a new folder")
+        raise Stop(
+            FAILED,
+            f"Nothing is written: {', '.join(taken)} {'is' if len(taken) == 1 else 'are'} there already.",
+            "name a new folder",
+        )
     printer = stdout()
     for file, text in files.items():
         path = root / file

@@ -83,14 +83,14 @@ def subscriptions(target: str | None, form: str, endpoint: str | None) -> int:
         else:
             arn = _arn_of(server, target)
             found = list(_pages(server, "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn))
-    print_rows(stdout(), form, "subscriptions", found, ("TOPIC", "PROTOCOL", "ENDPOINT", "STATE"), _subscription_cells)
+    print_rows(stdout(), form, "subscriptions", found, ("TOPIC", "STATE", "PROTOCOL", "ENDPOINT"), _subscription_cells)
     return OK
 
 
 def _subscription_cells(one: Answer) -> list[Span]:
     is_pending = one["SubscriptionArn"] == "PendingConfirmation"
     state: Span = ("pending", "idle") if is_pending else ("confirmed", "ok")
-    return [_name_of(one["TopicArn"]), one["Protocol"], one["Endpoint"], state]
+    return [_name_of(one["TopicArn"]), state, one["Protocol"], one["Endpoint"]]
 
 
 @topic.command(short_help="Publish a message.")

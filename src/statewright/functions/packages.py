@@ -143,12 +143,14 @@ def _too_large() -> Exception:
 
 
 def _write_durably(target: Path, data: bytes) -> None:
-    staging = target.with_name(f".{target.name}.{os.getpid()}")
-    with staging.open("wb") as file:
+    # The same package may come twice at once: each has a file of its own until it is whole.
+    number, staging = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    with open(number, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    staging.rename(target)
+    Path(staging).chmod(0o644)
+    Path(staging).rename(target)
     folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
 import struct
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,25 @@ def test_a_package_is_kept_by_its_hash_and_unpacked_once(kept):
     assert (folder / "deep" / "er" / "data.txt").read_bytes() == b"y"
     assert files_of(kept) == sorted([name, f"{name}.zip"])
     assert kept.zip_of(name).read_bytes() == data
+
+
+def test_a_package_may_come_several_times_at_once(kept, monkeypatch):
+    data = archive(("app.py", b"x = 1"))
+    together = threading.Barrier(4)
+    written = os.fsync
+
+    def wait_for_the_others(number: int) -> None:
+        if not stat.S_ISDIR(os.fstat(number).st_mode):
+            together.wait(10)
+        written(number)
+
+    monkeypatch.setattr(os, "fsync", wait_for_the_others)
+    # The folder is unpacked by whoever is first; the barrier holds all of them where the zip is on its way.
+    monkeypatch.setattr(Packages, "_unpack", lambda *_: None)
+    with ThreadPoolExecutor(4) as pool:
+        names = set(pool.map(lambda _: kept.put(data)[0], range(4)))
+    assert len(names) == 1
+    assert files_of(kept) == [f"{names.pop()}.zip"]
 
 
 def test_a_folder_that_went_is_unpacked_again(kept):

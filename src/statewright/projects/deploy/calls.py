@@ -12,6 +12,7 @@ Answer = dict[str, Any]
 
 _MISSING: Final = ("DoesNotExist", "NotFound", "NonExistent", "NoSuch", "ClusterNotFound")
 _MISSING_WORDS: Final = ("does not exist", "doesn't exist", "not found", "Unable to describe")
+_TAKEN: Final = ("Exist", "Conflict", "AlreadyOwned", "InUse")
 _UNSERVED: Final = frozenset({"UnknownService", "UnknownOperationException", "NotImplemented", "InvalidAction"})
 
 
@@ -43,6 +44,11 @@ class CallRefused(Exception):
             return not self.is_unserved
         # Client and validation errors of some services tell it in words alone.
         return self.code in ("ClientException", "ValidationError") and any(w in self.message for w in _MISSING_WORDS)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether what was to be made may be there already."""
+        return any(part in self.code for part in _TAKEN) and not self.is_missing
 
     @property
     def is_unserved(self) -> bool:

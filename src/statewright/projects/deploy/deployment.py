@@ -194,7 +194,15 @@ class Deployment:
         return "arn:aws:" + kind.arn.format(region=self.region, account=self.account, name=name)
 
     def _made(self, site: Site, wanted: Wanted, kind: Kind) -> Known:
-        attributes = {"Arn": wanted.arn, **kind.apply(site, wanted)}
+        try:
+            given = kind.apply(site, wanted)
+        except CallRefused as refused:
+            if not (site.created and refused.is_taken):
+                raise
+            # Another deployment has made it since it was looked for: what is there now is compared.
+            site.begin()
+            given = kind.apply(site, wanted)
+        attributes = {"Arn": wanted.arn, **given}
         ref = attributes.pop("Ref", None)
         if ref is None:
             ref = wanted.arn if kind.ref == "arn" else wanted.name

@@ -109,6 +109,22 @@ def test_what_is_there_is_left(tmp_path: Path):
     assert server.changes() == []
 
 
+def test_what_another_deployment_makes_meanwhile_is_compared(tmp_path: Path):
+    server = Server(GetTopicAttributes=None)
+    topic = {"Attributes": {"TopicArn": "arn:aws:sns:us-east-1:000000000000:shop-Topic", "DisplayName": ""}}
+
+    def taken(_request: Any) -> Exception:
+        server.answers["GetTopicAttributes"] = topic
+        return CallRefused("TopicAlreadyExistsException", "it is there")
+
+    server.answers["CreateTopic"] = taken
+    assert outcomes(deployed(server, project(tmp_path, {"Topic": TOPIC}))) == {"Topic": "unchanged"}
+    server.answers["GetTopicAttributes"] = None
+    server.answers["CreateTopic"] = CallRefused("ResourceConflictException", "never")
+    report = deployed(server, project(tmp_path, {"Topic": TOPIC}))
+    assert report.results[0].message == "ResourceConflictException: never"
+
+
 def test_what_differs_is_changed_and_nothing_else(tmp_path: Path):
     attributes = {**SHOWN_QUEUE["Attributes"], "DelaySeconds": "9", "RedrivePolicy": '{"maxReceiveCount":3}'}
     server = Server(GetQueueUrl=MADE_QUEUE, GetQueueAttributes={"Attributes": attributes})
