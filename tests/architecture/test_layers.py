@@ -29,6 +29,7 @@ LAYERS = [
     ["server"],
     ["projects"],
     ["cli"],
+    ["testing"],
 ]
 """Lowest first. A package imports from earlier lines only, never sideways."""
 

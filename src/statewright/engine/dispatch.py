@@ -111,6 +111,10 @@ class Dispatcher:
         """Who is told the answers that come by `settle`."""
         self._cancelling: set[asyncio.Task[None]] = set()
 
+    def go_through(self, wrapped: Callable[[Integrations], Integrations]) -> None:
+        """Have calls go through somebody who carries out some of them: mocks."""
+        self._integrations = wrapped(self._integrations)
+
     def dispatch(self, call: ScheduledCall, tell: Tell) -> None:
         """Make a call; one that is under way is left alone."""
         key = (call.execution_arn, call.task_id)

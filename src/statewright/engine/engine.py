@@ -117,6 +117,10 @@ class Engine:
         self.map_runs = MapRuns(self, data)
         also = (self.map_runs.forget, machines.forget_deleted)
         self.retention = Retention(store.executions, clock, self.settings.retention_ms, also)
+        self.on_history: Callable[[Head, list[HistoryEvent]], None] | None = None
+        """Told what every execution's history has gained, once it is durable; it may not wait."""
+        self.on_offer: Callable[[ScheduledCall], None] | None = None
+        """Told of every task of an activity that waits for a worker."""
         self._side: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ life
@@ -407,6 +411,8 @@ class Engine:
         self.retention.look()
 
     def _log(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:
+        if self.on_history is not None:
+            self.on_history(head, history)
         settings = self.machines.log_settings(head.machine_id, head.revision_id)
         if settings is not None:
             self.logs.log(settings, history, head.execution_arn, redrives)
@@ -415,6 +421,7 @@ class Engine:
         """Where the history of an EXPRESS execution goes; `None` for nowhere."""
         meter = self.runner.meter
         is_logged = self.machines.log_settings(head.machine_id, head.revision_id) is not None
+        is_logged = is_logged or self.on_history is not None
         if meter is None:
             return (lambda history: self._log(head, history, 0)) if is_logged else None
 
@@ -470,6 +477,8 @@ class Engine:
             return
         assert call.token is not None
         self.activities.offer(arn, ActivityTask(execution, call.task_id, call.token, text))
+        if self.on_offer is not None:
+            self.on_offer(call)
 
     async def _take_activity_task(self, task: ActivityTask, worker_name: str | None) -> bool:
         def waits(live: LiveExecution) -> bool:

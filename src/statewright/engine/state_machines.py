@@ -117,6 +117,8 @@ class Machines:
         self.activities = ActivityRecords(self)
         self.on_limit: Callable[[int, str, Limit | None], Awaitable[None]] = _no_limits
         """Told of the limit that a machine's tags give it."""
+        self.refine: Callable[[int, Program], Program] = _as_it_is
+        """What is done to a compiled program before it runs, by the machine's id: a test counts what is taken."""
         self.deleting: set[int] = set()
         """Ids of the machines in DELETING: their executions end at the next transition."""
         self._limits: dict[MachineType, Limits] = {"STANDARD": limits, "EXPRESS": _express(limits)}
@@ -200,7 +202,7 @@ class Machines:
             revision = await self.records.get(Revision, revision_key(machine_id, revision_id))
             if revision is None:
                 raise KeyError(f"machine {machine_id} has no revision {revision_id}")
-            found = self._programs[key] = (revision, compiled(revision.definition))
+            found = self._programs[key] = (revision, self.refine(machine_id, compiled(revision.definition)))
             if len(self._programs) > PROGRAMS_KEPT:
                 self._programs.popitem(last=False)
         else:
@@ -529,3 +531,7 @@ def _express(limits: Limits) -> Limits:
     """The limits of EXPRESS executions under a profile: what the profile lifts stays lifted."""
     longest = None if limits.execution_ms is None else EXPRESS.execution_ms
     return replace(limits, history_events=None, execution_ms=longest, redrivable_period_ms=0)
+
+
+def _as_it_is(_machine_id: int, program: Program) -> Program:
+    return program

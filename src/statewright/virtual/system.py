@@ -69,7 +69,8 @@ class VirtualSystem:
     """A system in virtual time; use it in a `with` block.
 
     `start` is when time begins, `seed` what all ids and draws derive from, `config` as for a server (credentials are
-    left out: there is no stranger). `data` is the folder of a SQLite store; without one all is in memory.
+    left out: there is no stranger). `data` is the folder of a SQLite store; without one all is in memory. `prepare` is
+    given the parts before they start, also at a restart.
     """
 
     def __init__(
@@ -79,7 +80,9 @@ class VirtualSystem:
         seed: int = 0,
         config: Config | None = None,
         data: Path | None = None,
+        prepare: Callable[[System], None] | None = None,
     ) -> None:
+        self._prepare = prepare
         self.config = replace(config or Config(), credentials={})
         self._start_ms = _ms_of(start)
         self._seed = seed
@@ -221,7 +224,7 @@ class VirtualSystem:
     def _started(self, start_ms: int, seed: int, models: Mapping[str, ModelRunner] | None = None) -> _Running:
         folder = self._data if self._data is not None else Path(self._files.name) if self._files is not None else None
         assert folder is not None
-        return _Running(self.config, start_ms, seed, folder, self._memory, models or {})
+        return _Running(self.config, start_ms, seed, folder, self._memory, models or {}, self._prepare)
 
     def _answer(self, request: Any) -> Any:
         live = self._live
@@ -233,8 +236,9 @@ class _Running:
 
     def __init__(
         self, config: Config, start_ms: int, seed: int, folder: Path, memory: MemoryStore | None,
-        models: Mapping[str, ModelRunner],
+        models: Mapping[str, ModelRunner], prepare: Callable[[System], None] | None = None,
     ) -> None:  # fmt: skip
+        self._prepare = prepare
         self.clock = VirtualClock(start_ms)
         self.loop = VirtualLoop(self.clock, stall_is_error=True)
         self.loop.nothing_comes_from_outside()
@@ -253,6 +257,8 @@ class _Running:
         api = Api(system.app)
         system.app.functions.invoker.models.update(models)
         self._port.serve(api, system.app.functions.invoker.pools)
+        if self._prepare is not None:
+            self._prepare(system)
         await system.start()
         return system, api
 

@@ -1,0 +1,103 @@
+"""What a failed test shows of a run: the way it took as a tree, values where they part, the drawing in a file.
+
+Loaded when something has failed. Trees are drawn as the command line draws them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from statewright.payload import dump_json
+from statewright.simulator.differences import ABSENT, Absent, Difference, sequence_changes
+
+if TYPE_CHECKING:
+    from statewright.graph.model import Status
+    from statewright.payload import Json
+    from statewright.simulator.story import Story
+
+LONGEST_VALUE: Final = 200
+_STATUS: Final[Mapping[str, Status]] = {
+    "succeeded": "ok", "caught": "caught", "failed": "fail", "stopped": "idle", "running": "run",
+}  # fmt: skip
+
+
+def tree_text(story: Story, definition: Json, now_ms: int) -> str:
+    """The run as a tree of lines."""
+    from statewright.cli.live_tree import TreeView
+    from statewright.cli.output import Printer
+
+    printer = Printer(io.TextIOWrapper(io.BytesIO(), "utf-8"))
+    lines = TreeView(story, _states(definition)).lines(now_ms)
+    return "\n".join(printer.flat(line).rstrip() for line in lines)
+
+
+def differences_text(found: Sequence[Difference]) -> str:
+    """Where two values part, a place a line."""
+    lines = []
+    for one in found:
+        lines.append(f"  at {one.where}")
+        lines.append(f"    - wanted  {_value(one.wanted)}")
+        lines.append(f"    + got     {_value(one.got)}")
+    return "\n".join(lines)
+
+
+def path_text(wanted: Sequence[str], got: Sequence[str]) -> str:
+    """Two paths as one: `-` is missing, `+` came instead."""
+    marks = {"same": " ", "missing": "-", "extra": "+"}
+    return "\n".join(f"  {marks[kind]} {name}" for kind, name in sequence_changes(wanted, got))
+
+
+def drawing(story: Story, definition: Json, title: str) -> str:
+    """The run on the machine's graph, as SVG."""
+    from statewright.graph.model import Overlay, build_graph
+    from statewright.graph.svg import render_svg
+
+    status: dict[str, Status] = {}
+    counts: dict[str, int] = {}
+    taken: dict[tuple[str, str], int] = {}
+    for visit in story.visits():
+        status[visit.name] = _STATUS[visit.status]
+        counts[visit.name] = counts.get(visit.name, 0) + 1
+        if visit.next is not None:
+            taken[visit.name, visit.next] = taken.get((visit.name, visit.next), 0) + 1
+    return render_svg(build_graph(definition, Overlay(status, counts, taken)), title=title)
+
+
+def save(text: str, folder: Path, name: str) -> Path:
+    """Write a drawing, under a name that is safe for files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    safe = "".join(char if char.isalnum() or char in "-_." else "-" for char in name)[:150]
+    path = folder / f"{safe}.svg"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def _value(value: Json | Absent) -> str:
+    if value is ABSENT:
+        return "nothing"
+    text = dump_json(value)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _states(definition: Any) -> dict[str, Any]:
+    """Every state of a definition by name, those inside others too."""
+    found: dict[str, Any] = {}
+    pending: list[Any] = [definition]
+    while pending:
+        scope = pending.pop()
+        for name, state in scope.get("States", {}).items():
+            found[name] = state
+            pending += inner_scopes(state)
+    return found
+
+
+def inner_scopes(state: Mapping[str, Any]) -> Iterable[Any]:
+    """The scopes that a state of a valid definition holds."""
+    if state.get("Type") == "Parallel":
+        return list(state["Branches"])
+    if state.get("Type") == "Map":
+        return [state.get("ItemProcessor") or state["Iterator"]]
+    return ()
