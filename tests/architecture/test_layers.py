@@ -15,7 +15,7 @@ LAYERS = [
     ["query"],
     ["asl"],
     ["interpreter"],
-    ["cost", "stores", "graph", "simulator", "metrics"],
+    ["cost", "stores", "graph", "simulator", "metrics", "export"],
     ["engine"],
     ["queues", "objects", "tables"],
     ["functions", "jobs"],

@@ -21,6 +21,7 @@ from statewright.cli.dev import dev
 from statewright.cli.doctor import doctor
 from statewright.cli.env import aws, env
 from statewright.cli.execution import execution
+from statewright.cli.export import export
 from statewright.cli.function import function
 from statewright.cli.graph import graph
 from statewright.cli.init import init
@@ -100,8 +101,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, init, dev, deploy, serve, execution, machine, map_run, queue, object_, table, function,
-    schedule, topic, metrics, limit, env, aws, backup, restore, doctor, completion,
+    run, validate, graph, test, export, init, dev, deploy, serve, execution, machine, map_run, queue, object_, table,
+    function, schedule, topic, metrics, limit, env, aws, backup, restore, doctor, completion,
 ):  # fmt: skip
     commands.add_command(_command)
 

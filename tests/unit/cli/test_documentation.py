@@ -63,7 +63,7 @@ def test_there_are_examples():
 
 def test_every_option_is_documented(statewright: Run):
     text = (DOCS / "cli.md").read_text()
-    for command in ("run", "validate", "graph", "test"):
+    for command in ("run", "validate", "graph", "test", "export"):
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", statewright(command, "--help").out))
         # Those with a short form may be documented by it alone.
         options -= {"--help", "--input", "--output", "--quiet", "--text", "--output-file"}

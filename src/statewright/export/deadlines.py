@@ -1,0 +1,116 @@
+"""Loops with a deadline as loops that look at the clock, and count, each time they come round.
+
+What the extension does at any instant, the loop does at its head: whatever runs when the deadline comes runs on until
+the loop comes round again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from statewright.asl.extensions import LOOP_FIELDS, MAX_TURNS
+from statewright.asl.loops import loops_of
+from statewright.asl.outline import Node, ScopeOutline, StateOutline
+from statewright.export.edits import LATE, Edits, expression, picked, redirected
+
+_SECONDS: Final = "seconds"
+
+
+def is_bounded(state: StateOutline) -> bool:
+    """Whether a state is a loop with a deadline or a bound on turns."""
+    return state.type == "Parallel" and any(name in state.node for name in LOOP_FIELDS)
+
+
+def bounded(
+    edits: Edits, state: StateOutline, node: Node, branch: ScopeOutline, entries: dict[str, str]
+) -> dict[str, Node] | None:
+    """The states in place of a Parallel with bounds, the one to enter first; `None` where that cannot be.
+
+    `node` is the state with its branch already rewritten, `branch` the branch as it was, `entries` says by which state
+    one of its states is entered now.
+    """
+    p = edits.prefix()
+    heads = list(dict.fromkeys(loop.states[0].name for loop in loops_of(branch)))
+    has_deadline = "TimeoutSeconds" in node or "TimeoutSecondsPath" in node
+    if not heads and has_deadline:
+        edits.note(
+            "cannot", state, "has a deadline but no loop that could look at the clock: give its Task a TimeoutSeconds"
+        )
+        return None
+    plain = {key: value for key, value in node.items() if key not in LOOP_FIELDS}
+    before: dict[str, Node] = {}
+    kept: dict[str, Any] = {}
+    if has_deadline:
+        edits.may_be_late(state)
+        seconds = node.get("TimeoutSeconds")
+        if isinstance(seconds, int):
+            kept[f"{p}until"] = expression(f"$millis() + {1000 * seconds}")
+        else:
+            kept[f"{p}until"] = expression(f"$millis() + 1000 * ${p}{_SECONDS}")
+            before = _worked_out(edits, state, p)
+    made = _watched(edits, state, plain["Branches"][0], p, heads, entries, kept, node.get("MaxTurns"), has_deadline)
+    edits.note(
+        "rewritten",
+        state,
+        f"looks at its bounds whenever it comes to {' or '.join(map(repr, heads))}"
+        if heads
+        else "has no loop: MaxTurns is left out",
+    )
+    if has_deadline:
+        edits.note(
+            "differs",
+            state,
+            "a Task or Wait that runs when the deadline comes is not cut: the loop ends when it comes round",
+        )
+    return {**before, state.name: {**plain, "Branches": [made]}}
+
+
+def _worked_out(edits: Edits, state: StateOutline, p: str) -> dict[str, Node]:
+    """A Pass before the Parallel that works its TimeoutSeconds out, where it is no constant."""
+    node = state.node
+    name = edits.name(state.name, "how long")
+    made = {"Type": "Pass", **picked(node, "QueryLanguage")}
+    if state.jsonata:
+        made["Assign"] = {f"{p}{_SECONDS}": node["TimeoutSeconds"]}
+    else:
+        path = {f"{p}{_SECONDS}.$": node["TimeoutSecondsPath"]}
+        made |= {**picked(node, "InputPath"), "ResultPath": None, "Assign": path}
+    return {name: {**made, "Next": state.name}}
+
+
+def _watched(
+    edits: Edits, state: StateOutline, branch: Node, p: str, heads: list[str], entries: dict[str, str],
+    kept: dict[str, Any], most: int | None, has_deadline: bool,
+) -> Node:  # fmt: skip
+    """The branch with a Choice before each head of a loop."""
+    if not heads:
+        return branch
+    begin, late, spent = (edits.name(state.name, role) for role in ("begin", "too late", "too many turns"))
+    checks: dict[str, Node] = {}
+    elsewhere: dict[str, str] = {}
+    for number, head in enumerate(heads):
+        entry = entries.get(head, head)
+        turns = f"{p}turns{number}"
+        rules = []
+        check: Node = {"Type": "Choice"}
+        if has_deadline:
+            rules.append({"Condition": expression(f"$millis() >= ${p}until"), "Next": late})
+        if most is not None:
+            kept[turns] = 0
+            rules.append({"Condition": expression(f"${turns} >= {most}"), "Next": spent})
+            check["Assign"] = {turns: expression(f"${turns} + 1")}
+        name = elsewhere[entry] = edits.name(head, "go on?")
+        checks[name] = edits.jsonata({**check, "Choices": rules, "Default": entry})
+    states = {name: redirected(node, elsewhere) for name, node in branch["States"].items()}
+    start = elsewhere.get(branch["StartAt"], branch["StartAt"])
+    first = {begin: edits.jsonata({"Type": "Pass", "Assign": kept, "Next": start})}
+    ends: dict[str, Node] = {}
+    if has_deadline:
+        ends[late] = {"Type": "Fail", "Error": LATE, "Cause": "The loop has not ended in time."}
+    if most is not None:
+        ends[spent] = {
+            "Type": "Fail",
+            "Error": MAX_TURNS,
+            "Cause": f"A state was to be entered more than {most} times.",
+        }
+    return {**branch, "StartAt": begin, "States": {**first, **checks, **states, **ends}}

@@ -1,0 +1,162 @@
+"""A definition with extensions of ours, made into one that any Step Functions service takes: the walk over its states.
+
+Inner scopes are rewritten before outer ones. What takes a state's place keeps its name, so that transitions to it still
+lead there; where something has to come before it, they are sent elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from statewright.asl.document import Document
+from statewright.asl.outline import Node, ScopeOutline, StateOutline, outline, states_of
+from statewright.export.deadlines import bounded, is_bounded
+from statewright.export.edits import Edits, Note, knowing_late, redirected
+from statewright.export.polls import poll
+from statewright.export.semaphores import acquire, guarded, release
+from statewright.export.starts import paced
+
+TABLE: Final = "statewright-semaphores"
+WAIT_SECONDS: Final = 5
+_OWN: Final = ":states:::statewright:"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A portable definition, and what was done to it, in the order of the text. `holds`: whether it has permits."""
+
+    definition: Node
+    notes: list[Note]
+    holds: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything could be rewritten."""
+        return all(note.kind != "cannot" for note in self.notes)
+
+
+def export(
+    document: Document, *, table: str = TABLE, max_concurrent: int | None = None, per_second: float | None = None,
+    wait_seconds: int = WAIT_SECONDS, express: bool = False,
+) -> Exported:  # fmt: skip
+    """Rewrite a sound definition.
+
+    `table` is the DynamoDB table for permits, `max_concurrent` how many executions of the machine may run at once,
+    `per_second` how many may begin in a second,
+    `wait_seconds` how long who finds no permit waits before it asks again.
+    """
+    machine: Node = document.value
+    walk = _Walk(Edits(machine, table, wait_seconds), outline(machine, express=express))
+    made = walk.machine(max_concurrent, per_second)
+    if per_second is not None:
+        text = f"at most {per_second:g} executions begin in a second, by a row of the DynamoDB table {table}"
+        walk.edits.notes.insert(0, Note("rewritten", None, (), text))
+    if max_concurrent is not None:
+        text = f"at most {max_concurrent} executions run at once, by a permit in the DynamoDB table {table}"
+        walk.edits.notes.insert(0, Note("rewritten", None, (), text))
+    holds = bool(walk.holding)
+    if holds:
+        text = (
+            "an execution that is stopped, times out or fails with States.Runtime keeps its permits: "
+            "let the machine of --cleanup give them back"
+        )
+        walk.edits.notes.append(Note("differs", None, (), text))
+        walk.edits.notes.append(Note("differs", None, (), "permits are not given in the order of asking"))
+    return Exported(made, walk.edits.notes, holds)
+
+
+class _Walk:
+    def __init__(self, edits: Edits, scopes: list[ScopeOutline]) -> None:
+        self.edits = edits
+        self.scopes = {scope.path: scope for scope in scopes}
+        self.holding = _holding(scopes)
+
+    def machine(self, limit: int | None, per_second: float | None) -> Node:
+        """The whole machine rewritten, with limits on how many executions run at once, and begin in a second."""
+        scope = self.scopes[()]
+        made, _entries = self.inside(scope)
+        if per_second is not None:
+            made = paced(self.edits, made, per_second)
+        if limit is not None:
+            self.holding.add(scope.path)
+        return guarded(self.edits, made, limit=limit) if scope.path in self.holding else made
+
+    def processor(self, scope: ScopeOutline) -> Node:
+        """What a Map runs for an item, rewritten."""
+        made, _entries = self.inside(scope)
+        return guarded(self.edits, made) if scope.path in self.holding else made
+
+    def inside(self, scope: ScopeOutline) -> tuple[Node, dict[str, str]]:
+        """A scope with its states rewritten, and what those are entered by that no longer have their own name first."""
+        states: dict[str, Node] = {}
+        entries: dict[str, str] = {}
+        own: set[str] = set()
+        for name, node in scope.node["States"].items():
+            outlined = scope.states.get(name)
+            made = {name: node} if outlined is None else self.state(outlined)
+            states.update(made)
+            first = next(iter(made))
+            if first != name:
+                entries[name] = first
+                own.add(first)
+        if entries:
+            states = {name: node if name in own else redirected(node, entries) for name, node in states.items()}
+        start = scope.node["StartAt"]
+        return {**scope.node, "StartAt": entries.get(start, start), "States": states}, entries
+
+    def state(self, state: StateOutline) -> dict[str, Node]:
+        """What takes a state's place, the one to enter first."""
+        made = self.rewritten(state)
+        if state.name in self.edits.late:
+            made[state.name] = knowing_late(made[state.name])
+        return made
+
+    def rewritten(self, state: StateOutline) -> dict[str, Node]:
+        """As `state`, but for errors that Retry and Catch do not know yet."""
+        node, path = state.node, state.path
+        resource = node.get("Resource")
+        if state.type == "Task" and isinstance(resource, str) and _OWN in resource:
+            return self.task(state, resource.rpartition(":")[2])
+        if state.type == "Map":
+            for key in ("ItemProcessor", "Iterator"):
+                if (*path, key) in self.scopes:
+                    return {state.name: {**node, key: self.processor(self.scopes[*path, key])}}
+        if state.type != "Parallel":
+            return {state.name: node}
+        branches: list[Node] = []
+        entries: dict[str, str] = {}
+        for index, _branch in enumerate(node["Branches"]):
+            made, entries = self.inside(self.scopes[*path, "Branches", index])
+            branches.append(made)
+        changed = {**node, "Branches": branches}
+        if is_bounded(state):
+            found = bounded(self.edits, state, changed, self.scopes[*path, "Branches", 0], entries)
+            if found is not None:
+                return found
+        return {state.name: changed}
+
+    def task(self, state: StateOutline, action: str) -> dict[str, Node]:
+        """One of our own tasks."""
+        if state.node.get("HeartbeatSeconds") or state.node.get("HeartbeatSecondsPath"):
+            self.edits.note("differs", state, "its heartbeat is left out")
+        if action == "poll":
+            return poll(self.edits, state) or {state.name: state.node}
+        if state.scope.express:
+            self.edits.note("cannot", state, "an EXPRESS execution cannot hold a permit")
+            return {state.name: state.node}
+        return acquire(self.edits, state) if action == "acquire" else release(self.edits, state)
+
+
+def _holding(scopes: list[ScopeOutline]) -> set[tuple[str | int, ...]]:
+    """The scopes of executions that take permits: the machine's, and those of distributed Maps."""
+    found: set[tuple[str | int, ...]] = set()
+    for state in states_of(scopes):
+        resource = state.node.get("Resource")
+        if state.scope.express or not (isinstance(resource, str) and resource.endswith(f"{_OWN}acquire")):
+            continue
+        scope = state.scope
+        while scope.enclosing is not None and not scope.distributed:
+            scope = scope.enclosing
+        found.add(scope.path)
+    return found

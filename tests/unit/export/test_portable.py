@@ -1,0 +1,79 @@
+"""What all exports have in common: names, notes, and definitions that stay as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from statewright.asl.reader import read_document
+from statewright.export.edits import LATE, knowing_late
+from statewright.export.portable import export
+from tests.unit.export.exporting import ACQUIRE, POLL, exported, kinds
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").rglob("*.asl.json"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_are_exported_or_stay_as_they_are(path: Path):
+    document = read_document(path.read_bytes(), name=str(path))
+    made = export(document)
+    if ":statewright:" in document.source.text:
+        assert made.is_whole
+        assert ":statewright:" not in json.dumps(made.definition)
+    else:
+        assert made.definition == document.value
+        assert made.notes == []
+
+
+def test_names_that_are_taken_are_not_taken_again():
+    long = "x" * 80
+    states = {
+        long: {"Type": "Task", "Resource": ACQUIRE, "Parameters": {"Name": "d", "Limit": 1}, "Next": "A"},
+        "A": {"Type": "Task", "Resource": ACQUIRE, "Parameters": {"Name": "d", "Limit": 2}, "Next": "A: take"},
+        "A: take": {"Type": "Pass", "Assign": {"sw1_given": 1, "sw2_lock": 2}, "Next": "A: look"},
+        "A: look": {"Type": "Pass", "End": True},
+    }
+    made = exported({"StartAt": long, "States": states})
+    text = json.dumps(made.definition)
+    assert '"A: take 2"' in text
+    assert '"sw1_lock"' not in text
+    assert text.count('"sw1_given"') == 1
+
+
+def test_the_definition_that_was_given_is_not_changed():
+    poll = {
+        "Type": "Task", "Resource": POLL, "TimeoutSeconds": 5, "End": True,
+        "Parameters": {"Resource": "arn:aws:states:::sqs:sendMessage", "Until": "true", "Parameters": {}},
+    }  # fmt: skip
+    text = json.dumps({"StartAt": "P", "States": {"P": poll}})
+    document = read_document(text)
+    assert kinds(export(document)) == [("rewritten", "P")]
+    assert document.value == json.loads(text)
+
+
+def entry(*errors: str, **more: object) -> dict[str, object]:
+    return {"ErrorEquals": list(errors), **more}
+
+
+NEVER = entry(LATE, MaxAttempts=0)
+
+
+@pytest.mark.parametrize(
+    ("listed", "retry", "catch"),
+    [
+        ([entry("A")], [entry("A")], [entry("A")]),
+        ([entry("States.Timeout")], *[[entry("States.Timeout", LATE)]] * 2),
+        ([entry("States.ALL")], *[[entry("States.ALL")]] * 2),
+        (
+            [entry("States.TaskFailed"), entry("States.ALL")],
+            *[[entry(LATE), entry("States.TaskFailed"), entry("States.ALL")]] * 2,
+        ),
+        ([entry("States.TaskFailed", "States.Timeout")], *[[entry("States.TaskFailed", "States.Timeout", LATE)]] * 2),
+        ([entry("States.TaskFailed")], [NEVER, entry("States.TaskFailed")], [entry("States.TaskFailed")]),
+    ],
+)
+def test_whoever_knows_a_timeout_knows_ours(listed: list[object], retry: list[object], catch: list[object]):
+    assert knowing_late({"Retry": listed})["Retry"] == retry
+    assert knowing_late({"Catch": listed})["Catch"] == catch
