@@ -22,6 +22,7 @@ from statewright.engine.state_machines import Machines
 from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.events.deliveries import POST, Deliveries
+from statewright.events.object_notices import ObjectNotices
 from statewright.events.scheduler import Scheduler
 from statewright.functions.event_sources import EventSources
 from statewright.functions.functions import Functions
@@ -130,11 +131,14 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     topics = Topics(store, clock, config, called["queues"], posts, endpoint)
     called["topics"] = topics
     callers = _callers(ground, deliveries, engine)
+    notices = ObjectNotices(clock, config, deliveries, callers["event_buses"])
+    called["objects"].outbox = notices
     _connect(called["functions"], called["queues"], called["objects"], topics, callers["event_buses"])
     operations.load()
     extras = {
         "integrations": integrations,
         "metrics": metrics,
+        "object_notices": notices,
         "dashboards": Dashboards(store.catalog, clock),
         "forwarding": Forwarding(config, integrations.blocking, integrations.volatile),
         **called,

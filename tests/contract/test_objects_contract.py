@@ -19,7 +19,7 @@ from statewright.stores.object_rows import (
     UploadRow,
     Written,
 )
-from statewright.stores.protocol import Store
+from statewright.stores.protocol import Record, Store
 
 BUCKET = BucketRow(1, "bucket", 5, b"{}")
 ANYHOW = Demand()
@@ -285,3 +285,34 @@ def test_objects_are_there_after_another_opening(make_store):
         await again.close()
 
     asyncio.run(body())
+
+
+def note(name: str) -> Record:
+    return Record("note", name, "", 5, 1, b"body")
+
+
+async def noted(store: Store) -> list[Record]:
+    return await store.catalog.list_entries("note", "", after=None, limit=100, newest_first=False)
+
+
+def test_notes_are_written_with_what_they_tell_of_or_not_at_all(with_store):
+    async def body(store: Store) -> None:
+        await store.objects.put(row(b"k", 10), b"abc", ANYHOW, [note("nowhere")])
+        await stand(store)
+        await store.objects.put(row(b"k", 11), b"abc", Demand(etag="other"), [note("refused")])
+        assert await noted(store) == []
+        await store.objects.put(row(b"k", 12), b"abc", ANYHOW, [note("a"), note("b")])
+        assert await store.objects.change_head(1, b"k", 12, b"new", [note("c")])
+        assert not await store.objects.change_head(1, b"k", 99, b"new", [note("stale")])
+        assert await noted(store) == [note("a"), note("b"), note("c")]
+        wanted = [(b"gone", ANYHOW), (b"k", Demand(etag="other")), (b"k", ANYHOW)]
+        await store.objects.delete(1, wanted, [[note("none")], [note("no")], [note("d")]])
+        await store.uploads.create(UploadRow(50, 1, b"k", 5, b""))
+        await store.uploads.put_part(part(1, 60), None)
+        whole = row(b"k", 50, IN_SEGMENTS)
+        await store.uploads.complete(whole, [(1, 61)], ANYHOW, [note("no such part")])
+        await store.uploads.complete(whole, [(1, 60)], ANYHOW, [note("e")])
+        assert [one.key for one in await noted(store)] == ["a", "b", "c", "d", "e"]
+        assert await store.catalog.write([], [("note", "a")])
+
+    with_store(body)

@@ -122,7 +122,6 @@ NOT_HERE: list[tuple[str, dict[str, Any]]] = [
     ("put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}),
     ("put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": []}}),
     ("put_bucket_website", {"WebsiteConfiguration": {}}),
-    ("put_bucket_notification_configuration", {"NotificationConfiguration": {}}),
     ("put_bucket_acl", {"GrantRead": "id=1"}),
     ("put_object_retention", {"Key": "k", "Retention": {}}),
     ("restore_object", {"Key": "k"}),

@@ -144,6 +144,7 @@ MODULES: Final = (
     "statewright.api.s3.buckets",
     "statewright.api.s3.settings",
     "statewright.api.s3.access",
+    "statewright.api.s3.notifications",
     "statewright.api.s3.objects",
     "statewright.api.s3.listings",
     "statewright.api.s3.multipart",

@@ -29,9 +29,10 @@ LIFTED_BY_OPEN: Final = frozenset({"SensitiveData", "SensitiveDataJobInput", "De
 """Shapes of inputs, outputs and definitions: their greatest lengths go with the profile `open`."""
 
 _LISTED: Final[dict[str, tuple[str, ...]]] = {
-    "ExecutionStatus": ("SUCCEEDED", "TIMED_OUT", "PENDING_REDRIVE", "ABORTED", "FAILED", "RUNNING")
+    "ExecutionStatus": ("SUCCEEDED", "TIMED_OUT", "PENDING_REDRIVE", "ABORTED", "FAILED", "RUNNING"),
+    "FilterRuleName": ("prefix", "suffix", "Prefix", "Suffix"),
 }
-"""The order in which the service lists an enum's values, where it is not the model's. Source: observed."""
+"""The values of an enum as the service lists and takes them, where they are not the model's. Source: observed."""
 
 _INTEGERS: Final = {"integer": ("an Integer", 2**31), "long": ("a Long", 2**63), "short": ("a Short", 2**15)}
 _NULL: Final = "Member must not be null"

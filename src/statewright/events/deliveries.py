@@ -171,6 +171,11 @@ class Deliveries:
             self._due.arm(one.number, 0, one.due_ms)
         return True
 
+    def arm(self, records: Sequence[Record]) -> None:
+        """Have deliveries tried whose entries somebody else has written; one that is not there is passed over."""
+        for record in records:
+            self._due.arm(int(record.key), 0, record.sort)
+
     async def is_busy(self) -> bool:
         """Whether a delivery is under way, or waits to be tried again."""
         return bool(await self._catalog.list_entries(self._kind, "", after=None, limit=1, newest_first=False))

@@ -90,7 +90,8 @@ def call_of(target: Mapping[str, Any], payload: str, call_id: str) -> TargetCall
     if service == "states" and resource.startswith("stateMachine:"):
         return TargetCall("sfn", "startExecution", {"StateMachineArn": arn, "Name": call_id, "Input": payload})
     if service == "sns":
-        return TargetCall("sns", "publish", {"TopicArn": arn, "Message": payload})
+        subject = {"Subject": target["Subject"]} if "Subject" in target else {}
+        return TargetCall("sns", "publish", {"TopicArn": arn, "Message": payload, **subject})
     if service == "events" and resource.startswith("event-bus/"):
         given = target.get("EventBridgeParameters") or {}
         entry = {"EventBusName": arn, "DetailType": given.get("DetailType"), "Source": given.get("Source")}

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -22,6 +23,7 @@ from statewright.objects import faults
 from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
 from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
+from statewright.objects.notifications import COPIED, DELETED, NOTIFICATION, PUT, TAGGED, UNTAGGED, Change, Outbox
 from statewright.objects.records import (
     STANDARD,
     Bucket,
@@ -49,7 +51,9 @@ from statewright.stores.object_rows import (
     SegmentRow,
     Written,
 )
-from statewright.stores.protocol import Store
+from statewright.stores.protocol import Record, Store
+
+T = TypeVar("T")
 
 NO_DEMAND: Final = Demand()
 PLAIN: Final = Settings()
@@ -79,6 +83,8 @@ class Objects:
         self.store = store
         self.vault = Vault(store, clock, data)
         self.uploads = Uploads(self)
+        self.outbox: Outbox | None = None
+        """Tells of changes; set by whoever wires the server."""
         self._buckets: dict[str, Bucket] = {}
         self._loading = asyncio.Lock()
         self._changing = asyncio.Lock()
@@ -195,12 +201,15 @@ class Objects:
         taken = await take_in(self.vault, body, promise)
         return await self.keep(home, name, taken, settings, demand)
 
-    async def keep(self, bucket: Bucket, name: bytes, taken: Taken, settings: Settings, demand: Demand) -> ObjectView:
+    async def keep(
+        self, bucket: Bucket, name: bytes, taken: Taken, settings: Settings, demand: Demand, event: str = PUT
+    ) -> ObjectView:
         """Name a body that has come in by a row. Raises: ApiError, Unavailable."""
         checksum = Checksum(taken.algorithm, taken.checksums[taken.algorithm])
         head = object_head(settings, checksum)
         row = ObjectRow(bucket.id, name, taken.id, taken.size, self.clock.now_ms(), taken.md5, taken.place, head)
-        outcome = await self.store.objects.put(row, taken.body, demand)
+        notes = self.notes(bucket.name, row, event)
+        outcome = await self.told(self.store.objects.put(row, taken.body, demand, notes), notes)
         if isinstance(outcome, Written):
             self.vault.free(outcome.freed)
             return object_of(bucket.name, row)
@@ -281,7 +290,9 @@ class Objects:
         if outcome is not None:
             raise outcome
 
-    async def delete_many(self, bucket: str, wanted: Sequence[tuple[str, Demand, str | None]]) -> list[ApiError | None]:
+    async def delete_many(
+        self, bucket: str, wanted: Sequence[tuple[str, Demand, str | None]], event: str = DELETED
+    ) -> list[ApiError | None]:
         """Delete objects, each by key, demand and version, in one transaction; what was refused, one by one.
 
         Raises: ApiError (`NoSuchBucket`).
@@ -296,7 +307,12 @@ class Objects:
                 chosen.append((place, key_bytes(key), demand))
             except ApiError as problem:
                 refused[place] = problem
-        outcomes = await self.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen])
+        notes: list[list[Record]] = []
+        if self.outbox is not None and NOTIFICATION in home.settings:
+            now_ms = self.clock.now_ms()
+            notes = self.outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
+        writing = self.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen], notes)
+        outcomes = await self.told(writing, list(chain.from_iterable(notes)))
         for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
             if isinstance(outcome, Written):
                 self.vault.free(outcome.freed)
@@ -335,7 +351,9 @@ class Objects:
         for _ in range(TRIES):
             view, _ = await self._look(home, key, version)
             head = object_head(replace(view.settings, tags=dict(tags)), view.checksum, view.parts)
-            if await self.store.objects.change_head(home.id, view.row.key, view.id, head):
+            notes = self.notes(bucket, view.row, TAGGED if tags else UNTAGGED)
+            writing = self.store.objects.change_head(home.id, view.row.key, view.id, head, notes)
+            if await self.told(writing, notes):
                 return
         raise faults.conflict(key)
 
@@ -385,9 +403,31 @@ class Objects:
                 stream = self.vault.read(pieces)
         if taken is None:
             taken = await take_in(self.vault, stream, Promise(length=view.size, algorithm=wanted))
-        return await self.keep(home, name, taken, kept, demand)
+        return await self.keep(home, name, taken, kept, demand, COPIED)
 
     # What the above are made of
+
+    def notes(self, bucket: str, row: ObjectRow, event: str) -> list[Record]:
+        """What is to be written with a change of an object, so that those who want to know are told."""
+        # The bucket as it is now: a long upload may have begun before somebody asked for notices.
+        home = self._buckets.get(bucket)
+        if self.outbox is None or home is None or NOTIFICATION not in home.settings:
+            return []
+        change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag)
+        return self.outbox.prepare(home, [change])[0]
+
+    async def told(self, writing: Awaitable[T], notes: Sequence[Record]) -> T:
+        """What a write answers; then notes that were written with it are let go."""
+        if not notes or self.outbox is None:
+            return await writing
+        try:
+            outcome = await writing
+        except BaseException:
+            # Cancelled, or the store did not answer: it may write all the same.
+            self.outbox.unsure(notes)
+            raise
+        self.outbox.written(notes)
+        return outcome
 
     async def check_demand(self, bucket: Bucket, name: bytes, demand: Demand) -> None:
         """Refuse a write whose demand is not met now. Raises: ApiError."""

@@ -17,6 +17,7 @@ from statewright.objects.checksums import DEFAULT, KINDS, check_algorithm, of_pa
 from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
 from statewright.objects.names import check_metadata, key_bytes
+from statewright.objects.notifications import COMPLETED
 from statewright.objects.records import (
     Checksum,
     ObjectView,
@@ -219,7 +220,10 @@ class Uploads:
         head = object_head(upload.settings, whole, len(parts))
         now_ms = self._objects.clock.now_ms()
         row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, f"{etag}-{len(parts)}", IN_SEGMENTS, head)
-        outcome = await self._objects.store.uploads.complete(row, [(p.number, p.row.id) for p in parts], demand)
+        notes = self._objects.notes(bucket, row, COMPLETED)
+        kept = [(part.number, part.row.id) for part in parts]
+        writing = self._objects.store.uploads.complete(row, kept, demand, notes)
+        outcome = await self._objects.told(writing, notes)
         if isinstance(outcome, Missing):
             raise faults.no_such_upload(upload_id)
         if not isinstance(outcome, Written):

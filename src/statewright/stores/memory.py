@@ -46,7 +46,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.executions = MemoryExecutions()
         self.catalog = MemoryCatalog()
-        self.objects = MemoryObjects()
+        self.objects = MemoryObjects(self.catalog.add)
         self.uploads = self.objects.uploads
         self.queues = MemoryQueues()
         self.tables = MemoryTables()
@@ -326,12 +326,16 @@ class MemoryCatalog:
         if fits:
             for kind, key in delete:
                 self._remove(kind, key)
-            for record in put:
-                self._remove(record.kind, record.key)
-                self._entries[record.kind, record.key] = record
-                insort(self._lists.setdefault((record.kind, record.parent), []), (record.sort, record.key))
+            self.add(put)
         await asyncio.sleep(0)
         return fits
+
+    def add(self, put: Sequence[Record]) -> None:
+        """Insert or replace, at once."""
+        for record in put:
+            self._remove(record.kind, record.key)
+            self._entries[record.kind, record.key] = record
+            insort(self._lists.setdefault((record.kind, record.parent), []), (record.sort, record.key))
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool

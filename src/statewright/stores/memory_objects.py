@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from statewright.errors import Unavailable
 from statewright.stores.key_pages import page_of
@@ -25,12 +26,16 @@ from statewright.stores.object_rows import (
     Written,
 )
 
+if TYPE_CHECKING:
+    from statewright.stores.protocol import Record
+
 
 class MemoryObjects:
-    """See `ObjectStore`."""
+    """See `ObjectStore`. `note` writes new entries of the catalogue."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[Sequence[Record]], None]) -> None:
         self.is_open = False
+        self.note = note
         self.by_key: dict[int, dict[bytes, ObjectRow]] = {}
         self.parts: dict[int, dict[int, SegmentRow]] = {}
         self.inline: dict[int, bytes] = {}
@@ -69,22 +74,27 @@ class MemoryObjects:
         await asyncio.sleep(0)
         return self.doom_now(freed)
 
-    async def put(self, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
+    async def put(
+        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record] = ()
+    ) -> WriteOutcome:
         """See `ObjectStore.put`."""
         self.check()
-        outcome = self.write(row, demand)
+        outcome = self.write(row, demand, notes)
         if isinstance(outcome, Written) and body is not None:
             self.inline[row.id] = body
         await asyncio.sleep(0)
         return outcome
 
-    async def change_head(self, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+    async def change_head(
+        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record] = ()
+    ) -> bool:
         """See `ObjectStore.change_head`."""
         self.check()
         row = self.by_key.get(bucket, {}).get(key)
         if row is None or row.id != object_id:
             return False
         self.by_key[bucket][key] = replace(row, head=head)
+        self.note(notes)
         await asyncio.sleep(0)
         return True
 
@@ -117,11 +127,13 @@ class MemoryObjects:
 
         return page_of(fetch, prefix, delimiter, start, limit)
 
-    async def delete(self, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
+    async def delete(
+        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()
+    ) -> list[WriteOutcome]:
         """See `ObjectStore.delete`."""
         self.check()
         outcomes: list[WriteOutcome] = []
-        for key, demand in wanted:
+        for place, (key, demand) in enumerate(wanted):
             row = self.by_key.get(bucket, {}).get(key)
             if not demand.is_met_by(row):
                 outcomes.append(Refused(row))
@@ -130,6 +142,7 @@ class MemoryObjects:
                 del self.by_key[bucket][key]
                 keys = self._keys[bucket]
                 del keys[bisect_left(keys, key)]
+                self.note(notes[place] if notes else ())
             outcomes.append(Written(self.doom_now(self._release(row))))
         await asyncio.sleep(0)
         return outcomes
@@ -154,7 +167,7 @@ class MemoryObjects:
         if not self.is_open:
             raise Unavailable("this store in memory is closed")
 
-    def write(self, row: ObjectRow, demand: Demand) -> WriteOutcome:
+    def write(self, row: ObjectRow, demand: Demand, notes: Sequence[Record] = ()) -> WriteOutcome:
         """Put a row where its demand is met."""
         rows = self.by_key.get(row.bucket)
         if rows is None:
@@ -165,6 +178,7 @@ class MemoryObjects:
         if before is None:
             insort(self._keys[row.bucket], row.key)
         rows[row.key] = row
+        self.note(notes)
         self.save(row.id, row.place)
         return Written(self.doom_now(self._release(before)))
 
@@ -247,13 +261,15 @@ class MemoryUploads:
         await asyncio.sleep(0)
         return Written(self._objects.doom_now([before.id] if before is not None and before.place == IN_FILE else []))
 
-    async def complete(self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+    async def complete(
+        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record] = ()
+    ) -> WriteOutcome:
         """See `UploadStore.complete`."""
         self._objects.check()
         parts = self._objects.parts.get(row.id, {})
         if row.id not in self.rows or any(n not in parts or parts[n].id != number for n, number in kept):
             return Missing()
-        outcome = self._objects.write(row, demand)
+        outcome = self._objects.write(row, demand, notes)
         if not isinstance(outcome, Written):
             return outcome
         del self.rows[row.id]

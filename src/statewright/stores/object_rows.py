@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from statewright.stores.protocol import Record
 
 IN_ROW: Final = 0
 IN_FILE: Final = 1
@@ -130,10 +133,17 @@ class ObjectStore(Protocol):
     async def drop_bucket(self, bucket: int) -> tuple[int, ...] | None:
         """Delete a bucket without objects, and the uploads under way in it: the files freed. `None`: not empty."""
 
-    async def put(self, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
-        """Write an object over what is there. `body` is its bytes where `row.place` is `IN_ROW`."""
+    async def put(
+        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record] = ()
+    ) -> WriteOutcome:
+        """Write an object over what is there. `body` is its bytes where `row.place` is `IN_ROW`.
 
-    async def change_head(self, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+        `notes`, here and below, are new entries of the catalogue, written in the same transaction if it writes.
+        """
+
+    async def change_head(
+        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record] = ()
+    ) -> bool:
         """Replace the head of an object; False when another has taken its place."""
 
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
@@ -148,8 +158,10 @@ class ObjectStore(Protocol):
     async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
         """Keys with a prefix, from `start` on; those that have the delimiter behind the prefix come together."""
 
-    async def delete(self, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
-        """Delete objects; one that is not there is deleted already."""
+    async def delete(
+        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()
+    ) -> list[WriteOutcome]:
+        """Delete objects; one that is not there is deleted already. `notes`, if any, are for each that was there."""
 
     async def doom(self, ids: Sequence[int]) -> None:
         """Note files that no row names yet."""
@@ -181,7 +193,9 @@ class UploadStore(Protocol):
     async def put_part(self, row: SegmentRow, body: bytes | None) -> WriteOutcome:
         """Write a part over the one with its number."""
 
-    async def complete(self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+    async def complete(
+        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record] = ()
+    ) -> WriteOutcome:
         """Turn an upload into an object of the same id, with these parts alone: by number and id.
 
         `Missing` also where one of them has been replaced.

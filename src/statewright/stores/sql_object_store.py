@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from statewright.stores import sql_objects
 from statewright.stores.object_rows import (
@@ -16,6 +16,9 @@ from statewright.stores.object_rows import (
     WriteOutcome,
 )
 from statewright.stores.sql_objects import Sql
+
+if TYPE_CHECKING:
+    from statewright.stores.protocol import Record
 
 T = TypeVar("T")
 
@@ -51,13 +54,17 @@ class SqlObjects:
         """See `ObjectStore.drop_bucket`."""
         return await self._runner.write(lambda sql: sql_objects.drop_bucket(sql, bucket))
 
-    async def put(self, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
+    async def put(
+        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record] = ()
+    ) -> WriteOutcome:
         """See `ObjectStore.put`."""
-        return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand))
+        return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand, notes))
 
-    async def change_head(self, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+    async def change_head(
+        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record] = ()
+    ) -> bool:
         """See `ObjectStore.change_head`."""
-        return await self._runner.write(lambda sql: sql_objects.change_head(sql, bucket, key, object_id, head))
+        return await self._runner.write(lambda sql: sql_objects.change_head(sql, bucket, key, object_id, head, notes))
 
     async def find(self, bucket: int, key: bytes) -> tuple[ObjectRow, bytes | None] | None:
         """See `ObjectStore.find`."""
@@ -75,9 +82,11 @@ class SqlObjects:
         """See `ObjectStore.keys`."""
         return await self._runner.scan(lambda sql: sql_objects.keys(sql, bucket, prefix, delimiter, start, limit))
 
-    async def delete(self, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
+    async def delete(
+        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()
+    ) -> list[WriteOutcome]:
         """See `ObjectStore.delete`."""
-        return await self._runner.write(lambda sql: sql_objects.delete(sql, bucket, wanted)) if wanted else []
+        return await self._runner.write(lambda sql: sql_objects.delete(sql, bucket, wanted, notes)) if wanted else []
 
     async def doom(self, ids: Sequence[int]) -> None:
         """See `ObjectStore.doom`."""
@@ -116,9 +125,11 @@ class SqlUploads:
         """See `UploadStore.put_part`."""
         return await self._runner.write(lambda sql: sql_objects.put_part(sql, row, body))
 
-    async def complete(self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+    async def complete(
+        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record] = ()
+    ) -> WriteOutcome:
         """See `UploadStore.complete`."""
-        return await self._runner.write(lambda sql: sql_objects.complete(sql, row, kept, demand))
+        return await self._runner.write(lambda sql: sql_objects.complete(sql, row, kept, demand, notes))
 
     async def abort(self, upload: int) -> WriteOutcome:
         """See `UploadStore.abort`."""

@@ -7,7 +7,7 @@ connections and ending transactions is the stores' business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from statewright.stores.key_pages import after_prefix, page_of
 from statewright.stores.object_rows import (
@@ -25,6 +25,9 @@ from statewright.stores.object_rows import (
     WriteOutcome,
     Written,
 )
+
+if TYPE_CHECKING:
+    from statewright.stores.protocol import Record
 
 NO_LIMIT: Final = 2**31
 
@@ -63,33 +66,38 @@ def drop_bucket(sql: Sql, bucket: int) -> tuple[int, ...] | None:
     return _doom(sql, freed)
 
 
-def put(sql: Sql, row: ObjectRow, body: bytes | None, demand: Demand) -> WriteOutcome:
+def put(sql: Sql, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record]) -> WriteOutcome:
     """See `ObjectStore.put`."""
-    outcome = _write(sql, row, demand)
+    outcome = _write(sql, row, demand, notes)
     if isinstance(outcome, Written) and body is not None:
         sql.run("put_body", row.id, body)
     return outcome
 
 
-def change_head(sql: Sql, bucket: int, key: bytes, object_id: int, head: bytes) -> bool:
+def change_head(sql: Sql, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record]) -> bool:
     """See `ObjectStore.change_head`."""
     found = _row(sql, bucket, key)
     if found is None or found.id != object_id:
         return False
     sql.run("change_head", head, bucket, key, object_id)
+    _note(sql, notes)
     return True
 
 
-def delete(sql: Sql, bucket: int, wanted: Sequence[tuple[bytes, Demand]]) -> list[WriteOutcome]:
+def delete(
+    sql: Sql, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]]
+) -> list[WriteOutcome]:
     """See `ObjectStore.delete`."""
     outcomes: list[WriteOutcome] = []
-    for key, demand in wanted:
+    for place, (key, demand) in enumerate(wanted):
         row = _row(sql, bucket, key)
         if not demand.is_met_by(row):
             outcomes.append(Refused(row))
             continue
         if row is not None:
             sql.run("drop", bucket, key)
+            if notes:
+                _note(sql, notes[place])
         outcomes.append(Written(_doom(sql, _release(sql, row))))
     return outcomes
 
@@ -115,14 +123,16 @@ def put_part(sql: Sql, row: SegmentRow, body: bytes | None) -> WriteOutcome:
     return Written(_doom(sql, _release_parts(sql, before)))
 
 
-def complete(sql: Sql, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand) -> WriteOutcome:
+def complete(
+    sql: Sql, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record]
+) -> WriteOutcome:
     """See `UploadStore.complete`."""
     if not sql.run("upload", row.id):
         return Missing()
     there = {number: part for number, part, _ in sql.run("segment_ids", row.id)}
     if any(there.get(number) != part for number, part in kept):
         return Missing()
-    outcome = _write(sql, row, demand)
+    outcome = _write(sql, row, demand, notes)
     if not isinstance(outcome, Written):
         return outcome
     sql.run("drop_upload", row.id)
@@ -138,7 +148,7 @@ def abort(sql: Sql, upload: int) -> WriteOutcome:
     return Written(_doom(sql, _drop_parts(sql, upload)))
 
 
-def _write(sql: Sql, row: ObjectRow, demand: Demand) -> WriteOutcome:
+def _write(sql: Sql, row: ObjectRow, demand: Demand, notes: Sequence[Record]) -> WriteOutcome:
     before = _row(sql, row.bucket, row.key)
     # A bucket that has an object is there.
     if before is None and not sql.run("bucket_there", row.bucket):
@@ -148,7 +158,13 @@ def _write(sql: Sql, row: ObjectRow, demand: Demand) -> WriteOutcome:
     sql.run("put", row.bucket, row.key, row.id, row.size, row.modified_ms, row.etag, row.place, row.head)
     if row.place == IN_FILE:
         sql.run("save", row.id)
+    _note(sql, notes)
     return Written(_doom(sql, _release(sql, before)))
+
+
+def _note(sql: Sql, notes: Sequence[Record]) -> None:
+    for one in notes:
+        sql.run("note", one.kind, one.key, one.parent, one.sort, one.version, one.body)
 
 
 def _row(sql: Sql, bucket: int, key: bytes) -> ObjectRow | None:

@@ -148,7 +148,6 @@ _ABSENT: Final = {
 
 _EMPTY: Final[dict[str, Request]] = {
     "GetBucketAccelerateConfiguration": {},
-    "GetBucketNotificationConfiguration": {},
     "ListBucketAnalyticsConfigurations": {"IsTruncated": False},
     "ListBucketIntelligentTieringConfigurations": {"IsTruncated": False},
     "ListBucketInventoryConfigurations": {"IsTruncated": False},

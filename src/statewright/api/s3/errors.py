@@ -53,6 +53,16 @@ _WORDS: Final[dict[str, tuple[str, str | None, int]]] = {
 
 def _refusal(problems: Problems) -> ApiError | None:
     shown, path, what = problems[0]
+    if path.startswith("notificationConfiguration.") and ".events" in path and "enum" in what:
+        return ApiError(
+            "InvalidArgument", "A specified event is not supported for notifications.", status=400,
+            details={"ArgumentName": "Event", "ArgumentValue": shown.strip().strip("'")},
+        )  # fmt: skip
+    if ".filterRules." in path and "enum" in what:
+        return ApiError(
+            "InvalidArgument", "filter rule name must be either prefix or suffix", status=400,
+            details={"ArgumentName": "FilterRule.Name", "ArgumentValue": shown.strip().strip("'")},
+        )  # fmt: skip
     if "." in path:
         return ApiError(
             "MalformedXML",

@@ -35,6 +35,10 @@ ON CONFLICT (bucket, key) DO UPDATE
 SET id = excluded.id, size = excluded.size, modified_ms = excluded.modified_ms, etag = excluded.etag,
     place = excluded.place, head = excluded.head
 
+-- name: note
+-- A new entry of the catalogue that goes with a write.
+INSERT INTO entry (kind, key, parent, sort, version, body) VALUES (?, ?, ?, ?, ?, ?)
+
 -- name: put_body
 INSERT INTO object_body (id, body) VALUES (?, ?)
 

@@ -1,0 +1,69 @@
+"""Operations on what a bucket tells of its objects. Owns the check that destinations are there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from statewright.api.operations import App, Call, operation
+from statewright.api.s3.buckets import bucket_of
+from statewright.errors import ApiError
+from statewright.objects import faults
+from statewright.objects.notifications import KINDS, NOTIFICATION, checked
+
+Request = dict[str, Any]
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):[a-z0-9-]*:[0-9]*:.+", re.ASCII | re.DOTALL)
+_SERVICES: Final = {"Topic": "sns", "Queue": "sqs", "CloudFunction": "lambda"}
+
+
+@operation("s3", "PutBucketNotificationConfiguration")
+async def put_bucket_notification_configuration(app: App, _call: Call, request: Request) -> Request:
+    """Replace what a bucket tells, and of whom; an empty configuration tells nobody."""
+    bucket = await bucket_of(app, request)
+    config = checked(request["NotificationConfiguration"])
+    skips = request.get("SkipDestinationValidation")
+    told: list[str] = []
+    for name, (member, called) in KINDS.items():
+        for entry in config.get(name, ()):
+            arn = entry[member]
+            found = _ARN.fullmatch(arn)
+            if found is None or found[1] != _SERVICES[called]:
+                raise faults.invalid_argument("The ARN is not well formed", called, arn)
+            if not skips:
+                await _check_destination(app, called, arn)
+            if called != "CloudFunction" and arn not in told:
+                told.append(arn)
+    await app.objects.set_bucket_setting(bucket.name, NOTIFICATION, config or None)
+    if told:
+        await app.part("object_notices").try_out(bucket.name, told)
+    return {}
+
+
+@operation("s3", "GetBucketNotificationConfiguration")
+async def get_bucket_notification_configuration(app: App, _call: Call, request: Request) -> Request:
+    """What a bucket tells, and of whom."""
+    found: Request = (await bucket_of(app, request)).settings.get(NOTIFICATION) or {}
+    return found
+
+
+async def _check_destination(app: App, called: str, arn: str) -> None:
+    problem = None
+    if called == "Queue":
+        queue = app.queues.find_arn(arn)
+        if queue is None:
+            problem = "The destination queue does not exist"
+        elif queue.settings.fifo:
+            problem = "FIFO queues are not supported as destinations"
+    elif called == "Topic":
+        try:
+            if app.part("topics").find(arn).topic.fifo:
+                problem = "FIFO topics are not supported as destinations"
+        except ApiError:
+            problem = "The destination topic does not exist"
+    else:
+        try:
+            await app.functions.invoker.resolve(arn, None)
+        except ApiError:
+            problem = "The destination Lambda does not exist"
+    if problem is not None:
+        raise faults.invalid_argument("Unable to validate the following destination configurations", arn, problem)

@@ -1,0 +1,100 @@
+"""Notices of buckets: from what happened to an object to the deliveries that tell queues, topics, functions and rules.
+
+A notice is a delivery like any other, written with the change that it tells of (`objects.notifications`). It is tried
+until its destination has it; one whose destination is gone is dropped with a warning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.events.bus_records import DEFAULT_BUS
+from statewright.events.buses import Buses
+from statewright.events.deliveries import STORE_PAUSE_MS, Deliveries, Delivery, execution_id
+from statewright.objects.notifications import (
+    EVENT_BRIDGE,
+    NOTIFICATION,
+    Change,
+    Rule,
+    bus_detail,
+    messages,
+    rules_of,
+    trial,
+)
+from statewright.objects.records import Bucket
+from statewright.stores.protocol import Record
+
+SOURCE: Final = "aws.s3"
+SUBJECT: Final = "Amazon S3 Notification"
+
+
+class ObjectNotices:
+    """See `objects.notifications.Outbox`."""
+
+    def __init__(self, clock: Clock, config: Config, deliveries: Deliveries, buses: Buses) -> None:
+        self._clock = clock
+        self._config = config
+        self._deliveries = deliveries
+        self._buses = buses
+        self._owner = hashlib.sha256(config.account.encode()).hexdigest()
+        self._rules: dict[int, tuple[Mapping[str, Any], list[Rule]]] = {}
+        """By bucket: the configuration that they were read from."""
+
+    def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[Record]]:
+        """See `Outbox.prepare`."""
+        config = bucket.settings.get(NOTIFICATION)
+        if config is None:
+            return [[] for _ in changes]
+        return [[one.record() for one in self._told(bucket, config, change)] for change in changes]
+
+    def written(self, records: Sequence[Record]) -> None:
+        """See `Outbox.written`."""
+        self._deliveries.arm(records)
+
+    def unsure(self, records: Sequence[Record]) -> None:
+        """See `Outbox.unsure`."""
+        later_ms = self._clock.now_ms() + STORE_PAUSE_MS
+        self._deliveries.arm([replace(one, sort=later_ms) for one in records])
+
+    async def try_out(self, bucket: str, arns: Sequence[str]) -> None:
+        """Send queues and topics the message that a new configuration brings; it is durable when this returns."""
+        now_ms = self._clock.now_ms()
+        numbers = [self._deliveries.next_number() for _ in arns]
+        await self._deliveries.accept(
+            [
+                self._delivery(number, arn, trial(bucket, now_ms, execution_id(number).upper()), now_ms)
+                for number, arn in zip(numbers, arns, strict=True)
+            ]
+        )
+
+    def _told(self, bucket: Bucket, config: Mapping[str, Any], change: Change) -> list[Delivery]:
+        number = self._deliveries.next_number()
+        named = {
+            "account": self._config.account,
+            "sequencer": f"{number:018X}",
+            "request_id": execution_id(number).upper(),
+        }
+        rules = self._rules_of(bucket, config)
+        found = [
+            self._delivery(self._deliveries.next_number(), rule.arn, text, change.at_ms)
+            for rule, text in messages(bucket, rules, change, owner=self._owner, **named)
+        ]
+        if EVENT_BRIDGE in config and self._buses.rules.expects(DEFAULT_BUS, SOURCE):
+            kind, detail = bus_detail(bucket, change, **named)
+            event = self._buses.event(SOURCE, kind, detail, [f"arn:aws:s3:::{bucket.name}"], change.at_ms)
+            found += self._buses.rules.deliveries_for(DEFAULT_BUS, event)
+        return found
+
+    def _rules_of(self, bucket: Bucket, config: Mapping[str, Any]) -> list[Rule]:
+        known = self._rules.get(bucket.id)
+        if known is None or known[0] is not config:
+            known = self._rules[bucket.id] = config, rules_of(config)
+        return known[1]
+
+    def _delivery(self, number: int, arn: str, text: str, at_ms: int) -> Delivery:
+        return Delivery(number, {"Arn": arn, "Subject": SUBJECT}, text, at_ms, self._clock.now_ms())
