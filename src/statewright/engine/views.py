@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -19,6 +20,7 @@ from statewright.payload import dump_row
 from statewright.stores.protocol import Row
 
 VERSION: Final = 1
+SHORT_BYTES: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,14 @@ class StatusChange:
 
 def view_of(row: Row, now_ms: int, limits: Limits, *, deleting: bool = False) -> ExecutionView:
     """What a row shows."""
-    return view_from(row, Head.decode(row.head), Tail.decode(row.tail), now_ms, limits, deleting=deleting)
+    # Who polls a list reads the same rows again and again; long inputs are not worth their memory.
+    head = _known_head(row.head) if len(row.head) <= SHORT_BYTES else Head.decode(row.head)
+    tail = _known_tail(row.tail) if len(row.tail) <= SHORT_BYTES else Tail.decode(row.tail)
+    return view_from(row, head, tail, now_ms, limits, deleting=deleting)
+
+
+_known_head = lru_cache(maxsize=4096)(Head.decode)
+_known_tail = lru_cache(maxsize=4096)(Tail.decode)
 
 
 def view_from(

@@ -375,7 +375,9 @@ class MemoryCatalog:
 
 def _check_history(kept: _Kept, commit: Commit) -> None:
     page = commit.history
-    if page is not None and any(page.first == other.first for other in kept.history):
+    if page is None or not kept.history or page.first > kept.history[-1].first:
+        return
+    if any(page.first == other.first for other in kept.history):
         raise StoreError(f"execution {commit.row.id} has a history page from event {page.first} already")
 
 
