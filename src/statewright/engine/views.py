@@ -15,12 +15,12 @@ import orjson
 
 from statewright.interpreter.codec import CodecError
 from statewright.interpreter.state import ExecutionState, Identity
-from statewright.limits import Limits
+from statewright.limits import AWS, Limits
 from statewright.payload import dump_row
 from statewright.stores.protocol import Row
 
 VERSION: Final = 1
-SHORT_BYTES: Final = 1024
+SHORT_BYTES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +214,18 @@ class StatusChange:
 
 def view_of(row: Row, now_ms: int, limits: Limits, *, deleting: bool = False) -> ExecutionView:
     """What a row shows."""
-    # Who polls a list reads the same rows again and again; long inputs are not worth their memory.
-    head = _known_head(row.head) if len(row.head) <= SHORT_BYTES else Head.decode(row.head)
-    tail = _known_tail(row.tail) if len(row.tail) <= SHORT_BYTES else Tail.decode(row.tail)
-    return view_from(row, head, tail, now_ms, limits, deleting=deleting)
+    if row.status in ("RUNNING", "SUCCEEDED") and len(row.head) + len(row.tail) <= SHORT_BYTES:
+        return _lasting_view(row)
+    return view_from(row, Head.decode(row.head), Tail.decode(row.tail), now_ms, limits, deleting=deleting)
 
 
-_known_head = lru_cache(maxsize=4096)(Head.decode)
-_known_tail = lru_cache(maxsize=4096)(Tail.decode)
+@lru_cache(maxsize=4096)
+def _lasting_view(row: Row) -> ExecutionView:
+    """What a row shows that cannot be redriven whenever one asks.
+
+    Who polls a list gets the same rows again and again; long inputs and outputs are not worth their memory.
+    """
+    return view_from(row, Head.decode(row.head), Tail.decode(row.tail), 0, AWS)
 
 
 def view_from(

@@ -1,4 +1,19 @@
-"""What the tests of this folder build in a virtual system: functions from text, machines, queues, pipelines."""
+"""What the tests of this folder build in a virtual system: functions from text, machines, queues, pipelines.
+
+What shows what of the reference systems, in virtual time (`test_reference_*`; a real server's tests are listed in
+`tests/e2e/systems.py`):
+
+    a semaphore that is polled: order, hours, transitions, quotas  semaphore
+    starts limited by a FIFO queue and a schedule; pages of 250    limited_starts
+    as many as may, by a tag and by permits of our own             limited_starts
+    a loop in a loop: one that ends, one that never does           nested_loop
+    15,000 messages and a limit; poison; 100,000 short ones        queue
+    files, a table of statuses, dead letters, from end to end      pipeline
+    the wall of an inline Map                                      pipeline
+    a job that is started and looked after, with a deadline        job_poller
+    an export that is watched; polls and loops with a deadline     polls
+    what a loop of a second costs                                  polls
+"""
 
 from __future__ import annotations
 
@@ -7,6 +22,7 @@ import json
 import sys
 import textwrap
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +93,24 @@ def counts(system: VirtualSystem, url: str) -> tuple[int, int, int]:
     found = system.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=wanted)["Attributes"]
     visible, in_flight, delayed = (int(found[name]) for name in wanted)
     return visible, in_flight, delayed
+
+
+def told(system: VirtualSystem, execution: str) -> list[Any]:
+    """The history of an execution, without a client, which is what takes long; instants are epoch milliseconds."""
+    events: list[Any] = []
+    more: dict[str, Any] = {}
+    while not events or more:
+        page = system.call("states", "GetExecutionHistory", {"executionArn": execution, "maxResults": 1000, **more})
+        events += page["events"]
+        more = {"nextToken": page["nextToken"]} if page.get("nextToken") else {}
+    return events
+
+
+def summed(system: VirtualSystem, namespace: str, name: str, **dimensions: str) -> float:
+    """The sum of a metric since the system began."""
+    points = system.client("cloudwatch").get_metric_statistics(
+        Namespace=namespace, MetricName=name, Statistics=["Sum"], Period=86_400, EndTime=system.now + timedelta(days=1),
+        StartTime=system.now - timedelta(days=14),
+        Dimensions=[{"Name": key, "Value": value} for key, value in dimensions.items()],
+    )["Datapoints"]  # fmt: skip
+    return float(sum(point["Sum"] for point in points))

@@ -249,3 +249,26 @@ def test_nothing_is_left_behind():
         function(system, "f", "def handler(event, context):\n    return 1")
         assert invoked(system, "f") == 1
     assert threading.active_count() == before
+
+
+def test_a_schedule_a_table_and_a_machine_share_the_clock():
+    with VirtualSystem(start=datetime(2026, 1, 1, 0, 5, tzinfo=UTC)) as system:
+        tables = system.client("dynamodb")
+        tables.create_table(
+            TableName="ticks", BillingMode="PAY_PER_REQUEST", KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+        )  # fmt: skip
+        put = {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:putItem", "End": True,
+               "Parameters": {"TableName": "ticks", "Item": {"k": {"S.$": "$$.State.EnteredTime"}}}}  # fmt: skip
+        arn = machine(system, {"StartAt": "Put", "States": {"Put": put}})
+        system.client("scheduler").create_schedule(
+            Name="every-ten", ScheduleExpression="cron(0/10 * * * ? *)", FlexibleTimeWindow={"Mode": "OFF"},
+            Target={"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r"},
+        )  # fmt: skip
+        system.advance("55m")
+        found = sorted(item["k"]["S"] for item in tables.scan(TableName="ticks")["Items"])
+        assert [one[:16] for one in found] == [f"2026-01-01T00:{minute}" for minute in (10, 20, 30, 40, 50)] + [
+            "2026-01-01T01:00"
+        ]
+        with pytest.raises(NeverHappened):
+            system.run_until(lambda: False, within="5m")

@@ -1,0 +1,103 @@
+"""A queue, a mapping and a function at their limits: the curve and the losses that were published, and what helps."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from statewright.functions.models import Model
+from statewright.virtual import VirtualSystem
+from tests.unit.virtual.building import QUEUE, counts, function, queue
+
+
+def pipeline(system: VirtualSystem, receives: int = 1, **mapping: Any) -> tuple[str, str, str]:
+    """A queue with dead letters and a mapping as of April 2022: addresses of both, and the mapping's id."""
+    dead = queue(system, "dead")
+    redrive = json.dumps({"deadLetterTargetArn": QUEUE + "dead", "maxReceiveCount": receives})
+    url = queue(system, "jobs", VisibilityTimeout="600", RedrivePolicy=redrive)
+    made = system.client("lambda").create_event_source_mapping(
+        EventSourceArn=QUEUE + "jobs", FunctionName="work", BatchSize=1,
+        Tags={"statewright:scalingProfile": "lambda-2022"}, **mapping,
+    )  # fmt: skip
+    return url, dead, str(made["UUID"])
+
+
+def send(system: VirtualSystem, url: str, count: int, seconds: int) -> None:
+    """So many messages, evenly over so many seconds."""
+    sent = 0
+    for second in range(1, seconds + 1):
+        while sent < count * second // seconds:
+            some = min(10, count * second // seconds - sent)
+            entries = [{"Id": str(one), "MessageBody": str(sent + one)} for one in range(some)]
+            system.call("sqs", "SendMessageBatch", {"QueueUrl": url, "Entries": entries})
+            sent += some
+        system.advance(1)
+
+
+def minutes(system: VirtualSystem, began_ms: int) -> float:
+    return round((system.now_ms - began_ms) / 60_000, 1)
+
+
+def test_fifteen_thousand_messages_of_two_minutes_each():
+    """The published run: the limit at 16.6 minutes, and a hundred messages that died without ever having been run."""
+    began = time.monotonic()
+    with VirtualSystem() as system:
+        system.model("work", Model(duration=120), timeout=600)
+        began_ms = system.now_ms
+        url, dead, mapping = pipeline(system)
+        send(system, url, 15_000, 68)
+        running = system.parts.app.functions.invoker.concurrency.running
+        system.run_until(lambda: running.get("work", 0) >= 1000, within="1h")
+        assert 16.5 <= minutes(system, began_ms) <= 16.7
+        # The last start, after twenty minutes of saturation.
+        system.run_until(began_ms + 35 * 60_000)
+        assert counts(system, url)[0] > 0
+        system.run_until(began_ms + 38 * 60_000)
+        assert counts(system, url)[0] == 0
+        system.run_until_idle()
+        done = system.parts.app.part("event_sources").counts(mapping)
+        assert counts(system, dead) == (105, 0, 0)
+        assert (done.done, done.failed, done.never_run) == (14_895, 0, 105)
+        assert counts(system, url) == (0, 0, 0)
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    ("receives", "mapping", "throttles"),
+    [(1, {"ScalingConfig": {"MaximumConcurrency": 1000}}, 0), (2, {}, 105)],
+    ids=["no more than there is room for", "a second chance"],
+)
+def test_what_would_have_helped(receives, mapping, throttles):
+    with VirtualSystem() as system:
+        system.model("work", Model(duration=120), timeout=600)
+        url, dead, uuid = pipeline(system, receives, **mapping)
+        began_ms = system.now_ms
+        send(system, url, 15_000, 68)
+        system.run_until_idle()
+        counted = system.parts.app.part("event_sources").counts(uuid)
+        assert counts(system, dead) == (0, 0, 0)
+        assert (counted.done, counted.throttles) == (15_000, throttles)
+        assert 38 <= minutes(system, began_ms) <= 50
+
+
+def test_the_handler_itself_has_the_same_curve_as_its_model():
+    def curve(*, is_real: bool) -> list[tuple[int, int, int]]:
+        with VirtualSystem() as system:
+            if is_real:
+                function(system, "work", "import time\ndef handler(event, context):\n    time.sleep(120)", timeout=600)
+            else:
+                system.model("work", Model(duration=120), timeout=600)
+            url, _, _ = pipeline(system)
+            send(system, url, 300, 10)
+            seen = []
+            for _ in range(30):
+                system.advance(20)
+                seen.append(counts(system, url))
+            return seen
+
+    real = curve(is_real=True)
+    assert real == curve(is_real=False)
+    assert real[-1] == (0, 0, 0)
