@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -17,6 +18,11 @@ from uuid import uuid4
 import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.config import Config
+
+from statewright.cli.main import run_command
+from tests.unit.cli.conftest import Result
+
+Command = Callable[..., Result]
 
 ROLE = "arn:aws:iam::000000000000:role/e2e"
 PATIENCE_SECONDS = 30
@@ -91,6 +97,30 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def sfn(server: Server) -> Any:
     return server.client()
+
+
+@pytest.fixture
+def statewright(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    """The command line against the server, in this process."""
+    monkeypatch.setenv("STATEWRIGHT_ENDPOINT", server.url)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Result:
+        streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.StringIO())
+            for name, stream in streams.items():
+                patch.setattr(sys, name, stream)
+            code = run_command(list(arguments))
+        texts = []
+        for stream in streams.values():
+            stream.flush()
+            buffer = stream.buffer
+            assert isinstance(buffer, io.BytesIO)
+            texts.append(buffer.getvalue().decode())
+        return Result(code, *texts)
+
+    return run
 
 
 def until(condition: Callable[[], Any], what: str = "it") -> Any:

@@ -2,51 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
-from statewright.cli.main import run_command
 from tests.e2e.conftest import ROLE, Server, ended, until
-from tests.unit.cli.conftest import Result
 
 PASS = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": {"n": 1}, "Next": "B"}, "B": {"Type": "Succeed"}}}
 WAIT = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 600, "End": True}}}
 FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Bad", "Cause": "it was"}}}
-
-Command = Callable[..., Result]
-
-
-@pytest.fixture
-def statewright(server: Server, monkeypatch, tmp_path) -> Command:
-    monkeypatch.setenv("STATEWRIGHT_ENDPOINT", server.url)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", io.StringIO())
-            for name, stream in streams.items():
-                patch.setattr(sys, name, stream)
-            code = run_command(list(arguments))
-        texts = []
-        for stream in streams.values():
-            stream.flush()
-            buffer = stream.buffer
-            assert isinstance(buffer, io.BytesIO)
-            texts.append(buffer.getvalue().decode())
-        return Result(code, *texts)
-
-    return run
 
 
 def made(sfn, definition, *, express: bool = False) -> str:

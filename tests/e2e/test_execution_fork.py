@@ -6,7 +6,6 @@ import json
 from uuid import uuid4
 
 from tests.e2e.conftest import ROLE, ended
-from tests.e2e.test_limits import statewright as statewright
 
 MACHINE = {
     "QueryLanguage": "JSONata",

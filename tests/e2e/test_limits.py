@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from statewright.cli.main import run_command
-from tests.e2e.conftest import ROLE, Server, until
-from tests.unit.cli.conftest import Result
-
-Command = Callable[..., Result]
-
-
-@pytest.fixture
-def statewright(server: Server, monkeypatch, tmp_path) -> Command:
-    monkeypatch.setenv("STATEWRIGHT_ENDPOINT", server.url)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
-        with monkeypatch.context() as patch:
-            for name, stream in streams.items():
-                patch.setattr(sys, name, stream)
-            code = run_command(list(arguments))
-        texts = []
-        for stream in streams.values():
-            stream.flush()
-            texts.append(stream.buffer.getvalue().decode())
-        return Result(code, *texts)
-
-    return run
+from tests.e2e.conftest import ROLE, until
 
 
 def guarded(door: str) -> dict[str, Any]:

@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 from uuid import uuid4
 
-from tests.e2e.conftest import Server
-from tests.e2e.test_cli_server import Command
-from tests.e2e.test_cli_server import statewright as statewright
+from tests.e2e.conftest import Command, Server
 
 
 def test_topics_are_listed_and_published_to(statewright: Command, server: Server, tmp_path: Path) -> None:

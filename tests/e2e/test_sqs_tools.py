@@ -11,9 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Server, until
-from tests.e2e.test_cli_server import Command
-from tests.e2e.test_cli_server import statewright as statewright
+from tests.e2e.conftest import PATIENCE_SECONDS, Command, Server, until
 
 SERVE = [sys.executable, "-m", "statewright.cli.main"]
 

@@ -21,9 +21,9 @@ from uuid import UUID
 import orjson
 
 from statewright.clock import Clock
-from statewright.engine.catalogue_timers import CatalogueTimers, timer_key, timer_record
-from statewright.engine.timers import DueSoon
+from statewright.engine.catalogue_timers import timer_key, timer_record
 from statewright.errors import ApiError, StoreError
+from statewright.events.due_work import DueWork
 from statewright.events.metering import DeliveryMeter
 from statewright.events.retry_phases import pause_ms as phased_pause_ms
 from statewright.events.targets import (
@@ -52,7 +52,6 @@ BACK_OFF_MS: Final = (1_000, 480_000)
 ATTEMPT: Final = "<aws.scheduler.attempt-number>"
 DEAD_BODY_BYTES: Final = 262_144
 """How much of an undeliverable payload a dead letter carries. Ours."""
-STORE_PAUSE_MS: Final = 1_000
 
 log = logging.getLogger("statewright.events")
 
@@ -129,8 +128,7 @@ class Deliveries:
         self._meter: DeliveryMeter | None = None
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._due = DueSoon(CatalogueTimers(catalog, kind), clock, 0, self._fire)
+        self._due = DueWork(catalog, kind, clock, "delivery", self._take)
 
     def measure_with(self, recorder: Recorder) -> None:
         """Publish metrics of invocations; before `start`."""
@@ -140,14 +138,11 @@ class Deliveries:
         """Take up what a former process left."""
         newest = await self._catalog.list_entries(self._kind, "", after=None, limit=1, newest_first=True)
         self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
-        await self._due.recover()
+        await self._due.start()
 
     async def stop(self) -> None:
         """Let go; what is under way is repeated by the next process."""
-        self._due.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._due.stop()
 
     def next_number(self) -> int:
         """The number of a new delivery."""
@@ -168,7 +163,7 @@ class Deliveries:
             deliveries = [replace(one, number=self.next_number()) for one in deliveries]
             records = [one.record(self._kind) for one in deliveries]
         for one in deliveries:
-            self._due.arm(one.number, 0, one.due_ms)
+            self._due.arm(one.number, one.due_ms)
         return True
 
     def arm(self, records: Sequence[Record]) -> None:
@@ -182,25 +177,10 @@ class Deliveries:
 
     # ------------------------------------------------------------------ one delivery
 
-    def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
-        task = asyncio.get_running_loop().create_task(self._take(number, settled))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _take(self, number: int, settled: Callable[[], None]) -> None:
-        try:
-            record = await self._catalog.get(self._kind, timer_key(number))
-            if record is not None:
-                await self._try(_decoded(record))
-        except StoreError as problem:
-            log.warning("the store did not answer a delivery, which is tried again: %s", problem)
-            self._due.arm(number, 0, self._clock.now_ms() + STORE_PAUSE_MS)
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            log.exception("delivery %d failed by a mistake of ours; it is left to the next start", number)
-        finally:
-            settled()
+    async def _take(self, number: int) -> None:
+        record = await self._catalog.get(self._kind, timer_key(number))
+        if record is not None:
+            await self._try(_decoded(record))
 
     async def _try(self, delivery: Delivery) -> None:
         if delivery.dead is not None:
@@ -258,7 +238,7 @@ class Deliveries:
 
     async def _put_off(self, delivery: Delivery) -> None:
         if await self._catalog.write([delivery.record(self._kind)]):
-            self._due.arm(delivery.number, 0, delivery.due_ms)
+            self._due.arm(delivery.number, delivery.due_ms)
 
     # ------------------------------------------------------------------ dead letters
 

@@ -9,7 +9,6 @@ Source: EventBridge user guide, "Rules" and "Creating a scheduled rule".
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,9 +16,8 @@ from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.engine.catalogue_timers import CatalogueTimers, timer_key
-from statewright.engine.timers import DueSoon
-from statewright.errors import ApiError, StoreError
+from statewright.engine.catalogue_timers import timer_key
+from statewright.errors import ApiError
 from statewright.events.bus_records import (
     MOST_RULES,
     MOST_TARGETS,
@@ -36,6 +34,7 @@ from statewright.events.bus_records import (
     too_many,
 )
 from statewright.events.deliveries import MOST_AGE_SECONDS, Deliveries, Delivery, call_id_of
+from statewright.events.due_work import DueWork
 from statewright.events.expressions import Rate
 from statewright.events.inputs import payload_of, with_paths
 from statewright.events.metering import BusMeter
@@ -44,7 +43,6 @@ from statewright.payload import Json, dump_json
 from statewright.stores.protocol import CatalogStore
 
 PAGE: Final = 500
-STORE_PAUSE_MS: Final = 1_000
 MOST_HOPS: Final = 1
 """From bus to bus an event is passed on so often at most. Source: user guide, "Sending events between event buses"."""
 
@@ -67,8 +65,7 @@ class Rules:
         self._listening: dict[str, dict[str | None, list[str]]] = {}
         """For each bus that was asked for: names of rules with targets by the sources they name, None for any."""
         self.meter: BusMeter | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._due = DueSoon(CatalogueTimers(catalog, RULE_DUE), clock, 0, self._fire)
+        self._due = DueWork(catalog, RULE_DUE, clock, "rule", self._take)
 
     async def start(self) -> None:
         """Take up what the store has. Deliveries are started."""
@@ -80,14 +77,11 @@ class Rules:
             if len(page) < PAGE:
                 break
             after = (page[-1].sort, page[-1].key)
-        await self._due.recover()
+        await self._due.start()
 
     async def stop(self) -> None:
         """Fire nothing more."""
-        self._due.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._due.stop()
 
     # ------------------------------------------------------------------ the catalogue
 
@@ -126,7 +120,7 @@ class Rules:
         if rule.targets:
             raise invalid("Rule can't be deleted since it has targets.")
         await self._catalog.write([], [(RULE, rule.key), (RULE_DUE, timer_key(rule.number))])
-        self._due.disarm(rule.number, 0)
+        self._due.disarm(rule.number)
         self._rules[bus].pop(name, None)
         self._matching.pop(rule.key, None)
         self._listening.pop(bus, None)
@@ -170,7 +164,7 @@ class Rules:
         if not await self._catalog.write(rule.records()):
             raise ApiError("ConcurrentModificationException", f"Rule {rule.name} was changed by somebody else.")
         rule = replace(rule, stored=rule.stored + 1)
-        self._due.disarm(rule.number, 0)
+        self._due.disarm(rule.number)
         self._hold(rule)
         self._arm(rule)
         return rule
@@ -255,26 +249,11 @@ class Rules:
 
     def _arm(self, rule: Rule) -> None:
         if rule.next_ms is not None:
-            self._due.arm(rule.number, 0, rule.next_ms)
+            self._due.arm(rule.number, rule.next_ms)
 
-    def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
-        task = asyncio.get_running_loop().create_task(self._take(number, settled))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _take(self, number: int, settled: Callable[[], None]) -> None:
-        try:
-            while not await self._advance(number):
-                pass
-        except StoreError as problem:
-            log.warning("the store did not answer a rule that is due, which is tried again: %s", problem)
-            self._due.arm(number, 0, self._clock.now_ms() + STORE_PAUSE_MS)
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            log.exception("rule number %d failed by a mistake of ours; it is left to the next start", number)
-        finally:
-            settled()
+    async def _take(self, number: int) -> None:
+        while not await self._advance(number):
+            pass
 
     async def _advance(self, number: int) -> bool:
         """Fire a rule once and move it on; False when somebody changed it meanwhile."""

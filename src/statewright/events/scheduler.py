@@ -10,9 +10,8 @@ Source: EventBridge Scheduler user guide and API reference.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,10 +19,10 @@ import orjson
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.engine.catalogue_timers import CatalogueTimers, timer_key
-from statewright.engine.timers import DueSoon
-from statewright.errors import ApiError, StoreError
+from statewright.engine.catalogue_timers import timer_key
+from statewright.errors import ApiError
 from statewright.events.deliveries import ATTEMPT, Deliveries, Delivery, call_id_of, execution_id, policy_of
+from statewright.events.due_work import DueWork
 from statewright.events.schedule_records import (
     DEFAULT_GROUP,
     DUE,
@@ -43,7 +42,6 @@ from statewright.stores.protocol import Record, Store
 
 PAGE: Final = 500
 CONFLICTS: Final = 20
-STORE_PAUSE_MS: Final = 1_000
 MOST_GROUPS: Final = 500
 """Source: EventBridge Scheduler quotas."""
 
@@ -58,26 +56,22 @@ class Scheduler:
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._due = DueSoon(CatalogueTimers(store.catalog, DUE), clock, 0, self._fire)
+        self._due = DueWork(store.catalog, DUE, clock, "schedule", self._take)
 
     async def start(self) -> None:
         """Take up what the store has. Deliveries are started."""
         if await self._catalog.get(GROUP, DEFAULT_GROUP) is None:
             now_ms = self._clock.now_ms()
             await self._catalog.write([Group(DEFAULT_GROUP, now_ms, now_ms).record()])
-        await self._due.recover()
+        await self._due.start()
         async for record in self._entries(GROUP, "", None):
             group = group_of(record)
             if group.state == "DELETING":
-                self._spawn(self._clear(group))
+                self._due.spawn(self._clear(group))
 
     async def stop(self) -> None:
         """Fire nothing more."""
-        self._due.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._due.stop()
 
     # ------------------------------------------------------------------ schedules
 
@@ -119,7 +113,7 @@ class Scheduler:
             check(made, now_ms, self._deliveries.calls, there)
             made = self._armed(made, now_ms)
             if await self._catalog.write(made.records()):
-                self._due.disarm(made.number, 0)
+                self._due.disarm(made.number)
                 self._arm(made)
                 return made
         raise ApiError("ConflictException", f"Schedule {name} is being changed; try again.")
@@ -166,7 +160,7 @@ class Scheduler:
         return None if record is None else schedule_of(record)
 
     async def _drop(self, schedule: Schedule) -> None:
-        self._due.disarm(schedule.number, 0)
+        self._due.disarm(schedule.number)
         await self._catalog.write([], [(SCHEDULE, schedule.key), (DUE, timer_key(schedule.number))])
 
     async def _entries(self, kind: str, parent: str, after: tuple[int, str] | None) -> AsyncIterator[Record]:
@@ -213,7 +207,7 @@ class Scheduler:
             raise invalid("The default schedule group cannot be deleted.")
         if group.state != "DELETING":
             group = await self._write_group(replace(group, state="DELETING", modified_ms=self._clock.now_ms()))
-            self._spawn(self._clear(group))
+            self._due.spawn(self._clear(group))
 
     async def list_groups(self, prefix: str, after: str | None, limit: int) -> tuple[list[Group], str | None]:
         """Groups by name, after one; also the name to go on after, if there are more."""
@@ -258,29 +252,11 @@ class Scheduler:
 
     def _arm(self, schedule: Schedule) -> None:
         if schedule.due_ms is not None:
-            self._due.arm(schedule.number, 0, schedule.due_ms)
+            self._due.arm(schedule.number, schedule.due_ms)
 
-    def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
-        self._spawn(self._take(number, settled))
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _take(self, number: int, settled: Callable[[], None]) -> None:
-        try:
-            while not await self._advance(number):
-                pass
-        except StoreError as problem:
-            log.warning("the store did not answer a schedule that is due, which is tried again: %s", problem)
-            self._due.arm(number, 0, self._clock.now_ms() + STORE_PAUSE_MS)
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            log.exception("schedule number %d failed by a mistake of ours; it is left to the next start", number)
-        finally:
-            settled()
+    async def _take(self, number: int) -> None:
+        while not await self._advance(number):
+            pass
 
     async def _advance(self, number: int) -> bool:
         """Fire a schedule once and move it on; False when somebody changed it meanwhile."""

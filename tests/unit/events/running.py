@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from statewright.clock import VirtualClock, run_virtual
+from statewright.clock import VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
 from statewright.stores.memory import MemoryStore
+from tests.unit.rigs import run_rig, started_again
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:orders"
 DEAD = "arn:aws:sqs:us-east-1:000000000000:dead"
@@ -77,10 +78,7 @@ class Rig:
 
     async def restarted(self) -> Rig:
         """Another one over the same store."""
-        await self.stop()
-        other = Rig(self.clock, self.store)
-        await other.start()
-        return other
+        return await started_again(self, Rig)
 
     async def create(self, name: str, expression: str, **more: Any) -> None:
         await self.scheduler.create(name, request(expression, **more))
@@ -115,17 +113,7 @@ def request(expression: str, **more: Any) -> dict[str, Any]:
 
 def on_rig(test: Callable[[Rig], Awaitable[None]]) -> None:
     """Run a test in virtual time."""
-
-    async def main(clock: VirtualClock) -> None:
-        rig = Rig(clock)
-        await rig.store.open("tests")
-        await rig.start()
-        try:
-            await test(rig)
-        finally:
-            await rig.stop()
-
-    run_virtual(main)
+    run_rig(Rig, test)
 
 
 def ms(text: str) -> int:

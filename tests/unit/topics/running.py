@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from statewright.clock import VirtualClock, run_virtual
+from statewright.clock import VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.events.deliveries import Deliveries
@@ -21,6 +21,7 @@ from statewright.topics.messages import read_message
 from statewright.topics.metering import NAMESPACE
 from statewright.topics.publishing import Receipt
 from statewright.topics.topics import Topics
+from tests.unit.rigs import run_rig, started_again
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:"
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:"
@@ -94,10 +95,7 @@ class Rig:
 
     async def restarted(self) -> Rig:
         """Another one over the same store."""
-        await self.stop()
-        other = Rig(self.clock, self.store)
-        await other.start()
-        return other
+        return await started_again(self, Rig)
 
     async def topic(self, name: str = "t", **attributes: str) -> str:
         fifo = {"FifoTopic": "true"} if name.endswith(".fifo") else {}
@@ -155,17 +153,7 @@ class Rig:
 
 def on_rig(test: Callable[[Rig], Awaitable[None]]) -> None:
     """Run a test in virtual time."""
-
-    async def main(clock: VirtualClock) -> None:
-        rig = Rig(clock)
-        await rig.store.open("tests")
-        await rig.start()
-        try:
-            await test(rig)
-        finally:
-            await rig.stop()
-
-    run_virtual(main)
+    run_rig(Rig, test)
 
 
 def failing(status: int) -> ApiError:
