@@ -32,6 +32,7 @@ LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 _TITLES: Final = {
     "states": "Step Functions", "lambda": "Lambda", "dynamodb": "DynamoDB", "batch": "Batch", "events": "EventBridge",
     "scheduler": "EventBridge Scheduler", "logs": "CloudWatch Logs", "secretsmanager": "Secrets Manager",
+    "monitoring": "CloudWatch", "statewright": "our own",
 }  # fmt: skip
 """Services that are not called by the capitals of their signing name."""
 
