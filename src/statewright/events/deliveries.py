@@ -169,7 +169,7 @@ class Deliveries:
     def arm(self, records: Sequence[Record]) -> None:
         """Have deliveries tried whose entries somebody else has written; one that is not there is passed over."""
         for record in records:
-            self._due.arm(int(record.key), 0, record.sort)
+            self._due.arm(int(record.key), record.sort)
 
     async def is_busy(self) -> bool:
         """Whether a delivery is under way, or waits to be tried again."""
