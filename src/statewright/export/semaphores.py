@@ -22,6 +22,7 @@ AGAIN: Final = [
     {"ErrorEquals": [REFUSED, "DynamoDB.ResourceNotFoundException"], "MaxAttempts": 0},
     {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1, "MaxAttempts": 6, "JitterStrategy": "FULL"},
 ]
+_PAGE: Final = 100
 _LOCK: Final = "$states.input.Given.Name & ($states.input.Given.Key ? '#' & $states.input.Given.Key : '')"
 
 
@@ -159,11 +160,16 @@ def giving_all_back(edits: Edits, owner: str, arn: str, then: str) -> tuple[str,
         edits.name(owner, role)
         for role in ("permits", "look for permits", "give back", "give back one", "was given back", "more?")
     )
-    asked = f"{{'TableName': {quoted(edits.table)}, 'ConsistentRead': true}}"
+    # A page must not be larger than a state's result may be: few rows at a time, and only those with permits out.
+    asked = (
+        f"{{'TableName': {quoted(edits.table)}, 'ConsistentRead': true, 'Limit': {_PAGE}, "
+        "'FilterExpression': '#held > :none', 'ExpressionAttributeNames': {'#held': 'Held'}, "
+        "'ExpressionAttributeValues': {':none': {'N': '0'}}}"
+    )
     held = (
-        "[$map($states.result.Items, function($row) { $map($filter($keys($row), function($name) "
-        f"{{ $contains($name, ${p}mark) }}), function($name) "
-        f"{{ {{'Lock': $row.{KEY}.S, 'Permit': $name}} }}) }})]"
+        "[$reduce($states.result.Items, function($all, $row) { $append($all, $map($filter($keys($row), "
+        f"function($name) {{ $contains($name, ${p}mark) }}), function($name) "
+        f"{{ {{'Lock': $row.{KEY}.S, 'Permit': $name}} }})) }}, [])]"
     )
     following = "$exists($states.result.LastEvaluatedKey) ? $states.result.LastEvaluatedKey : {}"
     each = {
@@ -212,8 +218,8 @@ def guarded(edits: Edits, scope: Node, *, limit: int | None = None) -> Node:
     caught = {
         "Assign": {
             f"{p}failed": True, f"{p}output": None,
-            f"{p}error": expression("$exists($states.errorOutput.Error) ? $states.errorOutput.Error : ''"),
-            f"{p}cause": expression("$exists($states.errorOutput.Cause) ? $states.errorOutput.Cause : ''"),
+            f"{p}error": expression("$type($states.errorOutput.Error) = 'string' ? $states.errorOutput.Error : ''"),
+            f"{p}cause": expression("$type($states.errorOutput.Cause) = 'string' ? $states.errorOutput.Cause : ''"),
         },
         "Next": begin,
     }  # fmt: skip

@@ -26,7 +26,7 @@ from tests.unit.export.exporting import (
     ran,
     stays,
 )
-from tests.unit.virtual.building import machine, start
+from tests.unit.virtual.building import entered, machine, start
 
 WORK = {"Type": "Wait", "Seconds": 60}
 
@@ -145,6 +145,39 @@ def test_who_fails_gives_everything_back():
     assert [shown(end) for end in portable] == [shown(end) for end in native]
     assert [end.get("cause") for end in portable] == [end.get("cause") for end in native]
     assert most_at_once(stays(portable, "Work")) == 1
+
+
+@pytest.mark.parametrize("rows", [0, 250], ids=["alone", "among many"])
+def test_every_permit_of_every_semaphore_is_given_back(rows: int):
+    """Two permits each of two semaphores, in a table of several pages."""
+    states: Json = {
+        f"{name}{number}": {
+            "Type": "Task", "Resource": ACQUIRE, "Parameters": {"Name": name, "Limit": 2}, "ResultPath": None,
+        }
+        for name in ("door", "gate") for number in (1, 2)
+    }  # fmt: skip
+    names = [*states, "Broken"]
+    for name, following in pairwise(names):
+        states[name]["Next"] = following
+    states["Broken"] = {"Type": "Fail", "Error": "Broken"}
+
+    def prepare(system: VirtualSystem) -> None:
+        for number in range(rows):
+            row = {"LockName": {"S": f"other{number}"}, "Held": {"N": "0"}}
+            system.call("dynamodb", "PutItem", {"TableName": TABLE, "Item": row})
+
+    made = exported({"StartAt": "door1", "States": states})
+    end = ran(made.definition, [{}], prepare=prepare)[0]
+    assert (end["error"], end["cause"]) == ("Broken", "")
+    looked = [one for one in entered(end["history"]) if one == "Machine: look for permits"]
+    assert len(looked) == (3 if rows else 1)
+
+
+def test_a_release_of_what_never_was():
+    definition = jsonpath()
+    alone = {"StartAt": "Leave", "States": {"Leave": definition["States"]["Leave"]}}
+    for one in (alone, exported(alone).definition):
+        assert ran(one, [{"key": "a"}])[0]["output"]["back"] == {"Name": "door", "Key": "a", "Released": False}
 
 
 def test_several_permits_of_one_execution():
