@@ -28,6 +28,7 @@ LAYERS = [
     ["virtual"],
     ["server"],
     ["projects"],
+    ["simulation"],
     ["cli"],
     ["testing"],
 ]

@@ -27,6 +27,21 @@ if TYPE_CHECKING:
     from statewright.queues.queues import Queues
 
 
+Around = Callable[["Call", Any, Callable[[Any], Awaitable[Json]]], Awaitable[Json]]
+"""Stands around calls, given the call, its request, and what carries it out."""
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What somebody has put around every call: a simulation that counts and refuses. A server has nothing here.
+
+    `is_free` takes calls out of the throttle, for whoever looks at a system from outside.
+    """
+
+    around: Around | None = None
+    is_free: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """What operations work on. `extras` holds parts that only some services have, by name.
@@ -42,6 +57,7 @@ class App:
     config: Config
     extras: Mapping[str, Any] = field(default_factory=dict)
     throttle: Throttle | None = None
+    hooks: Hooks = field(default_factory=Hooks)
 
     @property
     def queues(self) -> Queues:
@@ -224,10 +240,15 @@ async def perform(app: App, call: Call, request: Json) -> Json:
     if function is None:
         known = call.operation in shapes.operation_names(call.service)
         raise (not_here_yet if known else unknown_operation)(call.service, call.operation)
-    if app.throttle is not None and call.service == STATES:
-        app.throttle.take(call.operation)
-    lift_sizes = app.config.limits.payload_bytes is None
-    return await function(app, call, shapes.validator(call.service, call.operation, lift_sizes=lift_sizes)(request))
+    validate = shapes.validator(call.service, call.operation, lift_sizes=app.config.limits.payload_bytes is None)
+
+    async def carry_out(given: Any) -> Json:
+        if app.throttle is not None and call.service == STATES and not app.hooks.is_free:
+            app.throttle.take(call.operation)
+        return await function(app, call, validate(given))
+
+    around = app.hooks.around
+    return await (carry_out(request) if around is None else around(call, request, carry_out))
 
 
 def load() -> None:

@@ -52,6 +52,7 @@ from statewright.cli.restore import restore
 from statewright.cli.run import run
 from statewright.cli.schedule import schedule
 from statewright.cli.serve import serve
+from statewright.cli.simulate import simulate
 from statewright.cli.test import test
 from statewright.cli.topic import topic
 from statewright.cli.validate import validate
@@ -101,8 +102,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    run, validate, graph, test, export, init, dev, deploy, serve, execution, machine, map_run, queue, object_, table,
-    function, schedule, topic, metrics, limit, env, aws, backup, restore, doctor, completion,
+    run, validate, graph, test, simulate, export, init, dev, deploy, serve, execution, machine, map_run, queue, object_,
+    table, function, schedule, topic, metrics, limit, env, aws, backup, restore, doctor, completion,
 ):  # fmt: skip
     commands.add_command(_command)
 

@@ -125,6 +125,8 @@ class ExecutionMeter:
 
     def __init__(self, recorder: Recorder) -> None:
         self.open = 0
+        self.express_transitions = 0
+        """Of EXPRESS executions, which are not charged for them."""
         self._recorder = recorder
         self._machines: dict[tuple[str, str | None, str | None], list[_Machine]] = {}
         self._tasks: dict[tuple[str, str], _Tasks] = {}
@@ -178,6 +180,7 @@ class ExecutionMeter:
         self._under_way.pop(head.execution_arn, None)
         if state.transitions:
             self._transitions.add(state.transitions)
+            self.express_transitions += state.transitions
         if state.status == "RUNNING" or state.stopped_ms is None:
             return
         lasted_ms = state.stopped_ms - state.started_ms

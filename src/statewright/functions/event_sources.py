@@ -49,6 +49,11 @@ class EventSources:
         self._retired: set[Poller] = set()
         """Pollers of mappings that were changed or deleted, until their last batch has ended."""
 
+    @property
+    def profile(self) -> str:
+        """The scaling behaviour of mappings that ask for none."""
+        return self._profile
+
     async def start(self) -> None:
         """Read the catalogue, and begin to poll. Queues and functions are started."""
         after: tuple[int, str] | None = None
@@ -149,6 +154,10 @@ class EventSources:
         self.get(uuid)
         poller = self._pollers.get(uuid)
         return poller.counts if poller is not None else MappingCounts()
+
+    def all(self) -> list[MappingRecord]:
+        """Every mapping, in the order of ids."""
+        return sorted(self._mappings.values(), key=lambda one: one.uuid)
 
     def polled(self) -> set[str]:
         """ARNs of the queues that some mapping polls."""

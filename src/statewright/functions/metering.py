@@ -69,9 +69,13 @@ class FunctionMeter:
         self._all = self._gauge("ConcurrentExecutions", {}, lambda: running.total_running)
         self._unreserved = self._gauge("UnreservedConcurrentExecutions", {}, lambda: running.unreserved_running)
         self._claimed = self._gauge("ClaimedAccountConcurrency", {}, self._claimed_now)
+        self.on_ended: Callable[[str, float], None] | None = None
+        """Told the function and the milliseconds of every invocation that has ended, for a bill."""
 
     def ended(self, name: str, arn: str, version: str, duration_ms: float, *, failed: bool) -> None:
         """An invocation has ended; `arn` is as it was called, `version` what was run."""
+        if self.on_ended is not None:
+            self.on_ended(name, duration_ms)
         called = self._calls(name, arn, version)
         for counter in called.invocations:
             counter.add()

@@ -36,6 +36,8 @@ POLL_MS: Final = 20_000
 """How long a poll waits for a message. Source: SQS quotas, long polling."""
 MOST_PULLED: Final = 10_000
 """Messages in one pull."""
+MOST_IN_REQUEST: Final = 10
+"""Messages that one receive or delete is about. Source: SQS API reference, ReceiveMessage, DeleteMessageBatch."""
 ENVELOPE_BYTES: Final = 16
 _FIRST_PAUSE_MS: Final = 1_000
 _LONGEST_PAUSE_MS: Final = 60_000
@@ -46,6 +48,7 @@ class MappingCounts:
     """What a mapping has done since the server started; messages but for `invocations` and `throttles`.
 
     `never_run`: pulled, but throttled until they had to be let go. `filtered`: deleted, because no filter meant them.
+    `requests` are the receives and deletes that the service's pollers need for them, ten messages at most in each.
     """
 
     invocations: int = 0
@@ -54,6 +57,11 @@ class MappingCounts:
     failed: int = 0
     never_run: int = 0
     filtered: int = 0
+    requests: int = 0
+
+    def asked(self, messages: int) -> None:
+        """Count the requests that receive or delete so many messages of one batch."""
+        self.requests += -(-messages // MOST_IN_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +211,9 @@ class Poller:
             self._window_ends_ms = now_ms + 1000 * self._mapping.window_seconds
         if unwanted:
             self.counts.filtered += len(unwanted)
+            # They were received, and are deleted.
+            self.counts.asked(len(unwanted))
+            self.counts.asked(len(unwanted))
             if self._meter is not None:
                 self._meter.filtered_out.add(len(unwanted))
                 self._meter.deleted.add(len(unwanted))
@@ -244,6 +255,7 @@ class Poller:
 
     def _start(self, batch: list[_Pulled], now_ms: int) -> None:
         self._scaling.started(now_ms)
+        self.counts.asked(len(batch))
         task = asyncio.get_running_loop().create_task(self._run(batch))
         self._batches.add(task)
         task.add_done_callback(self._ended)
@@ -304,6 +316,7 @@ class Poller:
         self._failed(len(batch) - len(done))
         if done:
             await self._queues.delete(queue, done)
+            self.counts.asked(len(done))
             self.counts.done += len(done)
             if self._meter is not None:
                 self._meter.deleted.add(len(done))

@@ -141,6 +141,16 @@ class VirtualSystem:
                 )
             self._live.run_to(due_ms)
 
+    @property
+    def next_due_ms(self) -> int | None:
+        """When something is due next, in epoch milliseconds; `None` when nothing is."""
+        return self._live.loop.next_due_ms()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way: see `run_until_idle`."""
+        return self._live.is_idle()
+
     def run_until_idle(self, *, within: str | float = ANY_TIME) -> None:
         """Let time pass until nothing is under way any more.
 
@@ -162,6 +172,10 @@ class VirtualSystem:
         invoke = OwnInvoker(live.system.app, SIGNING_NAMES.get(service, service))
         request_id = live.enter(chance.uuid4)
         return live.settled(invoke(operation, dict(request or {}), request_id=request_id))
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run what asks the system until it is done, and all that follows from it at the same instant."""
+        return self._live.settled(work)
 
     async def ask(self, service: str, operation: str, request: Mapping[str, Json] | None = None) -> Any:
         """As `call`, for what runs within the system: the answer of a model that calls services as its handler does."""

@@ -25,9 +25,9 @@ def test_help_lists_the_commands_of_this_version(statewright: Run, arguments: tu
     listed = result.out.split("Commands:")[1].split("Exit codes")[0].split("\n")
     names = [line.split()[0] for line in listed if line.startswith("  ") and line[2:3].strip()]
     assert names == [
-        "run", "validate", "graph", "test", "export", "init", "dev", "deploy", "serve", "execution", "machine",
-        "map-run", "queue", "object", "table", "function", "schedule", "topic", "metrics", "limit", "env", "aws",
-        "backup", "restore", "doctor", "completion",
+        "run", "validate", "graph", "test", "simulate", "export", "init", "dev", "deploy", "serve", "execution",
+        "machine", "map-run", "queue", "object", "table", "function", "schedule", "topic", "metrics", "limit", "env",
+        "aws", "backup", "restore", "doctor", "completion",
     ]  # fmt: skip
 
 

@@ -1,0 +1,325 @@
+"""What came of a simulation, as one JSON document: outcomes with their reasons, levels, the bill, curves.
+
+Owns the document that the terminal, the HTML page and comparisons are all made from. It holds nothing of real time, so
+the same scenario and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from statewright.cost.bill import bill
+from statewright.cost.hints import hints
+from statewright.errors import ApiError
+from statewright.functions.scaling import PROFILES
+from statewright.simulation.curves import Curves
+from statewright.simulation.scenario import Scenario
+from statewright.virtual import VirtualSystem
+
+if TYPE_CHECKING:
+    from statewright.simulation.run import _Parts as Parts
+
+MOST_LOOKED_AT: Final = 200
+"""Failed executions whose errors are read, by machine."""
+MANY_MESSAGES: Final = 1_000
+FITTED: Final = (
+    "lambda-2022: what becomes of a throttled batch is assumed, and fitted to one published figure (103 dead letters); "
+    "it is not validated by another"
+)
+Document = dict[str, Any]
+
+
+def gather(system: VirtualSystem, scenario: Scenario, parts: Parts) -> Document:
+    """The document of a simulation that is over; instants are seconds since its start."""
+    played = parts.played
+    curves = Curves(system, scenario, played.began_ms, played.ended_ms)
+    queues = [_queue(system, scenario, curves, name) for name in _queue_names(system)]
+    functions = [_function(scenario, curves, name, memory) for name, (memory, _) in parts.meter.memory.items()]
+    mappings = [_mapping(system, mapping) for mapping in system.parts.app.part("event_sources").all()]
+    machines = [_machine(system, arn) for arn in _machine_arns(system)]
+    made = bill(parts.meter.usage(), parts.table)
+    document: Document = {
+        "name": scenario.name,
+        "description": scenario.description,
+        "seed": scenario.seed,
+        "quotas": "on" if scenario.quotas else "off",
+        "virtualSeconds": (played.ended_ms - played.began_ms) / 1000,
+        "ended": played.reason,
+        "arrivals": _arrivals(scenario, parts),
+        "outcomes": [],
+        "queues": queues,
+        "functions": [one for one in functions if one["invocations"] or one["throttles"]],
+        "mappings": mappings,
+        "executions": machines,
+        "calls": {
+            "made": dict(sorted(parts.meter.calls.items())),
+            "refused": [
+                {"call": call, "code": code, "count": count}
+                for (call, code), count in sorted(parts.meter.refused.items())
+            ],
+        },
+        "cost": {**made.document(), "hints": []},
+        "notes": [*_notes(scenario, mappings), *parts.built.notes],
+        "period": curves.period,
+        "charts": curves.charts(played.costs),
+    }
+    document["outcomes"] = list(_outcomes(document))
+    document["cost"]["hints"] = [*_wait_hints(system, machines), *_batch_hints(parts, mappings)]
+    return document
+
+
+def _arrivals(scenario: Scenario, parts: Parts) -> list[Document]:
+    found = []
+    for number, spec in enumerate(scenario.arrivals):
+        found.append({"to": f"{spec.kind} {spec.target}", "form": spec.form, "sent": parts.sender.sent.sent[number]})
+        if spec.poison:
+            found[-1]["poisoned"] = parts.sender.poisoned[number]
+    return found
+
+
+def _notes(scenario: Scenario, mappings: list[Document]) -> list[str]:
+    used = sorted({one["profile"] for one in mappings if not one["maximumConcurrency"]})
+    notes = []
+    for name in used:
+        profile = PROFILES.get(name)
+        assumed = getattr(profile, "assumed", "")
+        if name == "lambda-2022":
+            notes.append(FITTED)
+        elif assumed:
+            notes.append(f"{name}: {assumed}")
+    if any(one.handler is None for one in scenario.functions):
+        models = ", ".join(one.name for one in scenario.functions if one.handler is None)
+        notes.append(f"models stand in for the handlers of {models}")
+    return notes
+
+
+# ---------------------------------------------------------------------- parts of the system
+
+
+def _queue_names(system: VirtualSystem) -> list[str]:
+    urls = system.call("sqs", "ListQueues", {"MaxResults": 1000}).get("QueueUrls") or []
+    return sorted(url.rsplit("/", 1)[1] for url in urls)
+
+
+def _queue(system: VirtualSystem, scenario: Scenario, curves: Curves, name: str) -> Document:
+    queue = system.parts.app.queues
+    counts = system.run(queue.counts(queue.find(f"arn:aws:sqs:{system.config.region}:{system.config.account}:{name}")))
+    of = {"QueueName": name}
+    return {
+        "name": name,
+        "sent": int(curves.total("AWS/SQS", "NumberOfMessagesSent", **of)),
+        "received": int(curves.total("AWS/SQS", "NumberOfMessagesReceived", **of)),
+        "deleted": int(curves.total("AWS/SQS", "NumberOfMessagesDeleted", **of)),
+        "left": counts.visible + counts.in_flight + counts.delayed,
+        "mostVisible": int(curves.peak("AWS/SQS", "ApproximateNumberOfMessagesVisible", **of)),
+        "emptyAtSeconds": curves.last_above("AWS/SQS", "ApproximateNumberOfMessagesVisible", **of),
+        "deadLettersOf": sorted(one.name for one in scenario.queues if one.dead_letter == name),
+    }
+
+
+def _function(scenario: Scenario, curves: Curves, name: str, memory: int) -> Document:
+    of = {"FunctionName": name}
+    reserved = next((one.reserved for one in scenario.functions if one.name == name and one.reserved is not None), None)
+    limit = reserved if reserved is not None else scenario.concurrency
+    durations = {
+        wanted: curves.statistic("AWS/Lambda", "Duration", wanted, **of)
+        for wanted in ("Average", "p50", "p95", "Maximum")
+    }
+    return {
+        "name": name,
+        "memory": memory,
+        "limit": limit,
+        "invocations": int(curves.total("AWS/Lambda", "Invocations", **of)),
+        "errors": int(curves.total("AWS/Lambda", "Errors", **of)),
+        "throttles": int(curves.total("AWS/Lambda", "Throttles", **of)),
+        "asyncDropped": int(curves.total("AWS/Lambda", "AsyncEventsDropped", **of)),
+        "mostAtOnce": int(curves.peak("AWS/Lambda", "ConcurrentExecutions", **of)),
+        "limitReachedAtSeconds": curves.reached(limit, "AWS/Lambda", "ConcurrentExecutions", **of),
+        "durationMs": {wanted: round(found, 2) for wanted, found in durations.items() if found is not None},
+    }
+
+
+def _mapping(system: VirtualSystem, mapping: Any) -> Document:
+    sources = system.parts.app.part("event_sources")
+    counts = sources.counts(mapping.uuid)
+    return {
+        "queue": mapping.queue_arn.rsplit(":", 1)[1],
+        "function": mapping.function_arn.split(":")[6],
+        "profile": mapping.profile or sources.profile,
+        "batchSize": mapping.batch_size,
+        "maximumConcurrency": mapping.maximum,
+        "reportBatchItemFailures": mapping.reports_failures,
+        "invocations": counts.invocations,
+        "throttles": counts.throttles,
+        "done": counts.done,
+        "failed": counts.failed,
+        "pulledNeverRun": counts.never_run,
+        "filtered": counts.filtered,
+    }
+
+
+def _machine_arns(system: VirtualSystem) -> list[str]:
+    found, more = [], dict[str, Any]()
+    while True:
+        page = system.call("states", "ListStateMachines", more)
+        found += [one["stateMachineArn"] for one in page["stateMachines"]]
+        if not page.get("nextToken"):
+            return sorted(found)
+        more = {"nextToken": page["nextToken"]}
+
+
+def _machine(system: VirtualSystem, arn: str) -> Document:
+    recorder = system.parts.app.extras["metrics"]
+    by_status: Counter[str] = Counter()
+    for series in recorder.all():
+        if series.id.namespace == "AWS/States" and series.id.dimensions == (("StateMachineArn", arn),):
+            if series.id.name.startswith("Executions"):
+                by_status[series.id.name.removeprefix("Executions")] += int(series.all_total)
+            elif series.id.name == "ExecutionTime" and series.all_samples:
+                by_status["ms"] = round(series.all_total / series.all_samples)
+    ended = sum(by_status[name] for name in ("Succeeded", "Failed", "TimedOut", "Aborted"))
+    return {
+        "machine": arn.rsplit(":", 1)[1],
+        "started": by_status["Started"],
+        "succeeded": by_status["Succeeded"],
+        "failed": by_status["Failed"],
+        "timedOut": by_status["TimedOut"],
+        "aborted": by_status["Aborted"],
+        "running": by_status["Started"] - ended,
+        "averageSeconds": by_status["ms"] / 1000,
+        "errors": _errors(system, arn) if by_status["Failed"] else {},
+    }
+
+
+def _errors(system: VirtualSystem, arn: str) -> Mapping[str, int]:
+    """Error names of failed executions; of as many as are looked at."""
+    found: Counter[str] = Counter()
+    with contextlib.suppress(ApiError):
+        asked = {"stateMachineArn": arn, "statusFilter": "FAILED", "maxResults": MOST_LOOKED_AT}
+        for one in system.call("states", "ListExecutions", asked)["executions"]:
+            shown = system.call("states", "DescribeExecution", {"executionArn": one["executionArn"]})
+            found[shown.get("error") or "without an error"] += 1
+    return dict(sorted(found.items()))
+
+
+# ---------------------------------------------------------------------- outcomes
+
+
+def _outcomes(document: Document) -> Iterator[Document]:
+    """Rows of the table of outcomes: what, how many, and why."""
+    for mapping in document["mappings"]:
+        what = f"messages of {mapping['queue']}"
+        yield _row(what, "done", mapping["done"], f"treated by {mapping['function']}", "ok")
+        if mapping["failed"]:
+            yield _row(what, "failed deliveries", mapping["failed"], "the function failed, or said so", "fail")
+        if mapping["pulledNeverRun"]:
+            why = "throttled: pulled from the queue, and let go without having been run"
+            yield _row(what, "throttled and dropped deliveries", mapping["pulledNeverRun"], why, "caught")
+        if mapping["filtered"]:
+            yield _row(what, "filtered", mapping["filtered"], "no filter meant them", "idle")
+    for queue in document["queues"]:
+        what = f"messages of {queue['name']}"
+        if queue["deadLettersOf"]:
+            yield _row(what, "dead", queue["left"], _why_dead(document, queue["deadLettersOf"]), "fail")
+            continue
+        if queue["left"]:
+            yield _row(what, "left", queue["left"], f"the simulation ended before ({document['ended']})", "wait")
+        lost = queue["sent"] - queue["deleted"] - queue["left"] - _dead_of(document, queue["name"])
+        if lost > 0:
+            yield _row(what, "expired", lost, "older than the queue keeps messages", "fail")
+    for machine in document["executions"]:
+        yield from _ends(machine)
+    for function in document["functions"]:
+        if function["asyncDropped"]:
+            why = "Event invocations that failed after all repeats"
+            yield _row(f"events for {function['name']}", "dropped", function["asyncDropped"], why, "fail")
+    for refused in document["calls"]["refused"]:
+        yield _row(f"calls {refused['call']}", "refused", refused["count"], refused["code"], "caught")
+
+
+def _ends(machine: Document) -> Iterator[Document]:
+    what = f"executions of {machine['machine']}"
+    reasons = ", ".join(f"{name} {count:,}" for name, count in machine["errors"].items())
+    for key, words, tone, why in (
+        ("succeeded", "succeeded", "ok", ""),
+        ("failed", "failed", "fail", reasons),
+        ("timedOut", "timed out", "fail", "TimeoutSeconds of the machine"),
+        ("aborted", "stopped", "idle", ""),
+        ("running", "running", "run", "when the simulation ended"),
+    ):
+        if machine[key] or key == "succeeded":
+            yield _row(what, words, machine[key], why, tone)
+
+
+def _row(what: str, outcome: str, count: int, reason: str, tone: str) -> Document:
+    return {"what": what, "outcome": outcome, "count": count, "reason": reason, "tone": tone}
+
+
+def _dead_of(document: Document, queue: str) -> int:
+    return sum(one["left"] for one in document["queues"] if queue in one["deadLettersOf"])
+
+
+def _why_dead(document: Document, queues: list[str]) -> str:
+    of = [one for one in document["mappings"] if one["queue"] in queues]
+    failed, never_run = sum(one["failed"] for one in of), sum(one["pulledNeverRun"] for one in of)
+    if failed and never_run:
+        return "received as often as allowed: failed, or throttled and never run"
+    if never_run:
+        return "received as often as allowed, and never run: throttled each time"
+    return "received as often as allowed, and failed each time" if failed else ""
+
+
+# ---------------------------------------------------------------------- hints
+
+
+def _wait_hints(system: VirtualSystem, machines: list[Document]) -> list[str]:
+    """What a machine's loops cost, seen on the execution that began last: it has waited longest where they queue up."""
+    found = []
+    for machine in machines:
+        arn = f"arn:aws:states:{system.config.region}:{system.config.account}:stateMachine:{machine['machine']}"
+        with contextlib.suppress(ApiError):
+            runs = system.call("states", "ListExecutions", {"stateMachineArn": arn, "maxResults": 1})["executions"]
+            for run in runs:
+                path, waits = _path(system, run["executionArn"])
+                found += [f"{machine['machine']}, execution {run['name']}: {text}" for text in hints(path, waits)]
+    return found
+
+
+def _path(system: VirtualSystem, execution: str) -> tuple[list[str], dict[str, float]]:
+    """The states that an execution entered, and the mean seconds of its stays by Wait state."""
+    path: list[str] = []
+    stays: dict[str, list[int]] = {}
+    entered: dict[str, int] = {}
+    more: dict[str, Any] = {}
+    while True:
+        asked = {"executionArn": execution, "maxResults": 1000, **more}
+        page = system.call("states", "GetExecutionHistory", asked)
+        for event in page["events"]:
+            if event["type"].endswith("StateEntered"):
+                name = event["stateEnteredEventDetails"]["name"]
+                path.append(name)
+                entered[name] = event["timestamp"]
+            elif event["type"] == "WaitStateExited":
+                name = event["stateExitedEventDetails"]["name"]
+                stays.setdefault(name, []).append(event["timestamp"] - entered.get(name, event["timestamp"]))
+        if not page.get("nextToken"):
+            return path, {name: sum(times) / len(times) / 1000 for name, times in stays.items()}
+        more = {"nextToken": page["nextToken"]}
+
+
+def _batch_hints(parts: Parts, mappings: list[Document]) -> list[str]:
+    price = parts.table.prices.get("sqs.requests")
+    found = []
+    for mapping in mappings:
+        messages = mapping["done"] + mapping["failed"]
+        if mapping["batchSize"] != 1 or messages < MANY_MESSAGES or price is None:
+            continue
+        saved = price.of(2 * messages * 0.9)
+        found.append(
+            f"{mapping['queue']}: batches of 10 need a tenth of the {2 * messages:,} receives and deletes, "
+            f"{saved:.2f} USD less; with ReportBatchItemFailures one bad message does not repeat the others"
+        )
+    return found

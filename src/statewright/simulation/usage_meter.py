@@ -1,0 +1,219 @@
+"""What a whole system uses of what the service charges for, counted where it is used; and faults of its API.
+
+Stands around every call of the system: what comes from handlers, models, tasks, arrivals and schedules alike.
+Invocations are told by the functions' own meter, transitions by the engine's counts, the requests of mappings by their
+pollers.
+Owns which operation is charged as what. Prices are `cost/`'s.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from math import ceil
+from typing import Any, Final
+
+from statewright.api.operations import Call
+from statewright.cost.usage import EVENT_CHUNK_BYTES, Usage, chunks
+from statewright.errors import ApiError
+from statewright.metrics.series import MetricId
+from statewright.payload import Json
+from statewright.simulation.scenario import FaultSpec, Scenario
+from statewright.virtual import VirtualSystem
+
+NAMESPACE: Final = "Simulation"
+ATTEMPTS: Final = "InvocationAttemptCount"
+LISTS: Final = "ListExecutions"
+
+_S3_PUTS: Final = ("Put", "Copy", "Create", "Complete", "Upload", "List", "Restore")
+_TABLE_READS: Final = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
+_TABLE_WRITES: Final = frozenset(
+    {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement"}
+)
+
+Run = Callable[[Any], Awaitable[Json]]
+
+
+class UsageMeter:
+    """Counts calls and what they cost, and refuses what faults refuse. Quotas are the system's own."""
+
+    def __init__(self, system: VirtualSystem, scenario: Scenario) -> None:
+        self.calls: Counter[str] = Counter()
+        """By `service.Operation`."""
+        self.refused: Counter[tuple[str, str]] = Counter()
+        """By `service.Operation` and error code; by whoever refused."""
+        self.called = Usage()
+        """What calls are charged for."""
+        self.billed_ms: dict[str, int] = {}
+        """Milliseconds of invocations by function, each rounded up."""
+        self.invocations: Counter[str] = Counter()
+        self._system = system
+        self._scenario = scenario
+        self.memory = self._functions()
+        self._fixed = {one.name: one.usage for one in scenario.functions if one.usage}
+        self._began_ms = system.now_ms
+        self._draws = random.Random(scenario.seed)
+        self._lists = system.parts.app.extras["metrics"].counter(NAMESPACE, LISTS, {})
+        self._faults = [fault for fault in scenario.faults if fault.kind == "call"]
+
+    def start(self) -> None:
+        """Count from now on."""
+        app = self._system.parts.app
+        app.hooks.around = self._around
+        meter = app.functions.invoker.meter
+        assert meter is not None, "functions of a whole system are measured"
+        meter.on_ended = self._ended
+        self._began_ms = self._system.now_ms
+
+    def stop(self) -> None:
+        """Count no more: what follows is asked for the report."""
+        app = self._system.parts.app
+        app.hooks.around = None
+        app.hooks.is_free = True
+        if app.functions.invoker.meter is not None:
+            app.functions.invoker.meter.on_ended = None
+
+    # ------------------------------------------------------------------ calls
+
+    async def _around(self, call: Call, request: Any, run: Run) -> Json:
+        name = f"{call.service}.{call.operation}"
+        self.calls[name] += 1
+        if call.service == "states" and call.operation == LISTS:
+            self._lists.add()
+        try:
+            self._refuse(name)
+            if call.service == "dynamodb":
+                return await self._table(call.operation, request, run)
+            answer = await run(request)
+        except ApiError as error:
+            self.refused[name, error.code] += 1
+            raise
+        counted = _COUNTED.get(call.service)
+        if counted is not None:
+            counted(self.called, call.operation, request)
+        return answer
+
+    def _refuse(self, name: str) -> None:
+        for fault in self._faults:
+            if fault.target == name and self._holds(fault) and self._draws.random() < fault.share:
+                raise ApiError(fault.error, "The scenario says that this call fails.", status=503)
+
+    def _holds(self, fault: FaultSpec) -> bool:
+        since_ms = self._system.now_ms - self._began_ms
+        return fault.at_ms <= since_ms < fault.at_ms + fault.for_ms
+
+    async def _table(self, operation: str, request: Any, run: Run) -> Json:
+        """An operation of tables, which say themselves how much capacity they took."""
+        charged = operation in _TABLE_READS or operation in _TABLE_WRITES
+        if not charged or not isinstance(request, dict):
+            return await run(request)
+        asked = request.get("ReturnConsumedCapacity", "NONE") != "NONE"
+        answer = await run(request if asked else {**request, "ReturnConsumedCapacity": "TOTAL"})
+        if isinstance(answer, dict) and "ConsumedCapacity" in answer:
+            found = answer["ConsumedCapacity"] or []
+            units = sum(one.get("CapacityUnits", 0) for one in (found if isinstance(found, list) else [found]))
+            self.called.add("dynamodb.read_units" if operation in _TABLE_READS else "dynamodb.write_units", units)
+            if not asked:
+                answer = {key: value for key, value in answer.items() if key != "ConsumedCapacity"}
+        return answer
+
+    def _ended(self, name: str, duration_ms: float) -> None:
+        self.invocations[name] += 1
+        self.billed_ms[name] = self.billed_ms.get(name, 0) + ceil(duration_ms)
+
+    # ------------------------------------------------------------------ all of it
+
+    def usage(self) -> Usage:
+        """What the system has used so far."""
+        total = Usage()
+        metrics = self._system.parts.app.extras["metrics"]
+        scheduled = 0.0
+        for series in metrics.all():
+            if series.id.name == ATTEMPTS and series.id.namespace == "AWS/Scheduler":
+                scheduled += series.all_total
+        express = self._express(total)
+        transitions = metrics.find(MetricId.of("AWS/States", "ConsumedCapacity", {"ServiceMetric": "StateTransition"}))
+        standard = int(transitions.all_total if transitions is not None else 0) - express
+        if standard > 0:
+            total.add("states.transitions", standard)
+        if self._scenario.mappings or self._scenario.project:
+            total.assume("polls of mappings that find nothing are not counted")
+        for name, billed_ms in self.billed_ms.items():
+            memory, arm = self.memory.get(name, (128, False))
+            total.add("lambda.requests", self.invocations[name])
+            total.add("lambda.gb_seconds_arm" if arm else "lambda.gb_seconds", billed_ms / 1000 * memory / 1024)
+            for item, quantity in self._fixed.get(name, {}).items():
+                total.add(item, quantity * self.invocations[name])
+        total.merge(self.called)
+        sources = self._system.parts.app.part("event_sources")
+        for mapping in sources.all():
+            item = "sqs.fifo_requests" if mapping.queue_arn.endswith(".fifo") else "sqs.requests"
+            requests = sources.counts(mapping.uuid).requests
+            if requests:
+                total.add(item, requests)
+        if scheduled:
+            total.add("scheduler.invocations", scheduled)
+        for item, quantity in self._scenario.usage.items():
+            total.add(item, quantity)
+        return total
+
+    def _express(self, total: Usage) -> int:
+        """Count EXPRESS executions; returns their transitions, which cost nothing by themselves."""
+        meter = self._system.parts.engine.runner.meter
+        found = meter.express_transitions if meter is not None else 0
+        metrics = self._system.parts.app.extras["metrics"]
+        for series in metrics.all():
+            if series.id.name == "ExpressExecutionBilledDuration" and len(series.id.dimensions) == 1:
+                total.add("states.express_requests", series.all_samples)
+                total.add("states.express_gb_seconds", series.all_total / 1000 * 64 / 1024)
+                total.assume("an Express execution is taken to need 64 MB of memory")
+        return found
+
+    def _functions(self) -> dict[str, tuple[int, bool]]:
+        """Memory in MiB, and whether it is arm64, by function."""
+        found: dict[str, tuple[int, bool]] = {}
+        more: dict[str, Any] = {}
+        while not found or more:
+            page = self._system.call("lambda", "ListFunctions", more)
+            for one in page["Functions"]:
+                found[one["FunctionName"]] = (one["MemorySize"], "arm64" in one.get("Architectures", ()))
+            more = {"Marker": page["NextMarker"]} if page.get("NextMarker") else {}
+            if not found:
+                break
+        return found
+
+
+def _queue(usage: Usage, operation: str, request: Any) -> None:
+    item = "sqs.fifo_requests" if str(request.get("QueueUrl", "")).endswith(".fifo") else "sqs.requests"
+    if operation == "SendMessageBatch":
+        bodies = [entry.get("MessageBody", "") for entry in request.get("Entries") or ()]
+        usage.add(item, chunks(sum(map(len, bodies))))
+        return
+    usage.add(item, chunks(len(request.get("MessageBody") or "")))
+
+
+def _topic(usage: Usage, operation: str, request: Any) -> None:
+    entries = request.get("PublishBatchRequestEntries") if operation == "PublishBatch" else [request]
+    if operation in ("Publish", "PublishBatch"):
+        for entry in entries or ():
+            usage.add("sns.publishes", chunks(len(str(entry.get("Message", ""))), EVENT_CHUNK_BYTES))
+
+
+def _events(usage: Usage, operation: str, request: Any) -> None:
+    if operation == "PutEvents":
+        for entry in request.get("Entries") or ():
+            usage.add("events.events", chunks(len(str(entry)), EVENT_CHUNK_BYTES))
+
+
+def _bucket(usage: Usage, operation: str, _request: Any) -> None:
+    if not operation.startswith(("Delete", "Abort")):
+        usage.add("s3.put_requests" if operation.startswith(_S3_PUTS) else "s3.get_requests")
+
+
+_COUNTED: Final[Mapping[str, Callable[[Usage, str, Any], None]]] = {
+    "sqs": _queue,
+    "sns": _topic,
+    "events": _events,
+    "s3": _bucket,
+}
