@@ -35,6 +35,7 @@ from typing import Any, Final, Self, TypeVar
 from statewright import chance
 from statewright.api.app import Api
 from statewright.api.inner_calls import OwnInvoker
+from statewright.asl import extensions
 from statewright.assembly import System, assemble
 from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
 from statewright.config import Config
@@ -91,8 +92,11 @@ class VirtualSystem:
         self._memory = MemoryStore() if data is None else None
         self._clients: dict[str, Any] = {}
         self._running: _Running | None = None
+        self._while_open = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        if self.config.extensions:
+            self._while_open.enter_context(extensions.accepted())
         if self._data is None:
             self._files = tempfile.TemporaryDirectory(prefix="statewright-virtual-")
         self._running = self._started(self._start_ms, self._seed)
@@ -102,6 +106,7 @@ class VirtualSystem:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         running, self._running = self._live, None
+        self._while_open.close()
         running.stop()
         if self._files is not None:
             self._files.cleanup()
