@@ -169,7 +169,7 @@ def test_one_message_in_a_hundred_is_poison(reports):
         )
         system.run_until_idle()
         assert counts(system, url) == (0, 0, 0)
-        bodies = []
+        bodies: list[str] = []
         while len(bodies) < counts(system, dead)[0] + counts(system, dead)[1]:
             answer = system.call("sqs", "ReceiveMessage", {"QueueUrl": dead, "MaxNumberOfMessages": 10})
             bodies += [one["Body"] for one in answer["Messages"]]
