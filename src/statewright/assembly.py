@@ -29,6 +29,7 @@ from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
 from statewright.jobs.jobs import Jobs
 from statewright.metrics.recorder import Recorder
+from statewright.objects.lifecycle import Lifecycles
 from statewright.objects.objects import Objects
 from statewright.queues.queues import Queues
 from statewright.records.dashboards import Dashboards
@@ -131,6 +132,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     topics = Topics(store, clock, config, called["queues"], posts, endpoint)
     called["topics"] = topics
     callers = _callers(ground, deliveries, engine)
+    callers["lifecycles"] = Lifecycles(called["objects"], clock)
     notices = ObjectNotices(clock, config, deliveries, callers["event_buses"])
     called["objects"].outbox = notices
     _connect(called["functions"], called["queues"], called["objects"], topics, callers["event_buses"])

@@ -120,7 +120,6 @@ def test_what_a_bucket_has_nothing_of(s3, bucket):
 
 NOT_HERE: list[tuple[str, dict[str, Any]]] = [
     ("put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}),
-    ("put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": []}}),
     ("put_bucket_website", {"WebsiteConfiguration": {}}),
     ("put_bucket_acl", {"GrantRead": "id=1"}),
     ("put_object_retention", {"Key": "k", "Retention": {}}),

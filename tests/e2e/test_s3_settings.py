@@ -183,3 +183,48 @@ def test_settings_made_at_once_outlive_a_kill(tmp_path: Path):
         assert controls == {"Rules": [{"ObjectOwnership": "BucketOwnerPreferred"}]}
     finally:
         server.kill()
+
+
+def rule(**changed: Any) -> dict[str, Any]:
+    found = {"ID": "r", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 1}}
+    return {name: value for name, value in {**found, **changed}.items() if value is not None}
+
+
+ABORT = {"DaysAfterInitiation": 1}
+RULES: list[tuple[list[dict[str, Any]], str]] = [
+    ([], "MalformedXML"),
+    ([rule(Status="On")], "MalformedXML"),
+    ([rule(Filter=None)], "MalformedXML"),
+    ([rule(Prefix="x")], "MalformedXML"),
+    ([rule(Filter={"Prefix": "x", "ObjectSizeLessThan": 1})], "MalformedXML"),
+    ([rule(Expiration=None)], "InvalidRequest"),
+    ([rule(Expiration={"Days": 1, "Date": 0})], "MalformedXML"),
+    ([rule(Expiration={"Days": 0})], "InvalidArgument"),
+    ([rule(Expiration={"Date": "2030-01-01T01:00:00Z"})], "InvalidArgument"),
+    ([rule(), rule()], "InvalidArgument"),
+    ([rule(ID="x" * 256)], "InvalidArgument"),
+    ([rule(AbortIncompleteMultipartUpload={"DaysAfterInitiation": 0})], "InvalidArgument"),
+    ([rule(Filter={"Tag": {"Key": "a", "Value": "b"}}, AbortIncompleteMultipartUpload=ABORT)], "InvalidRequest"),
+    ([rule(Filter={"ObjectSizeGreaterThan": 1}, AbortIncompleteMultipartUpload=ABORT)], "InvalidRequest"),
+]
+
+
+@pytest.mark.parametrize(("rules", "code"), RULES)
+def test_lifecycles_that_are_refused(s3: Any, bucket: str, rules: list[dict[str, Any]], code: str):
+    put = s3.put_bucket_lifecycle_configuration
+    assert refused(put, Bucket=bucket, LifecycleConfiguration={"Rules": rules})[0] == code
+
+
+def test_lifecycles_are_shown_as_they_were_set(s3: Any, bucket: str):
+    tags = [{"Key": "a", "Value": "b"}, {"Key": "c", "Value": "d"}]
+    rules = [
+        rule(Filter={"And": {"Prefix": "x/", "Tags": tags, "ObjectSizeGreaterThan": 5}}),
+        rule(ID="s", Expiration=None, Transitions=[{"Days": 30, "StorageClass": "GLACIER"}]),
+        rule(ID="t", Status="Disabled", AbortIncompleteMultipartUpload=ABORT),
+    ]
+    s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": rules})
+    shown = s3.get_bucket_lifecycle_configuration(Bucket=bucket)
+    assert shown["Rules"] == rules
+    assert shown["TransitionDefaultMinimumObjectSize"] == "all_storage_classes_128K"
+    s3.delete_bucket_lifecycle(Bucket=bucket)
+    assert refused(s3.get_bucket_lifecycle_configuration, Bucket=bucket)[0] == "NoSuchLifecycleConfiguration"

@@ -122,6 +122,29 @@ def test_settings_of_aws_s3_bucket(server: Server, what: str):
     assert s3.says(get, Bucket="gone-" + s3.name) == "NoSuchBucket"
 
 
+def test_aws_s3_bucket_lifecycle_and_notification(server: Server):
+    s3, sqs = Provider(server, "s3"), Provider(server, "sqs")
+    bucket = {"Bucket": s3.name}
+    s3("create_bucket", **bucket)
+    rules = [{"ID": "old", "Status": "Enabled", "Filter": {"Prefix": "x/"}, "Expiration": {"Days": 7}}]
+    least = {"TransitionDefaultMinimumObjectSize": "varies_by_storage_class"}
+    s3("put_bucket_lifecycle_configuration", **bucket, **least, LifecycleConfiguration={"Rules": rules})
+    shown = s3("get_bucket_lifecycle_configuration", **bucket)
+    assert (shown["Rules"], shown["TransitionDefaultMinimumObjectSize"]) == (rules, "varies_by_storage_class")
+    s3("delete_bucket_lifecycle", **bucket)
+    assert s3.says("get_bucket_lifecycle_configuration", **bucket) == "NoSuchLifecycleConfiguration"
+    sqs("create_queue", QueueName=s3.name)
+    arn = f"arn:aws:sqs:us-east-1:{ACCOUNT}:{s3.name}"
+    rule = {"Key": {"FilterRules": [{"Name": "Prefix", "Value": "x/"}]}}
+    config = {"QueueConfigurations": [{"Id": "tf", "QueueArn": arn, "Events": ["s3:ObjectCreated:*"], "Filter": rule}]}
+    s3("put_bucket_notification_configuration", **bucket, NotificationConfiguration=config)
+    shown = s3("get_bucket_notification_configuration", **bucket)
+    assert shown["QueueConfigurations"] == config["QueueConfigurations"]
+    s3("put_bucket_notification_configuration", **bucket, NotificationConfiguration={})
+    assert "QueueConfigurations" not in s3("get_bucket_notification_configuration", **bucket)
+    s3("delete_bucket", **bucket)
+
+
 def test_aws_s3_bucket_policy_logging_and_versioning(server: Server):
     s3 = Provider(server, "s3")
     bucket = {"Bucket": s3.name}

@@ -162,7 +162,7 @@ def _read_structure(shapes: Model, shape: Model, element: Element) -> dict[str, 
         children = by_name.get(wire_name)
         if not children:
             continue
-        if target["type"] == "list" and target.get("flattened"):
+        if target["type"] == "list" and (target.get("flattened") or member.get("flattened")):
             inner = shapes[target["member"]["shape"]]
             found[name] = [_read(shapes, inner, child) for child in children]
         else:
@@ -234,12 +234,21 @@ def _writer(service: str, shape_name: str) -> WriteElement:
     return lambda tag, value, out: out.append(f"<{tag}>{text_of(value)}</{tag}>")
 
 
-def _late_writer(service: str, shape_name: str) -> WriteElement:
-    """The writer of a shape that may hold itself."""
+def _late_writer(service: str, shape_name: str, *, flat: bool = False) -> WriteElement:
+    """The writer of a shape that may hold itself; `flat` for a list that is flattened where it is a member."""
+    if flat:
+        item = _shapes(service)[shape_name]["member"]["shape"]
+
+        def each(tag: str, value: Any, out: Out) -> None:
+            for one in value:
+                _writer(service, item)(tag, one, out)
+
+        return each
     return lambda tag, value, out: _writer(service, shape_name)(tag, value, out)
 
 
 def _structure_writer(service: str, shape: Model) -> WriteElement:
+    shapes = _shapes(service)
     attributes: dict[str, str] = {}
     members: list[tuple[str, str, WriteElement]] = []
     for name, member in shape["members"].items():
@@ -247,7 +256,8 @@ def _structure_writer(service: str, shape: Model) -> WriteElement:
         if member.get("xmlAttribute"):
             attributes[name] = wire_name
         elif "location" not in member:
-            members.append((name, wire_name, _late_writer(service, member["shape"])))
+            flat = bool(member.get("flattened")) and not shapes[member["shape"]].get("flattened")
+            members.append((name, wire_name, _late_writer(service, member["shape"], flat=flat)))
     order = {name: (wire_name, write) for name, wire_name, write in members}
 
     def structure(tag: str, value: Any, out: Out) -> None:

@@ -131,10 +131,6 @@ _ABSENT: Final = {
         "NoSuchWebsiteConfiguration",
         "The specified bucket does not have a website configuration",
     ),
-    "GetBucketLifecycleConfiguration": (
-        "NoSuchLifecycleConfiguration",
-        "The lifecycle configuration does not exist",
-    ),
     "GetBucketReplication": (
         "ReplicationConfigurationNotFoundError",
         "The replication configuration was not found",

@@ -1,6 +1,7 @@
 """Operations that set what is kept of a bucket, show it and forget it: one row of a table for each subject.
 
-What they keep is shown as it was set and applied to nothing: see `objects.bucket_settings`.
+What they keep is shown as it was set and applied to nothing (`objects.bucket_settings`), but for lifecycles
+(`objects.lifecycle`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from statewright.api.s3.buckets import bucket_of, without
 from statewright.errors import ApiError
 from statewright.objects import bucket_settings as rules
 from statewright.objects import faults
+from statewright.objects.lifecycle import LIFECYCLE, checked
 
 Request = dict[str, Any]
 
@@ -55,6 +57,7 @@ _SUBJECTS: Final = (
         is_payload=False, check=rules.check_cors,
     ),
 )  # fmt: skip
+_LEAST_TRANSITION: Final = "all_storage_classes_128K"
 _BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
@@ -134,4 +137,32 @@ async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Requ
             "This version of Statewright does not keep versions of objects: versioning cannot be enabled."
         )
     await app.objects.set_bucket_setting(request["Bucket"], rules.VERSIONING, "Suspended")
+    return {}
+
+
+@operation("s3", "PutBucketLifecycleConfiguration")
+async def put_bucket_lifecycle_configuration(app: App, _call: Call, request: Request) -> Request:
+    """Replace the rules by which objects and unfinished uploads of a bucket come to their end."""
+    await bucket_of(app, request)
+    least = request.get("TransitionDefaultMinimumObjectSize") or _LEAST_TRANSITION
+    kept_rules = {"Rules": checked(request["LifecycleConfiguration"]), "TransitionDefaultMinimumObjectSize": least}
+    await app.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, kept_rules)
+    await app.part("lifecycles").changed()
+    return {"TransitionDefaultMinimumObjectSize": least}
+
+
+@operation("s3", "GetBucketLifecycleConfiguration")
+async def get_bucket_lifecycle_configuration(app: App, _call: Call, request: Request) -> Request:
+    """The rules of a bucket's lifecycle."""
+    absent = without(request, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist")
+    found: Request = await kept(app, request, LIFECYCLE, absent)
+    return found
+
+
+@operation("s3", "DeleteBucketLifecycle")
+async def delete_bucket_lifecycle(app: App, _call: Call, request: Request) -> Request:
+    """Forget the rules of a bucket's lifecycle."""
+    await bucket_of(app, request)
+    await app.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, None)
+    await app.part("lifecycles").changed()
     return {}

@@ -1,0 +1,249 @@
+"""Lifecycles of buckets: what rules may say, and the daily round that deletes what they let expire.
+
+Owns expiration by days and dates and the end of unfinished uploads. Other actions (transitions, those of versions that
+are not current) are kept and shown. Rounds begin at midnight UTC, when the service counts objects as expired; one that
+was missed is made up for at the start. Where no bucket has a rule, nothing is scheduled and nothing looked at.
+
+Source: user guide, "Managing the lifecycle of objects", "Lifecycle configuration elements"; service API reference,
+PutBucketLifecycleConfiguration; texts of refusals observed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from statewright.clock import Clock, Timer
+from statewright.errors import ApiError, StoreError
+from statewright.limits import LISTED_AT_ONCE
+from statewright.objects import faults
+from statewright.objects.notifications import EXPIRED
+from statewright.objects.objects import Objects
+from statewright.objects.records import Bucket, ObjectView
+from statewright.objects.uploads import upload_text
+from statewright.stores.object_rows import Demand
+
+LIFECYCLE: Final = "lifecycle"
+"""The subject among a bucket's settings."""
+DAY_MS: Final = 86_400_000
+MOST_RULES: Final = 1000
+ID_LENGTH: Final = 255
+_CONDITIONS: Final = ("Prefix", "Tag", "ObjectSizeGreaterThan", "ObjectSizeLessThan", "And")
+_ACTIONS: Final = (
+    "Expiration", "Transitions", "NoncurrentVersionTransitions", "NoncurrentVersionExpiration",
+    "AbortIncompleteMultipartUpload",
+)  # fmt: skip
+
+log = logging.getLogger("statewright.objects")
+
+
+def checked(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rules as they are kept: with ids. Raises: ApiError (`MalformedXML`, `InvalidArgument`, `InvalidRequest`)."""
+    rules = given["Rules"]
+    if not 0 < len(rules) <= MOST_RULES:
+        raise faults.malformed_xml()
+    kept: list[dict[str, Any]] = []
+    for place, rule in enumerate(rules):
+        _check_rule(rule)
+        made = hashlib.blake2b(f"{place} {rule}".encode("utf-8", "replace"), digest_size=18).hexdigest()
+        kept.append({**rule, "ID": rule.get("ID") or made})
+    ids = [rule["ID"] for rule in kept]
+    if len(set(ids)) != len(ids):
+        twice = next(one for one in ids if ids.count(one) > 1)
+        raise faults.invalid_argument("Rule ID must be unique. Found same ID for more than one rule", "ID", twice)
+    return kept
+
+
+def _check_rule(rule: Mapping[str, Any]) -> None:
+    if len(rule.get("ID") or "") > ID_LENGTH:
+        raise faults.invalid_argument("ID length should not exceed allowed limit of 255", "ID", rule["ID"])
+    where = rule.get("Filter")
+    if (where is None) == (rule.get("Prefix") is None):
+        raise faults.malformed_xml()
+    if where and len([name for name in _CONDITIONS if where.get(name) is not None]) > 1:
+        raise faults.malformed_xml()
+    if not any(rule.get(name) for name in _ACTIONS):
+        raise faults.invalid_request("At least one action needs to be specified in a rule")
+    expiration = rule.get("Expiration")
+    if expiration is not None:
+        if len([name for name in ("Days", "Date", "ExpiredObjectDeleteMarker") if name in expiration]) != 1:
+            raise faults.malformed_xml()
+        days, date_ms = expiration.get("Days"), expiration.get("Date")
+        if days is not None and days <= 0:
+            raise faults.invalid_argument("'Days' for Expiration action must be a positive integer", "Days", days)
+        if date_ms is not None and date_ms % DAY_MS:
+            raise faults.invalid_argument("'Date' must be at midnight GMT", "Date", date_ms)
+    abort = rule.get("AbortIncompleteMultipartUpload")
+    if abort is not None:
+        days = abort.get("DaysAfterInitiation")
+        if days is None or days <= 0:
+            raise faults.invalid_argument(
+                "'DaysAfterInitiation' for AbortIncompleteMultipartUpload action must be a positive integer",
+                "DaysAfterInitiation",
+                days,
+            )
+        choice = _Choice.of(rule)
+        if choice.tags:
+            raise faults.invalid_request("AbortIncompleteMultipartUpload cannot be specified with Tags")
+        if choice.above is not None or choice.below is not None:
+            raise faults.invalid_request("AbortIncompleteMultipartUpload cannot be specified with Object Size")
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which objects a rule is for."""
+
+    prefix: str
+    tags: Mapping[str, str]
+    above: int | None
+    below: int | None
+
+    @classmethod
+    def of(cls, rule: Mapping[str, Any]) -> _Choice:
+        where = rule.get("Filter") or {}
+        both = where.get("And") or {}
+        tags = [*(both.get("Tags") or ()), *([where["Tag"]] if where.get("Tag") else ())]
+        found = {**where, **both}
+        return cls(
+            found.get("Prefix") or rule.get("Prefix") or "",
+            {tag["Key"]: tag["Value"] for tag in tags},
+            found.get("ObjectSizeGreaterThan"),
+            found.get("ObjectSizeLessThan"),
+        )
+
+    def takes(self, view: ObjectView) -> bool:
+        """Whether an object with the prefix is one of them."""
+        return (
+            (self.above is None or view.size > self.above)
+            and (self.below is None or view.size < self.below)
+            and self.tags.items() <= view.settings.tags.items()
+        )
+
+
+def expires_ms(made_ms: int, days: int) -> int:
+    """When something of an age of so many days expires: at the first midnight UTC from then on."""
+    return -(-(made_ms + days * DAY_MS) // DAY_MS) * DAY_MS
+
+
+def is_applied(rule: Mapping[str, Any]) -> bool:
+    """Whether a rule deletes anything here."""
+    expiration = rule.get("Expiration") or {}
+    acts = "Days" in expiration or "Date" in expiration or rule.get("AbortIncompleteMultipartUpload")
+    return rule["Status"] == "Enabled" and bool(acts)
+
+
+class Lifecycles:
+    """The daily round over the buckets of one server."""
+
+    def __init__(self, objects: Objects, clock: Clock) -> None:
+        self._objects = objects
+        self._clock = clock
+        self._alarm: Timer | None = None
+        self._round: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Make up for a round that was missed, and plan the next."""
+        if await self._buckets():
+            self._begin()
+
+    async def stop(self) -> None:
+        """Begin no more rounds; what one under way has not deleted is left to the next."""
+        self._disarm()
+        if self._round is not None:
+            self._round.cancel()
+            await asyncio.gather(self._round, return_exceptions=True)
+
+    async def changed(self) -> None:
+        """Rules have been set or deleted: plan the next round, or none."""
+        self._disarm()
+        if await self._buckets():
+            self._arm()
+
+    async def sweep(self) -> None:
+        """One round: delete what has expired. Raises: StoreError."""
+        for bucket in await self._buckets():
+            for rule in bucket.settings[LIFECYCLE]["Rules"]:
+                if is_applied(rule):
+                    await self._apply(bucket, rule)
+
+    # ------------------------------------------------------------------ the alarm
+
+    async def _buckets(self) -> list[Bucket]:
+        return [
+            bucket
+            for bucket in await self._objects.list_buckets()
+            if any(is_applied(rule) for rule in (bucket.settings.get(LIFECYCLE) or {}).get("Rules", ()))
+        ]
+
+    def _arm(self) -> None:
+        midnight_ms = (self._clock.now_ms() // DAY_MS + 1) * DAY_MS
+        self._alarm = self._clock.call_at(midnight_ms, self._begin)
+
+    def _disarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _begin(self) -> None:
+        self._disarm()
+        self._arm()
+        if self._round is None or self._round.done():
+            self._round = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            await self.sweep()
+        except (StoreError, ApiError) as problem:
+            log.warning("the round of lifecycles broke off; the next goes on: %s", problem)
+        if not await self._buckets():
+            self._disarm()
+
+    # ------------------------------------------------------------------ one rule
+
+    async def _apply(self, bucket: Bucket, rule: Mapping[str, Any]) -> None:
+        choice = _Choice.of(rule)
+        expiration = rule.get("Expiration") or {}
+        if "Days" in expiration or expiration.get("Date", 1 << 62) <= self._clock.now_ms():
+            await self._expire(bucket, choice, expiration.get("Days"))
+        abort = rule.get("AbortIncompleteMultipartUpload")
+        if abort:
+            await self._end_uploads(bucket, choice, abort["DaysAfterInitiation"])
+
+    async def _expire(self, bucket: Bucket, choice: _Choice, days: int | None) -> None:
+        now_ms = self._clock.now_ms()
+        start: bytes | None = None
+        while True:
+            page = await self._objects.list_keys(bucket.name, prefix=choice.prefix, start=start, limit=LISTED_AT_ONCE)
+            gone = [
+                (view.key, Demand(etag=view.etag), None)
+                for view in page.objects
+                if choice.takes(view) and (days is None or expires_ms(view.modified_ms, days) <= now_ms)
+            ]
+            if gone:
+                # One that was written anew meanwhile stays.
+                await self._objects.delete_many(bucket.name, gone, EXPIRED)
+            if page.next is None:
+                return
+            start = page.next
+
+    async def _end_uploads(self, bucket: Bucket, choice: _Choice, days: int) -> None:
+        now_ms = self._clock.now_ms()
+        after: tuple[bytes, int] | None = None
+        while True:
+            rows = await self._objects.store.uploads.of_bucket(
+                bucket.id, prefix=choice.prefix.encode(), after=after, limit=LISTED_AT_ONCE
+            )
+            for row in rows:
+                after = row.key, row.id
+                if expires_ms(row.created_ms, days) <= now_ms:
+                    try:
+                        await self._objects.uploads.abort(bucket.name, row.key.decode(), upload_text(row.id))
+                    except ApiError as problem:
+                        # Completed or aborted meanwhile.
+                        log.debug("an upload ended by itself: %s", problem)
+            if len(rows) < LISTED_AT_ONCE:
+                return
