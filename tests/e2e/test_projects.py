@@ -169,9 +169,25 @@ def test_a_folder_without_a_project_is_no_success(server: Server, tmp_path: Path
     (tmp_path / "template.json").write_text('{"Resource": {}}')
     assert run_command(["deploy", str(tmp_path), "--endpoint", server.url]) == 3
     assert "There is nothing to deploy" in capsys.readouterr().err
+    (tmp_path / "template.json").write_text('{"Resources": {}}')
+    assert run_command(["deploy", str(tmp_path), "--endpoint", server.url]) == 3
+    (tmp_path / "order.asl.json").write_text("{}")
+    assert run_command(["deploy", str(tmp_path / "order.asl.json"), "--endpoint", server.url]) == 2
+    assert "is a state machine's definition, not a project" in capsys.readouterr().err
     (tmp_path / "template.json").write_text('{"Resources": {')
     assert run_command(["deploy", str(tmp_path), "--endpoint", server.url]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "✗ 1 error"
+
+
+def test_a_folder_whose_name_is_no_text_is_deployed(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    folder = tmp_path / os.fsdecode(b"f\xf6lder")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system has texts for names only")
+    (folder / "statewright.toml").write_text("[queues.of-a-folder]\n")
+    assert outcomes(deploy(capsys, server, folder)[1]) == {"queues.of-a-folder": "created"}
+    assert outcomes(deploy(capsys, server, folder)[1]) == {"queues.of-a-folder": "unchanged"}
 
 
 # ---------------------------------------------------------------------- dev

@@ -60,10 +60,14 @@ def deploy(
     """
     from statewright.cli.project_lines import ProjectLines
     from statewright.cli.server_calls import ServerCalls
+    from statewright.simulator.load import DEFINITION_ENDINGS
 
     path = Path(place)
     if not path.exists():
         raise Stop(NOT_FOUND, f"There is no file or folder '{path}'.")
+    if path.is_file() and path.name.endswith(DEFINITION_ENDINGS):
+        whole = f"deploy the folder that it is in: statewright deploy {path.parent}"
+        raise Stop(USAGE, f"'{path}' is a state machine's definition, not a project.", whole)
     config = _config_of(path)
     given = parameters_of(parameters)
     calls = ServerCalls(endpoint, _identity(config))
@@ -76,11 +80,11 @@ def deploy(
             _announce(printer, lines, project, is_dry)
         tell = lines.result if form == "table" else _silent
         report = _deployed(calls, config, project, is_dry=is_dry, prune=prune, tell=_told(printer, tell))
-        if not (report.results or project.resources or project.findings):
+        has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
+        if not (report.results or project.resources or has_failed):
             raise Stop(NOT_FOUND, f"There is nothing to deploy in '{path}'.", _KINDS)
     finally:
         calls.close()
-    has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
     if form == "json":
         printer.json(
             {

@@ -74,7 +74,9 @@ class _Folder:
             self._machines()
             self.add_tables(frozenset(_MAKERS))
         order = self._order()
-        name = self._config.project.name or self._root.resolve().name or "project"
+        # A folder's name may be bytes that are no text, which no service takes.
+        folder = self._root.resolve().name.encode(errors="replace").decode()
+        name = self._config.project.name or folder or "project"
         return Project(
             name, self._root, "folder", tuple(folder_files(self._root)), self._resources, order,
             findings=tuple(self._findings), parameters=self._config.project.parameters,
