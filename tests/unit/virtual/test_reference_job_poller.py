@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from statewright.virtual import VirtualSystem
-from tests.unit.virtual.building import EXAMPLES, entered, example_function, history, machine, start
+from tests.unit.virtual.building import EXAMPLES, ROLE, entered, example_function, history, machine, start, summed
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def polled(system: VirtualSystem, given: Any) -> tuple[Any, list[Any]]:
 def test_a_job_of_thirteen_seconds_is_seen_within_a_second_of_its_end(poller):
     shown, events = polled(poller, {})
     assert shown["status"] == "SUCCEEDED"
+    # A real function adds its own time to each turn, some 0.1 s.
     assert 13 <= (shown["stopDate"] - shown["startDate"]).total_seconds() <= 16
     turns = entered(events).count("Get Job Status")
     assert 13 <= turns <= 15
@@ -45,7 +47,9 @@ def test_a_job_of_thirteen_seconds_is_seen_within_a_second_of_its_end(poller):
 def test_a_job_that_takes_too_long_is_given_up_at_thirty_seconds(poller):
     shown, _ = polled(poller, {"seconds": 120})
     assert (shown["status"], shown["error"]) == ("FAILED", "TimeoutError")
-    assert json.loads(shown["cause"])["errorMessage"] == "job run timed out in 30 seconds!"
+    cause = json.loads(shown["cause"])
+    assert (cause["errorMessage"], cause["errorType"]) == ("job run timed out in 30 seconds!", "TimeoutError")
+    assert any("get-job-status" in line or "handler" in line for line in cause["stackTrace"])
     assert 30 <= (shown["stopDate"] - shown["startDate"]).total_seconds() <= 31.1
 
 
@@ -53,5 +57,26 @@ def test_a_job_that_fails_is_repeated_after_one_and_two_minutes(poller):
     began_ms = poller.now_ms
     shown, events = polled(poller, {"fails": True})
     assert (shown["status"], entered(events)[-1]) == ("FAILED", "Fail")
+    assert not {"error", "cause"} & shown.keys()
     poller.run_until_idle()
     assert (poller.now_ms - began_ms) // 1000 == 3 * 13 + 60 + 120
+    calls = [summed(poller, "AWS/Lambda", name, FunctionName="job-runner") for name in ("Invocations", "Errors")]
+    assert calls == [3, 3]
+
+
+def test_the_payload_is_the_whole_context(poller):
+    given = {"seconds": 2}
+    shown, events = polled(poller, given)
+    parameters = [
+        json.loads(one["taskScheduledEventDetails"]["parameters"]) for one in events if "Scheduled" in one["type"]
+    ]
+    for asked, name in zip(parameters, ["Run Job", "Get Job Status", "Get Job Status"], strict=False):
+        context = asked["Payload"]
+        assert context["Execution"].pop("RoleArn") == ROLE
+        assert datetime.fromisoformat(context["Execution"].pop("StartTime")) == shown["startDate"]
+        assert context["Execution"] == {
+            "Id": shown["executionArn"], "Input": given, "Name": "one", "RedriveCount": 0,
+        }  # fmt: skip
+        assert context["State"].pop("EnteredTime").endswith("Z")
+        assert context["State"] == {"Name": name, "RetryCount": 0}
+        assert context["StateMachine"] == {"Id": shown["stateMachineArn"], "Name": "job-poller"}
