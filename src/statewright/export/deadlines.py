@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from statewright.asl.extensions import LOOP_FIELDS, MAX_TURNS
+from statewright.asl.findings import has_placeholder
 from statewright.asl.loops import loops_of
 from statewright.asl.outline import Node, ScopeOutline, StateOutline
 from statewright.export.edits import LATE, Edits, expression, picked, redirected
@@ -43,8 +44,9 @@ def bounded(
     if has_deadline:
         edits.may_be_late(state)
         seconds = node.get("TimeoutSeconds")
-        if isinstance(seconds, int):
-            kept[f"{p}until"] = expression(f"$millis() + {1000 * seconds}")
+        # A template's ${Placeholder} becomes a number in the middle of the expression as well.
+        if isinstance(seconds, int) or has_placeholder(seconds):
+            kept[f"{p}until"] = expression(f"$millis() + 1000 * {seconds}")
         else:
             kept[f"{p}until"] = expression(f"$millis() + 1000 * ${p}{_SECONDS}")
             before = _worked_out(edits, state, p)

@@ -58,10 +58,10 @@ def _asking(edits: Edits, state: StateOutline, plan: Node) -> Node:
     }  # fmt: skip
     due = f"$millis() + 1000 * {_pause(plan, p)}"
     if is_bounded:
-        kept[f"{p}until"] = expression("$millis() + 1000 * $states.input.TimeoutSeconds")
+        kept[f"{p}until"] = expression("$millis() + 1000 * $number($states.input.TimeoutSeconds)")
         call["TimeoutSeconds"] = expression(f"$max([1, $ceil((${p}until - $millis()) / 1000)])")
         due = f"$min([{due}, ${p}until])"
-    is_spent = {"Condition": expression(f"${p}asked >= ${p}given.MaxAttempts"), "Next": spent}
+    is_spent = {"Condition": expression(f"${p}asked >= $number(${p}given.MaxAttempts)"), "Next": spent}
     states: dict[str, Any] = {
         begin: edits.jsonata({"Type": "Pass", "Assign": kept, "Next": ask}),
         ask: edits.jsonata(call),
@@ -88,11 +88,11 @@ def _has(plan: Node, name: str) -> bool:
 
 def _pause(plan: Node, p: str) -> str:
     """JSONata for the seconds until the next call."""
-    seconds = f"${p}given.IntervalSeconds" if _has(plan, "IntervalSeconds") else "1"
+    seconds = f"$number(${p}given.IntervalSeconds)" if _has(plan, "IntervalSeconds") else "1"
     if _has(plan, "BackoffRate"):
         # A rate to the power of many calls is no number any more.
-        seconds = f"{seconds} * $power(${p}given.BackoffRate, $min([${p}asked - 1, 200]))"
-    longest = f"${p}given.MaxIntervalSeconds" if _has(plan, "MaxIntervalSeconds") else "86400"
+        seconds = f"{seconds} * $power($number(${p}given.BackoffRate), $min([${p}asked - 1, 200]))"
+    longest = f"$number(${p}given.MaxIntervalSeconds)" if _has(plan, "MaxIntervalSeconds") else "86400"
     return f"$min([{seconds}, {longest}])" if _has(plan, "BackoffRate") or longest[0] == "$" else f"({seconds})"
 
 

@@ -52,7 +52,7 @@ def taking(edits: Edits, owner: str, *, has_deadline: bool) -> Node:
     is_late = {"Condition": expression(f"$millis() >= ${p}until"), "Next": late}
     pause: Node = {"Seconds": edits.wait_seconds}
     if has_deadline:
-        kept[f"{p}until"] = expression("$millis() + 1000 * $states.input.TimeoutSeconds")
+        kept[f"{p}until"] = expression("$millis() + 1000 * $number($states.input.TimeoutSeconds)")
         pause = {"Timestamp": expression(f"$fromMillis($min([$millis() + {1000 * edits.wait_seconds}, ${p}until]))")}
     states: dict[str, Node] = {
         begin: {"Type": "Pass", "Assign": kept, "Next": take},

@@ -11,7 +11,7 @@ from statewright.asl.reader import read_document
 from statewright.asl.validate import validate
 from statewright.export.portable import Exported, export
 from statewright.virtual import VirtualSystem
-from tests.unit.virtual.building import history, machine, start
+from tests.unit.virtual.building import ROLE
 
 TABLE = "statewright-semaphores"
 ACQUIRE = "arn:aws:states:::statewright:acquire"
@@ -43,18 +43,46 @@ def kinds(made: Exported) -> list[tuple[str, str | None]]:
     return [(note.kind, note.state) for note in made.notes]
 
 
+# Through the system's own calls: a client of each service for each system would be most of what these tests cost.
+
+
 def lock_table(system: VirtualSystem) -> None:
     """The table that permits are kept in."""
-    system.client("dynamodb").create_table(
-        TableName=TABLE, BillingMode="PAY_PER_REQUEST", KeySchema=[{"AttributeName": "LockName", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "LockName", "AttributeType": "S"}],
-    )  # fmt: skip
+    key = {"AttributeName": "LockName"}
+    request = {
+        "TableName": TABLE, "BillingMode": "PAY_PER_REQUEST", "KeySchema": [{**key, "KeyType": "HASH"}],
+        "AttributeDefinitions": [{**key, "AttributeType": "S"}],
+    }  # fmt: skip
+    system.call("dynamodb", "CreateTable", request)
+
+
+def machine(system: VirtualSystem, definition: Json, name: str = "machine") -> str:
+    """Create a state machine; returns its ARN."""
+    request = {"name": name, "definition": json.dumps(definition), "roleArn": ROLE}
+    return str(system.call("states", "CreateStateMachine", request)["stateMachineArn"])
+
+
+def start(system: VirtualSystem, arn: str, name: str, given: Any = None) -> str:
+    """Start an execution; returns its ARN."""
+    request = {"stateMachineArn": arn, "name": name, "input": json.dumps(given or {})}
+    return str(system.call("states", "StartExecution", request)["executionArn"])
+
+
+def history(system: VirtualSystem, execution: str) -> list[Any]:
+    """The whole history of an execution; instants are epoch milliseconds."""
+    events: list[Any] = []
+    more: Json = {}
+    while not events or more:
+        page = system.call("states", "GetExecutionHistory", {"executionArn": execution, "maxResults": 1000, **more})
+        events += page["events"]
+        more = {"nextToken": page["nextToken"]} if page.get("nextToken") else {}
+    return events
 
 
 def permits(system: VirtualSystem) -> dict[str, int]:
     """How many permits of each semaphore are out, in the table; what it counts is what it holds."""
     found = {}
-    for row in system.client("dynamodb").scan(TableName=TABLE)["Items"]:
+    for row in system.call("dynamodb", "Scan", {"TableName": TABLE})["Items"]:
         name = row.pop("LockName")["S"]
         if name.startswith("starts:"):
             continue
@@ -82,8 +110,8 @@ def ran(
 
 
 def _end(system: VirtualSystem, execution: str, began_ms: int) -> Json:
-    found = system.client("stepfunctions").describe_execution(executionArn=execution)
-    seconds = found["stopDate"].timestamp() - began_ms / 1000
+    found = system.call("states", "DescribeExecution", {"executionArn": execution})
+    seconds = (found["stopDate"] - began_ms) / 1000
     end = {"status": found["status"], "seconds": seconds, "history": history(system, execution)}
     if "output" in found:
         end["output"] = json.loads(found["output"])
@@ -99,9 +127,9 @@ def stays(ends: list[Json], name: str) -> list[tuple[float, float]]:
             details = event.get("stateEnteredEventDetails") or event.get("stateExitedEventDetails") or {}
             if details.get("name") == name:
                 if entered is None:
-                    entered = event["timestamp"].timestamp()
+                    entered = event["timestamp"] / 1000
                 else:
-                    found.append((entered, event["timestamp"].timestamp()))
+                    found.append((entered, event["timestamp"] / 1000))
                     entered = None
     return sorted(found)
 

@@ -10,9 +10,9 @@ import pytest
 from statewright.asl.reader import read_document
 from statewright.export.edits import LATE, knowing_late
 from statewright.export.portable import export
-from tests.unit.export.exporting import ACQUIRE, POLL, exported, kinds
+from tests.unit.export.exporting import ACQUIRE, POLL, errors, exported, kinds
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").rglob("*.asl.json"))
+EXAMPLES = sorted((Path(__file__).resolve().parents[3] / "examples").rglob("*.asl.*"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -25,6 +25,34 @@ def test_examples_are_exported_or_stay_as_they_are(path: Path):
     else:
         assert made.definition == document.value
         assert made.notes == []
+
+
+def test_an_example_has_extensions():
+    assert any(":statewright:" in path.read_text() for path in EXAMPLES)
+
+
+def test_placeholders_of_templates_stay_where_a_number_comes():
+    """A template engine replaces them in the text of the export as in that of the definition."""
+    poll = {
+        "Resource": "arn:aws:states:::sqs:sendMessage", "Until": "true", "Parameters": {"QueueUrl": "${Queue}"},
+        "IntervalSeconds": "${Pause}",
+    }  # fmt: skip
+    wait = {"Type": "Wait", "Seconds": 1, "Next": "Again?"}
+    again = {"Type": "Choice", "Choices": [{"Variable": "$.n", "NumericEquals": 1, "Next": "Poll"}], "Default": "Wait"}
+    states = {
+        "Poll": {"Type": "Task", "Resource": POLL, "Parameters": poll, "TimeoutSeconds": "${Most}", "End": True},
+        "Wait": wait, "Again?": again,
+    }  # fmt: skip
+    loop = {"Type": "Parallel", "TimeoutSeconds": "${Most}", "MaxTurns": "${Turns}", "End": True}
+    loop["Branches"] = [{"StartAt": "Wait", "States": states}]
+    text = json.dumps({"StartAt": "Loop", "States": {"Loop": loop}})
+    bare = text.replace('"${Most}"', "${Most}").replace('"${Turns}"', "${Turns}").replace('"${Pause}"', "${Pause}")
+    made = export(read_document(bare))
+    assert made.is_whole
+    filled = json.dumps(made.definition).replace("${Most}", "60").replace("${Turns}", "5").replace("${Pause}", "2")
+    assert errors(json.loads(filled.replace("${Queue}", "q"))) == []
+    assert "1000 * 60" in filled
+    assert ">= 5" in filled
 
 
 def test_names_that_are_taken_are_not_taken_again():

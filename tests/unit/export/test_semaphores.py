@@ -21,12 +21,14 @@ from tests.unit.export.exporting import (
     exported,
     kinds,
     lock_table,
+    machine,
     most_at_once,
     permits,
     ran,
+    start,
     stays,
 )
-from tests.unit.virtual.building import entered, machine, start
+from tests.unit.virtual.building import entered
 
 WORK = {"Type": "Wait", "Seconds": 60}
 
@@ -291,18 +293,17 @@ def test_the_cleanup_gives_back_what_a_stopped_execution_held(how: str):
             "source": ["aws.states"], "detail-type": ["Step Functions Execution Status Change"],
             "detail": {"stateMachineArn": [arn], "status": ["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]},
         }  # fmt: skip
-        events = system.client("events")
-        events.put_rule(Name="ended", EventPattern=json.dumps(pattern))
-        role = "arn:aws:iam::000000000000:role/tests"
-        events.put_targets(Rule="ended", Targets=[{"Id": "1", "Arn": cleaning, "RoleArn": role}])
-        first, other = start(system, arn, "first", {"key": "a"}), start(system, arn, "other", {"key": "b"})
+        system.call("events", "PutRule", {"Name": "ended", "EventPattern": json.dumps(pattern)})
+        target = {"Id": "1", "Arn": cleaning, "RoleArn": "arn:aws:iam::000000000000:role/tests"}
+        system.call("events", "PutTargets", {"Rule": "ended", "Targets": [target]})
+        first = start(system, arn, "first", {"key": "a"})
+        start(system, arn, "other", {"key": "b"})
         system.advance(1)
         assert permits(system) == {"door#a": 1, "door#b": 1}
         if how == "stopped":
-            system.client("stepfunctions").stop_execution(executionArn=first)
+            system.call("states", "StopExecution", {"executionArn": first})
         else:
             system.advance(1001)
-            system.client("stepfunctions").describe_execution(executionArn=other)
         system.advance(10)
         assert permits(system) == ({"door#b": 1} if how == "stopped" else {})
 
@@ -316,7 +317,7 @@ def test_without_the_cleanup_a_stopped_execution_keeps_its_permit():
         arn = machine(system, made.definition)
         first = start(system, arn, "first", {"key": "a"})
         system.advance(1)
-        system.client("stepfunctions").stop_execution(executionArn=first)
+        system.call("states", "StopExecution", {"executionArn": first})
         system.advance(100)
         assert permits(system) == {"door#a": 1}
 
