@@ -144,7 +144,7 @@ def _text(definition: Any, form: str) -> str:
         return json_text(definition) + "\n"
     import yaml
 
-    return yaml.dump(definition, Dumper=_plain_dumper(), sort_keys=False, allow_unicode=True, width=120)
+    return yaml.dump(definition, Dumper=_plain_dumper(), sort_keys=False, allow_unicode=True, width=10_000)
 
 
 def _plain_dumper() -> Any:
