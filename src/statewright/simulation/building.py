@@ -28,7 +28,7 @@ from statewright.projects.deploy.record import Record
 from statewright.projects.found import find_project
 from statewright.projects.resources import ProjectError
 from statewright.simulation.arrivals import POISON
-from statewright.simulation.reader import NO_FILE
+from statewright.simulation.reader import NO_FILE, At
 from statewright.simulation.scenario import FaultSpec, FunctionSpec, MappingSpec, Scenario
 from statewright.virtual import VirtualSystem
 
@@ -70,10 +70,10 @@ def build(system: VirtualSystem, scenario: Scenario) -> Built:
     builder = _Builder(system, scenario)
     system.parts.app.functions.invoker.concurrency.account = scenario.concurrency
     for bucket in scenario.buckets:
-        builder.ask("buckets", "s3", "CreateBucket", Bucket=bucket)
+        builder.ask(("buckets",), "s3", "CreateBucket", Bucket=bucket)
     for table, key in scenario.tables.items():
         builder.ask(
-            f"table {table}", "dynamodb", "CreateTable", TableName=table, BillingMode="PAY_PER_REQUEST",
+            ("tables", table), "dynamodb", "CreateTable", TableName=table, BillingMode="PAY_PER_REQUEST",
             KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
         )  # fmt: skip
@@ -85,7 +85,7 @@ def build(system: VirtualSystem, scenario: Scenario) -> Built:
             target = f"arn:aws:sqs:{system.config.region}:{system.config.account}:{queue.dead_letter}"
             policy = {"deadLetterTargetArn": target, "maxReceiveCount": queue.receives}
             attributes["RedrivePolicy"] = json.dumps(policy)
-        builder.ask(f"queue {queue.name}", "sqs", "CreateQueue", QueueName=queue.name, Attributes=attributes)
+        builder.ask(("queues", queue.name), "sqs", "CreateQueue", QueueName=queue.name, Attributes=attributes)
     for function in scenario.functions:
         builder.function(function)
     for machine in scenario.machines:
@@ -102,12 +102,14 @@ class _Builder:
         self._began_ms = system.now_ms
         self.notes: list[str] = []
 
-    def ask(self, what: str, service: str, operation: str, **request: Any) -> Any:
+    def ask(self, at: At, service: str, operation: str, **request: Any) -> Any:
         """Call an operation. Raises: DefinitionError with the service's words."""
         try:
             return self._system.call(service, operation, request)
         except ApiError as refusal:
-            raise _refused(f"{what}: {refusal.code}: {refusal.message}") from None
+            line, column = self._scenario.place(at)
+            text = f"{refusal.code}: {refusal.message}"
+            raise DefinitionError([Diagnostic(REFUSED, text, at, line=line, column=column)]) from None
 
     def deploy(self, folder: Path) -> None:
         """Deploy a project. Raises: DefinitionError."""
@@ -142,7 +144,7 @@ class _Builder:
             with zipfile.ZipFile(code, "w") as archive:
                 archive.writestr(zipfile.ZipInfo("app.py", (1980, 1, 1, 0, 0, 0)), spec.handler.read_text("utf-8"))
             self.ask(
-                f"function {spec.name}", "lambda", "CreateFunction", FunctionName=spec.name, Runtime=RUNTIME,
+                ("functions", spec.name), "lambda", "CreateFunction", FunctionName=spec.name, Runtime=RUNTIME,
                 Role=self._role, Handler="app.handler", Timeout=timeout, MemorySize=spec.memory,
                 Code={"ZipFile": code.getvalue()}, Environment={"Variables": dict(spec.environment)},
             )  # fmt: skip
@@ -150,7 +152,7 @@ class _Builder:
             self._system.model(spec.name, self._model(spec), timeout=timeout, memory=spec.memory)
         if spec.reserved is not None:
             self.ask(
-                f"function {spec.name}", "lambda", "PutFunctionConcurrency", FunctionName=spec.name,
+                ("functions", spec.name), "lambda", "PutFunctionConcurrency", FunctionName=spec.name,
                 ReservedConcurrentExecutions=spec.reserved,
             )  # fmt: skip
 
@@ -171,7 +173,7 @@ class _Builder:
             value: Any = read_document(text, name=file.name).value
             text = json.dumps({**value, "TimeoutSeconds": timeout} if timeout is not None else value)
         self.ask(
-            f"machine {name} ({file.name})", "stepfunctions", "CreateStateMachine", name=name, definition=text,
+            ("machines", name), "stepfunctions", "CreateStateMachine", name=name, definition=text,
             roleArn=self._role, type=kind, tags=[{"key": key, "value": value} for key, value in tags.items()],
         )  # fmt: skip
 
@@ -186,7 +188,7 @@ class _Builder:
         if spec.reports:
             more["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
         made = self.ask(
-            f"mapping {number} ({spec.queue} to {spec.function})", "lambda", "CreateEventSourceMapping",
+            ("mappings", number), "lambda", "CreateEventSourceMapping",
             EventSourceArn=f"arn:aws:sqs:{config.region}:{config.account}:{spec.queue}", FunctionName=spec.function,
             BatchSize=spec.batch_size, MaximumBatchingWindowInSeconds=spec.window, **more,
         )  # fmt: skip

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_LOOKED_AT: Final = 200
 """Failed executions whose errors are read, by machine."""
 MANY_MESSAGES: Final = 1_000
+MANY_CALLS: Final = 1_000
 FITTED: Final = (
     "lambda-2022: what becomes of a throttled batch is assumed, and fitted to one published figure (103 dead letters); "
     "it is not validated by another"
@@ -67,7 +68,11 @@ def gather(system: VirtualSystem, scenario: Scenario, parts: Parts) -> Document:
         "charts": curves.charts(played.costs),
     }
     document["outcomes"] = list(_outcomes(document))
-    document["cost"]["hints"] = [*_wait_hints(system, machines), *_batch_hints(parts, mappings)]
+    document["cost"]["hints"] = [
+        *_wait_hints(system, machines),
+        *_turn_hints(document["calls"]["made"]),
+        *_batch_hints(parts, mappings),
+    ]
     return document
 
 
@@ -223,7 +228,8 @@ def _outcomes(document: Document) -> Iterator[Document]:
     for queue in document["queues"]:
         what = f"messages of {queue['name']}"
         if queue["deadLettersOf"]:
-            yield _row(what, "dead", queue["left"], _why_dead(document, queue["deadLettersOf"]), "fail")
+            why = _why_dead(document, queue["deadLettersOf"]) if queue["left"] else "none"
+            yield _row(what, "dead", queue["left"], why, "fail" if queue["left"] else "ok")
             continue
         if queue["left"]:
             yield _row(what, "left", queue["left"], f"the simulation ended before ({document['ended']})", "wait")
@@ -308,6 +314,16 @@ def _path(system: VirtualSystem, execution: str) -> tuple[list[str], dict[str, f
         if not page.get("nextToken"):
             return path, {name: sum(times) / len(times) / 1000 for name, times in stays.items()}
         more = {"nextToken": page["nextToken"]}
+
+
+def _turn_hints(calls: Mapping[str, int]) -> list[str]:
+    asked = calls.get("states.ListExecutions", 0)
+    if asked < MANY_CALLS:
+        return []
+    return [
+        f"ListExecutions was called {asked:,} times: where executions ask whose turn it is, a tag of the machine, "
+        "statewright:maxConcurrentExecutions, lets them in one after the other, without a call or a transition"
+    ]
 
 
 def _batch_hints(parts: Parts, mappings: list[Document]) -> list[str]:

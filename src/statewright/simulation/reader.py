@@ -48,6 +48,10 @@ class Reader:
         line, column = self._document.key_position(at) if key else self._document.position(at)
         self.findings.append(Diagnostic(code, message, at, line=line, column=column, hint=hint))
 
+    def place(self, at: At) -> tuple[int, int]:
+        """The line and column of a value, or of the nearest that is there."""
+        return self._document.position(at)
+
     def members(self, at: At, value: Any, known: Iterable[str], what: str) -> dict[str, Any]:
         """The members of an object that are known; others are findings."""
         if value is None:

@@ -109,7 +109,7 @@ def _facts(document: Document) -> str:
         at = function["limitReachedAtSeconds"]
         if at is not None:
             facts.append((time_words(at), f"until {function['name']} ran {function['limit']:,} at once"))
-        elif function["mostAtOnce"]:
+        elif function["mostAtOnce"] > 1:
             facts.append((f"{function['mostAtOnce']:,}", f"of {function['name']} at once at most"))
     cost = document["cost"]
     facts.append((f"{cost['usd']:,.2f} USD", f"at prices of {cost['prices']['date']}"))

@@ -152,6 +152,8 @@ class Scenario:
     faults: Sequence[FaultSpec] = ()
     usage: Mapping[str, float] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    place: Callable[[At], tuple[int, int]] = field(default=lambda _at: (1, 1), compare=False)
+    """The line and column of a part of the file."""
 
 
 _FUNCTION: Final = (
@@ -278,6 +280,7 @@ class _Scenario:
             faults=self._list("faults", given, self._fault),
             usage=self._usage(("usage",), given.get("usage")),
             variants=self._variants(given.get("variants")),
+            place=read.place,
         )
         if read.findings:
             raise DefinitionError(read.findings)
