@@ -169,3 +169,35 @@ def test_a_deadline_without_a_loop_cannot_be_kept():
     made = exported(reachable(machine_of(alone, MaxTurns=5)))
     assert kinds(made) == [("rewritten", "Loop")]
     assert "MaxTurns" not in made.definition["States"]["Loop"]
+
+
+def test_a_loop_with_a_deadline_from_the_input_as_the_head_of_another():
+    """Who comes round goes by the outer check, then works the inner deadline out anew."""
+    inner = {
+        "StartAt": "Wait",
+        "States": {
+            "Wait": {"Type": "Wait", "Seconds": 3, "Next": "More?"},
+            "More?": {
+                "Type": "Choice", "Default": "Wait",
+                "Choices": [{"Variable": "$.seconds", "NumericLessThan": 0, "Next": "Never"}],
+            },
+            "Never": {"Type": "Succeed"},
+        },
+    }  # fmt: skip
+    caught_late = [{"ErrorEquals": ["States.Timeout"], "ResultPath": "$.error", "Next": "Again"}]
+    outer = {
+        "StartAt": "Inside",
+        "States": {
+            "Inside": {
+                "Type": "Parallel", "Branches": [inner], "TimeoutSecondsPath": "$.seconds", "Catch": caught_late,
+                "Next": "Stop",
+            },
+            "Again": {"Type": "Pass", "Next": "Inside"},
+            "Stop": {"Type": "Succeed"},
+        },
+    }  # fmt: skip
+    definition = reachable(machine_of(outer, MaxTurns=3))
+    native, portable = (ran(one, [{"seconds": 10}])[0] for one in (definition, exported(definition).definition))
+    assert portable["error"] == native["error"] == "Statewright.MaxTurnsExceeded"
+    # Each of the three inner loops ends when it comes round, two seconds late.
+    assert (native["seconds"], portable["seconds"]) == (30, 36)
