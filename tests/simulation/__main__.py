@@ -9,42 +9,46 @@ import sys
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from statewright.clock import run_virtual
 from tests.simulation.chaos import Chaos
+from tests.simulation.limits import LimitsChaos
 
 CHUNK = 25
+World = type[Chaos]
 
 
-def failure_of(seed: int) -> str | None:
+def failure_of(world: World, seed: int) -> str | None:
     """What a seed breaks, in a few lines; `None` when all is well."""
     try:
-        run_virtual(lambda clock: Chaos(seed, clock).play())
+        run_virtual(lambda clock: world(seed, clock).play())
     except Exception:
         return traceback.format_exc(limit=-3)
     return None
 
 
-def first_failure(seeds: range) -> tuple[int, str] | None:
+def first_failure(world: World, seeds: range) -> tuple[int, str] | None:
     """The first seed of a range that breaks something, and what."""
     logging.disable(logging.CRITICAL)
     for seed in seeds:
-        if (found := failure_of(seed)) is not None:
+        if (found := failure_of(world, seed)) is not None:
             return seed, found
     return None
 
 
-def run_range(first: int, last: int, jobs: int) -> int:
+def run_range(world: World, first: int, last: int, jobs: int) -> int:
     """Run a range on several processes; returns the exit code."""
     began = time.perf_counter()
     chunks = [range(start, min(start + CHUNK, last + 1)) for start in range(first, last + 1, CHUNK)]
     done = 0
     with ProcessPoolExecutor(jobs) as pool:
-        for chunk, found in zip(chunks, pool.map(first_failure, chunks), strict=True):
+        for chunk, found in zip(chunks, pool.map(partial(first_failure, world), chunks), strict=True):
             if found is not None:
                 seed, text = found
                 pool.shutdown(cancel_futures=True)
-                print(f"{text}\nseed {seed} fails. Replay: {sys.executable} -m tests.simulation --seed {seed}")
+                print(f"{text}\nseed {seed} fails. Replay:")
+                print(f"{sys.executable} -m tests.simulation {_flag(world)}--seed {seed}")
                 return 1
             done += len(chunk)
             if sys.stdout.isatty() or done % (CHUNK * 20) == 0:
@@ -54,12 +58,16 @@ def run_range(first: int, last: int, jobs: int) -> int:
     return 0
 
 
-def run_one(seed: int) -> int:
+def _flag(world: World) -> str:
+    return "--limits " if world is LimitsChaos else ""
+
+
+def run_one(world: World, seed: int) -> int:
     """Run one seed and tell what happens in it; returns the exit code."""
     logging.basicConfig(level=logging.WARNING, format="             %(name)s: %(message)s")
     print(f"seed {seed}")
     try:
-        run_virtual(lambda clock: Chaos(seed, clock, print).play())
+        run_virtual(lambda clock: world(seed, clock, print).play())
     except Exception:
         traceback.print_exc()
         print(f"seed {seed} fails")
@@ -75,13 +83,15 @@ def main() -> int:
     wanted.add_argument("--seed", type=int, help="run one seed and tell what happens")
     wanted.add_argument("--seeds", metavar="A-B", help="run a range until one fails")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
+    parser.add_argument("--limits", action="store_true", help="the world of limits, semaphores, polls and forks")
     given = parser.parse_args()
+    world = LimitsChaos if given.limits else Chaos
     if given.seed is not None:
-        return run_one(given.seed)
+        return run_one(world, given.seed)
     first, separator, last = given.seeds.partition("-")
     if not (separator and first.isdecimal() and last.isdecimal()):
         parser.error("--seeds takes a range such as 0-9999")
-    return run_range(int(first), int(last), given.jobs)
+    return run_range(world, int(first), int(last), given.jobs)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from statewright.clock import BusyToken, Timer, VirtualClock
 from statewright.errors import Unavailable
 from statewright.stores.memory import MemoryStore
 
-FAULTY = frozenset({"commit", "load", "row", "find", "due", "pending", "put_inbox", "discard"})
+FAULTY = frozenset({"commit", "load", "row", "find", "due", "pending", "put_inbox", "discard", "list_rows"})
 FAULTY_CATALOG = frozenset({"get", "write"})
 
 
@@ -29,6 +29,9 @@ class World(Protocol):
 
     def committed(self) -> None:
         """A commit was written."""
+
+    def written(self) -> None:
+        """The catalogue was written."""
 
 
 class HeldStore:
@@ -68,6 +71,8 @@ class _Part:
             answer = await method(*args, **options)
             if name == "commit":
                 world.committed()
+            elif name == "write":
+                world.written()
             await self._step()
             if world.random.random() < 0.04:
                 raise Unavailable(f"the answer to {name} was lost")

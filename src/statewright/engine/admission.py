@@ -10,6 +10,8 @@ Child executions of Map Runs are not counted: their run has a concurrency of its
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -42,11 +44,11 @@ class _Gate:
     machine_arn: str
     limit: Limit
     running: set[int] = field(default_factory=set)
-    queue: dict[int, None] = field(default_factory=dict)
+    queue: OrderedDict[int, None] = field(default_factory=OrderedDict)
     tokens: float = 1.0
     counted_ms: int = 0
     ended: set[int] | None = None
-    """Who ends while those that run are still being looked for."""
+    """Who ends while those that run are still being looked for; nobody is let in meanwhile."""
     timer: Timer | None = None
 
 
@@ -56,20 +58,16 @@ class Admission:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._gates: dict[int, _Gate] = {}
-        self._told: dict[int, list[int]] = {}
-        """Queued executions by machine, as the store had them at the start."""
 
     # ------------------------------------------------------------------ life
 
-    def recover_queued(self, execution: int, machine: int) -> None:
-        """An execution waits to be admitted; it is looked after when `recover` has been called."""
-        self._told.setdefault(machine, []).append(execution)
-
-    async def recover(self) -> None:
-        """Take up who waits and who runs."""
-        told, self._told = self._told, {}
+    def recover(self, queued: Iterable[tuple[int, int]]) -> None:
+        """Take up who waits, once the limits and who runs are known: pairs of execution and machine."""
+        told: dict[int, list[int]] = {}
+        for execution, machine in queued:
+            told.setdefault(machine, []).append(execution)
         for machine, gate in self._gates.items():
-            gate.queue = dict.fromkeys(sorted(told.pop(machine, ())))
+            gate.queue = OrderedDict.fromkeys(sorted(told.pop(machine, ())))
             gate.running -= gate.queue.keys()
             self._open(gate)
         for waiting in told.values():
@@ -100,14 +98,19 @@ class Admission:
             await self._begin_counting(machine, arn, limit)
         elif gate.limit != limit:
             gate.limit = limit
+            if gate.timer is not None:
+                gate.timer.cancel()
+                gate.timer = None
             self._open(gate)
 
     async def _begin_counting(self, machine: int, arn: str, limit: Limit) -> None:
         gate = self._gates[machine] = _Gate(arn, limit, counted_ms=self._engine.clock.now_ms(), ended=set())
-        found = await self._running(machine)
+        found = await self._engine.runner.patiently(lambda: self._running(machine))
         assert gate.ended is not None
         gate.running |= found - gate.ended - gate.queue.keys()
         gate.ended = None
+        if self._gates.get(machine) is gate:
+            self._open(gate)
 
     async def _running(self, machine: int) -> set[int]:
         found: set[int] = set()
@@ -128,9 +131,8 @@ class Admission:
         return machine in self._gates
 
     def enter(self, machine: int, execution: int) -> bool:
-        """An execution is about to start: whether it is to be queued. Ends with `left` in either case.
-
-        `look` comes after the start of one that is queued.
+        """An execution is about to start: whether it is to be queued. Ends with `left` in either case, also if it never
+        begins. `look` comes after the start of one that is queued.
         """
         gate = self._gates[machine]
         if not gate.queue and self._is_free(gate):
@@ -168,7 +170,9 @@ class Admission:
             return
         if batch.closed:
             self.left(live.row.machine, live.id)
-        elif batch.opened and live.version > 1:
+        elif batch.opened and live.state is not None and not live.state.is_queued:
+            # Redriven, or begun just before there was a limit.
+            gate.queue.pop(live.id, None)
             gate.running.add(live.id)
 
     def standing(self) -> list[Standing]:
@@ -182,6 +186,8 @@ class Admission:
 
     def _is_free(self, gate: _Gate) -> bool:
         limit = gate.limit
+        if gate.ended is not None:
+            return False
         if limit.at_once is not None and len(gate.running) >= limit.at_once:
             return False
         if limit.per_second is None:
@@ -201,12 +207,11 @@ class Admission:
     def _open(self, gate: _Gate) -> None:
         """Admit whoever may run now, and look again when the rate allows the next."""
         while gate.queue and self._is_free(gate):
-            execution = next(iter(gate.queue))
-            del gate.queue[execution]
+            execution, _ = gate.queue.popitem(last=False)
             self._count(gate, execution)
             self._admit(execution)
         rate = gate.limit.per_second
-        held_by_rate = rate is not None and (gate.limit.at_once is None or len(gate.running) < gate.limit.at_once)
+        held_by_rate = gate.ended is None and (gate.limit.at_once is None or len(gate.running) < gate.limit.at_once)
         if gate.queue and rate is not None and held_by_rate and gate.timer is None:
             clock = self._engine.clock
             missing_ms = (1 - gate.tokens) / rate * 1000

@@ -111,6 +111,7 @@ class Engine:
         self.runner.on_ownership_lost = lambda: self.ownership.lose(SHARD)
         self.admission = Admission(self)
         machines.on_limit = self.admission.set_limit
+        self.runner.on_unbegun = lambda live: self.admission.left(live.row.machine, live.id)
         self.semaphores = Semaphores(self)
         self.inbox = Inbox(self)
         self.express = ExpressRuns(self)
@@ -133,21 +134,20 @@ class Engine:
             self.runner.meter.count_open((await self.store.executions.count_by_status(None))["RUNNING"])
         self.runner.ids = IdSource(self.clock.now_ms, above)
         outbox, inbox = await self.store.executions.pending(SHARD)
+        calls = {sent.id: decode_call(sent.body) for sent in outbox if sent.kind in (kinds.TASK, kinds.ACTIVITY)}
+        # Who holds what, and who runs, is known before anybody goes on and asks for more.
+        await self.semaphores.recover(calls.values())
+        await self.machines.recover_limits()
+        self.admission.recover((sent.execution, int(sent.body)) for sent in outbox if sent.kind == kinds.QUEUED)
         for row in inbox:
             self.inbox.take(row)
-        calls = {sent.id: decode_call(sent.body) for sent in outbox if sent.kind in (kinds.TASK, kinds.ACTIVITY)}
-        await self.semaphores.recover(calls.values())
         for sent in outbox:
             if sent.kind == kinds.TASK:
                 self._dispatch(sent.execution, calls[sent.id])
             elif sent.kind == kinds.ACTIVITY:
                 self._offer(sent.execution, calls[sent.id])
-            elif sent.kind == kinds.QUEUED:
-                self.admission.recover_queued(sent.execution, int(sent.body))
-            elif sent.kind != kinds.WAITER and not self.map_runs.recover_outbox(sent):
+            elif sent.kind not in (kinds.WAITER, kinds.QUEUED) and not self.map_runs.recover_outbox(sent):
                 logger.error("outbox row %s of execution %s is of unknown kind %r", sent.id, sent.execution, sent.kind)
-        await self.machines.recover_limits()
-        await self.admission.recover()
         await self.timers.recover()
         self.retention.look()
 
@@ -238,14 +238,8 @@ class Engine:
         begun = self.runner.begin(live, events.ExecutionQueued() if queued else None)
         if queued:
             self.admission.look(machine)
-        try:
-            await asyncio.shield(begun)
-        except asyncio.CancelledError:
-            # The caller has gone; the start is on its way to the store all the same.
-            raise
-        except BaseException:
-            self.admission.left(machine, live.id)
-            raise
+        # A caller who goes, or is told that the store does not answer, takes nothing back: the start is on its way.
+        await begun
 
     def new_live(
         self, machine: int, name: str, head: Head, payload: Payload, program: Any, seed: bytes | None = None

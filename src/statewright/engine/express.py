@@ -198,6 +198,7 @@ class ExpressRun:
 
     def _answered(self, call: ScheduledCall, event: events.Event) -> None:
         self._calls.discard(call.task_id)
+        self._dispatcher.forget(call.execution_arn, call.task_id)
         self.deliver(event)
 
     def cancel_task(self, command: commands.CancelTask) -> None:

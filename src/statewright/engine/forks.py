@@ -79,11 +79,7 @@ async def fork(engine: Engine, wish: Wish) -> Started:
     try:
         await engine.runner.begin(live, events.ExecutionForked(wish.state, given, variables))
     except AlreadyThere:
-        engine.admission.left(target.machine_id, live.id)
         raise ApiError("ExecutionAlreadyExists", f"Execution Already Exists: '{arn}'") from None
-    except BaseException:
-        engine.admission.left(target.machine_id, live.id)
-        raise
     engine.names.remember(arn, live.id)
     return Started(arn, live.row.started_ms)
 

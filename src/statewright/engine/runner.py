@@ -145,6 +145,8 @@ class Runner:
         self.counters = Counters()
         self.quarantined: dict[int, str] = {}
         self.on_ownership_lost: Callable[[], None] = _nothing
+        self.on_unbegun: Callable[[LiveExecution], None] = _nothing_of
+        """Told of every execution that `begin` was asked for and that never will be there."""
         self.is_deleting: Callable[[int], bool] = _never
         """Whether a state machine is being deleted: its executions end at their next step."""
         self._after = after
@@ -197,11 +199,10 @@ class Runner:
         Raises (the future): AlreadyThere.
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if self._stopped:
-            answer.set_exception(Unavailable("the engine is stopping"))
-            return answer
-        if self._unwritten >= MOST_UNWRITTEN:
-            answer.set_exception(Unavailable("the store does not answer"))
+        if self._stopped or self._unwritten >= MOST_UNWRITTEN:
+            text = "the engine is stopping" if self._stopped else "the store does not answer"
+            answer.set_exception(Unavailable(text))
+            self.on_unbegun(live)
             return answer
         slot = self._open(live.id)
         slot.live = live
@@ -282,6 +283,7 @@ class Runner:
                     return
                 if isinstance(outcome, Existing):
                     slot.live = None
+                    self.on_unbegun(live)
                     problem = AlreadyThere(outcome)
                 else:
                     live.version = outcome.version
@@ -521,6 +523,8 @@ class Runner:
             stored = await self.store.load(execution)
             if stored is not None:
                 await self.store.commit(_marked(stored, reason))
+            elif live is not None:
+                self.on_unbegun(live)
         except StoreError:
             logger.exception("the quarantine of %s could not be written down", arn)
 
@@ -565,6 +569,10 @@ def _settle(entry: Input, value: Any) -> None:
 
 def _nothing() -> None:
     """What happens unless somebody asks to be told."""
+
+
+def _nothing_of(_live: LiveExecution) -> None:
+    """As `_nothing`."""
 
 
 def _never(_machine: int) -> bool:

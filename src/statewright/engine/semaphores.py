@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -18,14 +19,18 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from statewright.engine.dispatch import ScheduledCall, Succeeded
-from statewright.errors import ApiError
-from statewright.stores.protocol import Record
+from statewright.engine.history_pages import decode_page
+from statewright.errors import ApiError, OwnershipLost
+from statewright.payload import parse_json
+from statewright.stores.protocol import Record, Row
 
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
 
 PERMIT: Final = "permit"
 _AT_ONCE: Final = 1_000
+_PAGES_AT_ONCE: Final = 20
+_MOST_SPARED: Final = 16
 
 log = logging.getLogger("statewright.semaphores")
 
@@ -43,6 +48,8 @@ class Permit:
     written: int = 0
     call: ScheduledCall | None = None
     """The task that waits to be told, while it does."""
+    spared_by: tuple[str, ...] = ()
+    """Calls of release that gave back another permit of the same execution: one that is repeated finds itself here."""
     is_over: bool = False
 
 
@@ -53,8 +60,9 @@ class Semaphore:
     name: str
     key: str
     limit: int
-    holders: dict[int, Permit] = field(default_factory=dict)
-    waiters: dict[int, Permit] = field(default_factory=dict)
+    holders: OrderedDict[int, Permit] = field(default_factory=OrderedDict)
+    waiters: OrderedDict[int, Permit] = field(default_factory=OrderedDict)
+    """Ordered: the first of a plain dict is looked for behind all that have gone before it."""
 
 
 class Semaphores:
@@ -81,25 +89,60 @@ class Semaphores:
             for record in found:
                 self._read(record)
             after = (found[-1].sort, found[-1].key)
+            self._engine.runner.ids.pass_by(found[-1].sort)
         for arn, permits in list(self._by_execution.items()):
-            is_open = await self._is_open(arn)
+            row = await self._row_of(arn)
+            if row is None or row.status != "RUNNING":
+                taken: set[str] = set()
+            else:
+                settled = [one.number for _, one in permits.values() if (arn, one.call_key) not in waiting]
+                taken = await self._taken(row.id) if settled else set()
             for semaphore, permit in list(permits.values()):
-                if not is_open or (permit.granted_ms is None and (arn, permit.call_key) not in waiting):
+                waits = row is not None and row.status == "RUNNING" and (arn, permit.call_key) in waiting
+                if not waits and (permit.granted_ms is None or str(permit.number) not in taken):
                     self._end(semaphore, permit)
         for semaphore in list(self._semaphores.values()):
             self._grant(semaphore)
 
-    async def _is_open(self, arn: str) -> bool:
+    async def _row_of(self, arn: str) -> Row | None:
         try:
-            return (await self._engine.names.row_of(arn)).status == "RUNNING"
+            return await self._engine.names.row_of(arn)
         except ApiError:
-            return False
+            return None
+
+    async def _taken(self, execution: int) -> set[str]:
+        """The permits that an execution was told it has, since it was started or last redriven.
+
+        A grant may be durable while its task has timed out or was aborted: nobody knows of such a permit.
+        """
+        found: set[str] = set()
+        at = 0
+        store = self._engine.store.executions
+        while pages := await store.history(execution, first=at, pages=_PAGES_AT_ONCE, reverse=True):
+            for page in pages:
+                for event in reversed(decode_page(page)):
+                    if event.type == "ExecutionRedriven":
+                        return found
+                    details = event.details or {}
+                    if event.type == "TaskSucceeded" and details.get("resourceType") == "statewright":
+                        answer = parse_json(str(details.get("output")))
+                        if isinstance(answer, dict) and isinstance(permit := answer.get("Permit"), str):
+                            found.add(permit)
+            at = pages[-1].first - 1
+            if at < 1:
+                break
+        return found
 
     def _read(self, record: Record) -> None:
         body = orjson.loads(record.body)
         arn, state, call_key, asked_ms, granted_ms = body["permit"]
         permit = Permit(record.sort, arn, state, call_key, asked_ms, granted_ms, record.version)
-        self._keep(self._named(*body["semaphore"]), permit)
+        permit.spared_by = tuple(body.get("spared by", ()))
+        name, key, limit = body["semaphore"]
+        semaphore = self._named(name, key, limit)
+        # They come by number, and who asked last says how many there may be.
+        semaphore.limit = limit
+        self._keep(semaphore, permit)
 
     def stop(self) -> None:
         """Write and grant nothing any more."""
@@ -130,14 +173,28 @@ class Semaphores:
         semaphore.limit = limit
         self._grant(semaphore)
 
-    async def release(self, execution_arn: str, name: str, key: str, number: int | None = None) -> bool:
-        """Give back the oldest permit that an execution holds, or the one of that number; whether there was one."""
+    async def release(self, call: ScheduledCall, name: str, key: str, number: int | None = None) -> bool:
+        """Give back the oldest permit that an execution holds, or the one of that number; whether there was one.
+
+        The same call again gives back no second one.
+        """
         semaphore = self._semaphores.get((name, key))
-        held = [] if semaphore is None else list(semaphore.holders.values())
-        mine = [one for one in held if one.execution_arn == execution_arn and number in (None, one.number)]
-        if semaphore is None or not mine:
+        if semaphore is None:
             return False
-        self._end(semaphore, mine[0])
+        every = [one for there, one in self._by_execution.get(call.execution_arn, {}).values() if there is semaphore]
+        # One whose task has not been told yet is not held as far as the execution knows.
+        held = [one for one in every if one.granted_ms is not None and one.call is None]
+        chosen = next((one for one in held if number in (None, one.number)), None)
+        if any(call.idempotency_key in one.spared_by for one in held):
+            await self._durable()
+            return True
+        if chosen is None:
+            return False
+        held.remove(chosen)
+        if held:
+            held[0].spared_by = (*held[0].spared_by, *chosen.spared_by, call.idempotency_key)[-_MOST_SPARED:]
+            self._note(semaphore, held[0])
+        self._end(semaphore, chosen)
         await self._durable()
         return True
 
@@ -159,7 +216,11 @@ class Semaphores:
         if semaphore is None or permit is None:
             return None
         log.warning("a permit of %s is taken from %s: %s", name, permit.execution_arn, reason)
+        call = permit.call
         self._end(semaphore, permit)
+        if call is not None:
+            # Its task has not been told yet, and waits on.
+            self.acquire(call, name, key, semaphore.limit)
         await self._durable()
         return permit
 
@@ -197,8 +258,7 @@ class Semaphores:
 
     def _grant(self, semaphore: Semaphore) -> None:
         while semaphore.waiters and len(semaphore.holders) < semaphore.limit:
-            number = next(iter(semaphore.waiters))
-            permit = semaphore.waiters.pop(number)
+            number, permit = semaphore.waiters.popitem(last=False)
             permit.granted_ms = self._engine.clock.now_ms()
             semaphore.holders[number] = permit
             self._note(semaphore, permit)
@@ -213,12 +273,19 @@ class Semaphores:
             self._writing.add_done_callback(self._done_writing)
 
     def _done_writing(self, task: asyncio.Task[None]) -> None:
-        self._writing = None
-        if not task.cancelled() and (problem := task.exception()) is not None:
+        if self._writing is task:
+            self._writing = None
+        if task.cancelled() or (problem := task.exception()) is None:
+            return
+        if isinstance(problem, OwnershipLost):
+            self._engine.runner.on_ownership_lost()
+        else:
             log.error("semaphores could not be written", exc_info=problem)
 
     async def _durable(self) -> None:
         """Wait until what has changed is written."""
+        if self._writing is None:
+            return
         told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._written.append(told)
         await told
@@ -231,17 +298,19 @@ class Semaphores:
             for semaphore, permit in changed.values():
                 if not permit.is_over:
                     put.append(_record(semaphore, permit))
+                    # From here on the store may have it, also if it ends while it is written.
+                    permit.written += 1
                 elif permit.written:
                     deleted.append((PERMIT, str(permit.number)))
             if put or deleted:
                 await self._engine.runner.patiently(lambda: self._engine.store.catalog.write(put, deleted))  # noqa: B023
-            for _, permit in changed.values():
-                permit.written += not permit.is_over
             for semaphore, permit in changed.values():
                 self._tell(semaphore, permit)
             for future in told:
                 if not future.done():
                     future.set_result(None)
+        # At once, not when the loop comes to the callback: what changes in between would never be written.
+        self._writing = None
 
     def _tell(self, semaphore: Semaphore, permit: Permit) -> None:
         """Tell the call of a permit whose grant is durable."""
@@ -261,10 +330,9 @@ class Semaphores:
 
 
 def _record(semaphore: Semaphore, permit: Permit) -> Record:
-    body = orjson.dumps(
-        {
-            "semaphore": [semaphore.name, semaphore.key, semaphore.limit],
-            "permit": [permit.execution_arn, permit.state, permit.call_key, permit.asked_ms, permit.granted_ms],
-        }
-    )
-    return Record(PERMIT, str(permit.number), "", permit.number, permit.written + 1, body)
+    body = {
+        "semaphore": [semaphore.name, semaphore.key, semaphore.limit],
+        "permit": [permit.execution_arn, permit.state, permit.call_key, permit.asked_ms, permit.granted_ms],
+        **({"spared by": permit.spared_by} if permit.spared_by else {}),
+    }
+    return Record(PERMIT, str(permit.number), "", permit.number, permit.written + 1, orjson.dumps(body))

@@ -446,7 +446,7 @@ class Machines:
         """Learn, after a start, which machines have a limit."""
         for kept in await self.records.all(TagSet, machine_records.LIMITED):
             machine = await self.load(kept.arn)
-            if machine is not None and machine.type == "STANDARD":
+            if machine is not None and machine.type == "STANDARD" and not machine.deleting:
                 await self.on_limit(machine.id, machine.arn, limit_of(kept.tags))
 
     async def forget_deleted(self, before_ms: int, limit: int) -> int:

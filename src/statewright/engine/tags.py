@@ -35,8 +35,7 @@ class Tags:
         owner = await self._owner(arn)
         present = await self._present(arn)
         wanted = tags_with(present.tags, tags, arn)
-        if wanted != present.tags:
-            await self._write(owner, replace(present, tags=wanted))
+        await self._write(owner, present, wanted)
 
     @again_on_conflict
     async def take(self, arn: str, keys: Iterable[str]) -> None:
@@ -45,12 +44,13 @@ class Tags:
         present = await self._present(arn)
         unwanted = set(keys)
         left = {key: value for key, value in present.tags.items() if key not in unwanted}
-        if left != present.tags:
-            await self._write(owner, replace(present, tags=left))
+        await self._write(owner, present, left)
 
-    async def _write(self, owner: Machine | Activity, tags: TagSet) -> None:
-        limit = limit_of(tags.tags)
-        await self.records.write(owner, tags)
+    async def _write(self, owner: Machine | Activity, present: TagSet, wanted: dict[str, str]) -> None:
+        limit = limit_of(wanted)
+        if wanted != present.tags:
+            await self.records.write(owner, replace(present, tags=wanted))
+        # Also for tags that are there: the answer to an earlier call may have been lost.
         if isinstance(owner, Machine) and owner.type == "STANDARD":
             await self.machines.on_limit(owner.id, owner.arn, limit)
 

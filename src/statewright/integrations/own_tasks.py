@@ -68,7 +68,7 @@ class OwnTasks:
         if permit is not None and not (isinstance(permit, str) and permit.isascii() and permit.isdigit()):
             raise ValueError(f"Permit is what acquire has answered, not {permit!r}")
         number = int(permit) if isinstance(permit, str) else None
-        released = await self._engine.semaphores.release(task.execution_arn, name, key, number)
+        released = await self._engine.semaphores.release(task, name, key, number)
         return Succeeded({"Name": name, **({"Key": key} if key else {}), "Released": released})
 
     async def cancel(self, task: ScheduledCall) -> None:

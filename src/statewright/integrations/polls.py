@@ -27,9 +27,12 @@ MEMBERS: Final = (
     "Resource", "Parameters", "Until", "IntervalSeconds", "BackoffRate", "MaxIntervalSeconds", "MaxAttempts",
 )  # fmt: skip
 SHORTEST_SECONDS: Final = 0.1
+_LONGEST_SECONDS: Final = 99_999_999.0
+"""As in a Retry."""
 EXHAUSTED: Final = "Statewright.MaxAttemptsExceeded"
 BAD: Final = "Statewright.InvalidParameters"
 UNTIL_FAILED: Final = "Statewright.UntilFailed"
+_FAULT: Final = "Statewright.InternalError"
 
 log = logging.getLogger("statewright.integrations")
 
@@ -51,9 +54,12 @@ class Plan:
 
     def pause_ms(self, asked: int) -> int:
         """How long to wait after so many calls."""
-        # A rate to the power of many calls is no number any more.
-        seconds = self.interval_seconds * self.backoff_rate ** min(asked - 1, 200)
-        return round(1000 * min(seconds, self.longest_seconds if self.longest_seconds is not None else 86_400.0))
+        longest = min(self.longest_seconds if self.longest_seconds is not None else 86_400.0, _LONGEST_SECONDS)
+        try:
+            seconds = self.interval_seconds * self.backoff_rate ** (asked - 1)
+        except OverflowError:
+            seconds = longest
+        return round(1000 * min(seconds, longest))
 
 
 def read_plan(given: Json) -> Plan:
@@ -208,6 +214,9 @@ class Polls:
             return Failed(failure.error, failure.cause)
         except JsonataError as problem:
             return Failed(UNTIL_FAILED, f"Until could not be evaluated: {problem}")
+        except Exception as problem:
+            log.exception("a poll of %s failed by a mistake of ours", poll.task.execution_arn)
+            return Failed(_FAULT, f"{poll.task.resource.arn} failed by a mistake in Statewright: {problem!r}")
         if poll.plan.attempts is not None and poll.asked >= poll.plan.attempts:
             return Failed(EXHAUSTED, f"After {poll.asked} attempts the answer does not satisfy Until.")
         return None

@@ -246,6 +246,9 @@ def execution_failed(turn: Turn, frame: Frame, failure: Failure) -> None:
     one: Frame | None = frame
     while one is not None:
         one.phase = FAILED
+        # A Parallel above may have a deadline.
+        turn.cancel_timer(one.timer)
+        one.timer = 0
         turn.changed.add(one.id)
         if one.children is not None:
             for child_id in range(one.children.base, one.children.base + one.children.next_index):

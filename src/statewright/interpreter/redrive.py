@@ -59,6 +59,7 @@ def _reopen(turn: Turn, frame: Frame, redriven: int, error: str | None) -> list[
     turn.changed.add(frame.id)
     frame.retry_count = 0
     frame.retries = None
+    frame.turns = None
     frame.last_event = redriven
     definition = turn.definition_of(frame)
     children = frame.children

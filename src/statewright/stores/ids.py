@@ -70,6 +70,10 @@ class IdSource:
         self._tick = tick = max(self._tick + 1, now)
         return (shard << _TICK_BITS) | tick
 
+    def pass_by(self, number: int) -> None:
+        """Make no id up to a number, of any shard."""
+        self._tick = max(self._tick, number & _TICK_MASK)
+
     def several(self, many: int, shard: int = 0) -> range:
         """As many new ids in a shard, at least one, each the next number after the one before it."""
         first = self.next(shard)

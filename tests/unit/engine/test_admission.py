@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.machine_limits import MOST_AT_ONCE, MOST_PER_SECOND, Limit, limit_of
 from statewright.engine.machine_views import NewMachine
+from statewright.engine.runner import PATIENCE
 from statewright.engine.state_machines import Target
-from statewright.errors import ApiError
+from statewright.engine.tags import Tags
+from statewright.errors import ApiError, Unavailable
 from tests.unit.engine.running import ROLE, Rig, machine, task, wait
 
 
@@ -232,6 +235,121 @@ def test_the_same_start_again_is_the_same_execution_and_leaves_no_place_taken():
             await rig.engine.start_execution(target, "one", '{"other": 1}')
         (standing,) = rig.engine.admission.standing()
         assert (standing.machine_arn, standing.running, standing.queued) == (target.machine_arn, 2, 0)
+        await rig.down()
+
+    run_virtual(main)
+
+
+def test_a_start_that_the_store_takes_late_keeps_its_place():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        target = await limited(rig, machine(W=wait(300)), at_once="1")
+        commit, failures = rig.store.executions.commit, iter([True] * PATIENCE)
+
+        async def failing(*args: Any) -> Any:
+            if next(failures, False):
+                raise Unavailable("not now")
+            return await commit(*args)
+
+        rig.store.executions.commit = failing
+        with pytest.raises(Unavailable):
+            await rig.engine.start_execution(target, "one", "{}")
+        second = await rig.engine.start_execution(target, "two", "{}")
+        await rig.until(10_000)
+        first = f"{second.arn.removesuffix('two')}one"
+        assert await inside(rig, [first, second.arn]) == [0]
+        with pytest.raises(ApiError, match="Execution Already Exists"):
+            await rig.engine.start_execution(target, "one", '{"other": 1}')
+        await rig.until(300_000)
+        assert await inside(rig, [first, second.arn]) == [1]
+        await rig.until(300_000)
+        assert [(one.running, one.queued) for one in rig.engine.admission.standing()] == [(0, 0)]
+        await rig.down()
+
+    run_virtual(main)
+
+
+def test_a_caller_who_goes_leaves_no_place_taken():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        target = await limited(rig, machine(W=wait(300)), at_once="1")
+        await rig.engine.start_execution(target, "one", "{}")
+        gone = asyncio.ensure_future(rig.engine.start_execution(target, "one", "{}"))
+        await clock.sleep_until(clock.now_ms())
+        assert rig.engine.admission.standing()[0].queued
+        gone.cancel()
+        await rig.settle()
+        assert [(one.running, one.queued) for one in rig.engine.admission.standing()] == [(1, 0)]
+        await rig.down()
+
+    run_virtual(main)
+
+
+def test_nobody_is_let_in_while_those_inside_are_counted():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        target = await rig.machine(machine(W=wait(300)))
+        arns = await start(rig, target, 2)
+        rows, failures = rig.store.executions.list_rows, iter([True, True])
+
+        async def slow(*args: Any, **options: Any) -> Any:
+            if next(failures, False):
+                raise Unavailable("not now")
+            found = await rows(*args, **options)
+            await rig.until(1_000)
+            return found
+
+        rig.store.executions.list_rows = slow
+        tagging = asyncio.ensure_future(tag(rig, target, "2"))
+        await rig.until(500)
+        arns.append((await rig.engine.start_execution(target, "late", "{}")).arn)
+        assert await inside(rig, arns) == [0, 1]
+        await tagging
+        assert await inside(rig, arns) == [0, 1]
+        await rig.until(300_000)
+        assert await inside(rig, arns) == [2]
+        await rig.down()
+
+    run_virtual(main)
+
+
+async def tag(rig: Rig, target: Target, value: str, key: str = MOST_AT_ONCE) -> None:
+    await Tags(rig.machines).put(target.machine_arn, [{"key": key, "value": value}])
+
+
+def test_a_tag_whose_answer_was_lost_counts_when_it_is_put_again():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        target = await rig.machine(machine(W=wait(300)))
+        write = rig.store.catalog.write
+
+        async def lost(*args: Any) -> Any:
+            rig.store.catalog.write = write
+            await write(*args)
+            raise Unavailable("not now")
+
+        rig.store.catalog.write = lost
+        with pytest.raises(Unavailable):
+            await tag(rig, target, "1")
+        await tag(rig, target, "1")
+        arns = await start(rig, target, 2)
+        await rig.settle()
+        assert await inside(rig, arns) == [0]
+        await rig.down()
+
+    run_virtual(main)
+
+
+def test_a_faster_rate_counts_at_once():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        target = await limited(rig, machine(W=wait(5_000)), per_second="0.001")
+        arns = await start(rig, target, 3)
+        await rig.settle()
+        assert await inside(rig, arns) == [0]
+        await tag(rig, target, "1", MOST_PER_SECOND)
+        await rig.until(2_000)
+        assert await inside(rig, arns) == [0, 1, 2]
         await rig.down()
 
     run_virtual(main)

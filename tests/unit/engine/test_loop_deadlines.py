@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statewright.asl import extensions
 from statewright.clock import VirtualClock, run_virtual
-from tests.unit.engine.running import Rig
+from tests.unit.engine.running import Rig, machine, wait
 from tests.unit.interpreter.test_loop_deadlines import CATCH, polling
 
 
@@ -33,6 +33,42 @@ def test_crashes_change_neither_deadline_nor_turns():
         redriven = await rig.engine.redrive_execution(turning)
         assert redriven == clock.now_ms()
         await rig.end(turning)
+        await rig.down()
+
+    run_virtual(main)
+
+
+def test_what_ends_the_execution_inside_a_loop_ends_its_deadline():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        inner = machine(Inner={"Type": "Parallel", "TimeoutSeconds": 50, "Branches": [machine(
+            W=wait(1, "Bad"), Bad={"Type": "Pass", "InputPath": "$.nowhere", "End": True})], "End": True})  # fmt: skip
+        outer = {"Type": "Parallel", "TimeoutSeconds": 99, "MaxTurns": 3, "Branches": [inner], "End": True}
+        with extensions.accepted():
+            arn = await rig.begin(machine(Outer=outer))
+        view = await rig.end(arn)
+        assert (view.status, view.error) == ("FAILED", "States.Runtime")
+        assert not rig.engine.runner.quarantined
+        assert not await rig.store.executions.due(0, clock.now_ms() + 1_000_000, 9)
+        await rig.engine.redrive_execution(arn)
+        assert (await rig.end(arn)).error == "States.Runtime"
+        await rig.down()
+
+    run_virtual(main)
+
+
+def test_a_redriven_loop_has_all_its_turns_again():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        with extensions.accepted():
+            arn = await rig.begin(polling(MaxTurns=2))
+        assert (await rig.end(arn)).error == "Statewright.MaxTurnsExceeded"
+        before = len(await rig.types(arn))
+        await rig.engine.redrive_execution(arn)
+        assert (await rig.end(arn)).error == "Statewright.MaxTurnsExceeded"
+        again = (await rig.types(arn))[before:]
+        assert again[:2] == ["ExecutionRedriven", "PassStateEntered"]
+        assert again.count("PassStateEntered") == 2
         await rig.down()
 
     run_virtual(main)

@@ -347,3 +347,53 @@ def test_a_poll_goes_on_after_a_crash():
 def test_plans_that_make_no_sense(given: Any, said: str):
     with pytest.raises(ValueError, match=said.replace("$", r"\$")):
         read_plan(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "pause_ms"),
+    [
+        ({"BackoffRate": 1e300}, 1_000_000, 86_400_000),
+        ({"IntervalSeconds": 1e308, "MaxIntervalSeconds": 1e308, "BackoffRate": 1e308}, 3, 99_999_999_000),
+        ({"IntervalSeconds": 2, "BackoffRate": 2, "MaxIntervalSeconds": 7}, 3, 7_000),
+        ({"BackoffRate": 1.5}, 3, 2_250),
+    ],
+)
+def test_pauses_are_numbers_however_long(given: Any, asked: int, pause_ms: int):
+    plan = read_plan({"Resource": CALL, "Until": "true", **given})
+    assert plan.pause_ms(asked) == pause_ms
+
+
+def test_a_poll_that_breaks_by_a_mistake_of_ours_fails(caplog: pytest.LogCaptureFixture):
+    def broken(answer: Any, now_ms: int) -> bool:
+        raise RuntimeError("a bug")
+
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [Succeeded({})]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("statewright.integrations.polls.read_until", lambda _until: broken)
+            view = await rig.end(await rig.begin(polling("true")))
+        assert (view.status, view.error) == ("FAILED", "Statewright.InternalError")
+
+    virtually(main)
+    assert "a bug" in caplog.text
+
+
+def test_a_condition_that_makes_much_from_little_fails():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [Succeeded({"n": 1})]
+        view = await rig.end(await rig.begin(polling("$count([1..5000000].$string()) > 1")))
+        assert (view.status, view.error) == ("FAILED", "Statewright.UntilFailed")
+
+    virtually(main)
+
+
+def test_an_express_execution_may_poll_and_nothing_of_it_stays():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [Succeeded({"n": 0}), Succeeded({"n": 1})]
+        target = await rig.machine(polling("$states.result.n = 1"), "x", "EXPRESS")
+        outcome = await rig.engine.start_sync_execution(target, None, "{}")
+        assert outcome.status == "SUCCEEDED"
+        assert not rig.engine.dispatcher._open
+        assert not rig.engine.dispatcher._later
+
+    virtually(main)

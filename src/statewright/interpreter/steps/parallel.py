@@ -64,6 +64,8 @@ def turns_exceeded(turn: Turn, frame: Frame, state: str, most: int) -> bool:
     parent = turn.parent_of(frame)
     assert parent.children is not None
     frame.phase = ABORTED
+    # A redrive enters the state that it was about to enter.
+    frame.entered_event = 0
     turn.changed.add(frame.id)
     parent.children.open = 0
     parent.phase = CHILDREN
