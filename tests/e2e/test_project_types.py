@@ -76,7 +76,8 @@ Resources:
   FifoTopic: {Type: AWS::SNS::Topic, Properties: {FifoTopic: true, ContentBasedDeduplication: true}}
   Sub: {Type: AWS::SNS::Subscription, Properties: {TopicArn: !Ref Topic, Protocol: sqs, Endpoint: !GetAtt Queue.Arn, RawMessageDelivery: true, FilterPolicy: {kind: [a]}, RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn}}}
   TopicPolicy: {Type: AWS::SNS::TopicPolicy, Properties: {Topics: [!Ref Topic], PolicyDocument: {Version: "2012-10-17", Statement: [{Sid: x, Effect: Allow, Principal: "*", Action: "sns:Publish", Resource: !Ref Topic}]}}}
-  Bucket: {Type: AWS::S3::Bucket, Properties: {Tags: [{Key: a, Value: b}], VersioningConfiguration: {Status: Enabled}, BucketEncryption: {ServerSideEncryptionConfiguration: []}}}
+  Bucket: {Type: AWS::S3::Bucket, Properties: {Tags: [{Key: a, Value: b}], VersioningConfiguration: {Status: Enabled}, BucketEncryption: {ServerSideEncryptionConfiguration: []}, LifecycleConfiguration: {Rules: [{Id: old, Status: Enabled, Prefix: a/, ExpirationInDays: "7"}]}, NotificationConfiguration: {QueueConfigurations: [{Event: "s3:ObjectRemoved:*", Queue: !GetAtt Dead.Arn, Filter: {S3Key: {Rules: [{Name: suffix, Value: .csv}]}}}]}}}
+  BucketNotices: {Type: Custom::S3BucketNotifications, Properties: {ServiceToken: x, BucketName: !Ref Bucket, Managed: true, NotificationConfiguration: {LambdaFunctionConfigurations: [{Events: ["s3:ObjectCreated:*"], LambdaFunctionArn: !GetAtt Fn.Arn}]}}}
   BucketPolicy: {Type: AWS::S3::BucketPolicy, Properties: {Bucket: !Ref Bucket, PolicyDocument: {}}}
   Group: {Type: AWS::Scheduler::ScheduleGroup}
   Schedule: {Type: AWS::Scheduler::Schedule, Properties: {GroupName: !Ref Group, ScheduleExpression: rate(1 hour), FlexibleTimeWindow: {Mode: FLEXIBLE, MaximumWindowInMinutes: "5"}, StartDate: "2030-01-01T00:00:00Z", Target: {Arn: !GetAtt Queue.Arn, RoleArn: !GetAtt Role.Arn, Input: '{"a": 1}', RetryPolicy: {MaximumRetryAttempts: 2}}}}

@@ -18,7 +18,6 @@ from statewright.projects.sources import meant
 _LOST: Final = {
     "Api": "HTTP APIs are not there: invoke the function or start the machine instead",
     "HttpApi": "HTTP APIs are not there: invoke the function instead",
-    "S3": "buckets send no notifications yet",
     "DynamoDB": "tables have no streams",
     "Kinesis": "there is no Kinesis",
     "MSK": "there is no Kafka",
@@ -173,6 +172,22 @@ def _topic(making: Making, name: str, given: Mapping[str, Json]) -> None:
     _mapping(making, f"{own}EventSourceMapping", name, arn, settings)
 
 
+def _bucket(making: Making, name: str, given: Mapping[str, Json]) -> None:
+    bucket, events = given.get("Bucket"), given.get("Events")
+    if bucket is None or events is None:
+        making.refuse(name, f"the event {name} of {making.id} needs a Bucket and Events")
+        return
+    listed = events if isinstance(events, list) else [events]
+    entry: dict[str, Json] = {"Events": listed, "LambdaFunctionArn": making.target}
+    where = given.get("Filter")
+    key = where.get("S3Key") if isinstance(where, dict) else None
+    if isinstance(key, dict) and key.get("Rules"):
+        entry["Filter"] = {"Key": {"FilterRules": key["Rules"]}}
+    config = {"LambdaFunctionConfigurations": [entry]}
+    properties: dict[str, Json] = {"BucketName": bucket, "NotificationConfiguration": config}
+    making.add(f"{making.id}{name}", "Custom::S3BucketNotifications", properties, event=name)
+
+
 def _admit(making: Making, id_: str, name: str, url: Json, arn: Json, service: str, source: Json) -> None:
     """A policy that lets a service send to a queue."""
     statement = {
@@ -301,4 +316,4 @@ _OF_MACHINES: Final[dict[str, _Maker]] = {
     "EventBridgeRule": _matching_rule,
     "CloudWatchEvent": _matching_rule,
 }
-_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "SQS": _queue, "SNS": _topic}
+_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "SQS": _queue, "SNS": _topic, "S3": _bucket}

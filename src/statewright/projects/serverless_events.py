@@ -6,6 +6,7 @@ Source: Serverless Framework guide, "Events"; documentation of serverless-step-f
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ _LOST: Final = {
     "httpApi": "HTTP APIs are not there",
     "websocket": "HTTP APIs are not there",
     "alb": "there is no load balancer",
-    "s3": "buckets send no notifications yet",
     "stream": "there are no streams of tables or Kinesis",
     "kafka": "there is no Kafka",
     "msk": "there is no Kafka",
@@ -280,6 +280,33 @@ def _topic(target: _Target, given: Json, at: Steps) -> None:
     service.add(target.next_id("SnsSubscription"), "AWS::SNS::Subscription", properties, at)
 
 
+def _bucket(target: _Target, given: Json, at: Steps) -> None:
+    service = target.service
+    settings: Mapping[str, Json] = given if isinstance(given, dict) and not _is_reference(given) else {"bucket": given}
+    bucket = settings.get("bucket")
+    if bucket is None:
+        service.sources.error(service.place(at), f"the event s3 of {target.key} needs a bucket")
+        return
+    if isinstance(bucket, str) and settings.get("existing") not in (True, "true"):
+        plain = re.sub("[^0-9A-Za-z]", "", bucket)
+        id_ = f"S3Bucket{plain[:1].upper()}{plain[1:]}"
+        if id_ not in service.sections.get("Resources", {}):
+            service.add(id_, "AWS::S3::Bucket", {"BucketName": bucket}, at)
+        bucket = {"Ref": id_}
+    entry: dict[str, Json] = {
+        "Events": [settings.get("event", "s3:ObjectCreated:*")],
+        "LambdaFunctionArn": target.arn,
+    }
+    rules = settings.get("rules")
+    named = [rule for rule in (rules if isinstance(rules, list) else ()) if isinstance(rule, dict)]
+    if named:
+        found = [{"Name": name, "Value": value} for rule in named for name, value in rule.items()]
+        entry["Filter"] = {"Key": {"FilterRules": found}}
+    config = {"LambdaFunctionConfigurations": [entry]}
+    properties = {"BucketName": bucket, "NotificationConfiguration": config}
+    service.add(target.next_id("S3Event"), "Custom::S3BucketNotifications", properties, at)
+
+
 def _is_reference(value: Mapping[str, Json]) -> bool:
     return len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
 
@@ -290,4 +317,4 @@ _OF_MACHINES: Final[dict[str, _Maker]] = {
     "eventBridge": _bus_event,
     "cloudwatchEvent": _bus_event,
 }
-_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "sqs": _queue, "sns": _topic}
+_OF_FUNCTIONS: Final[dict[str, _Maker]] = {**_OF_MACHINES, "sqs": _queue, "sns": _topic, "s3": _bucket}

@@ -164,6 +164,28 @@ EVENTS: list[tuple[str, str, dict[str, tuple[str, Json]]]] = [
         },
     ),
     (
+        "bucket",
+        "{Type: S3, Properties: {Bucket: files, Events: 's3:ObjectCreated:*',"
+        " Filter: {S3Key: {Rules: [{Name: suffix, Value: .csv}]}}}}",
+        {
+            "WorkE": (
+                "Custom::S3BucketNotifications",
+                {
+                    "BucketName": "files",
+                    "NotificationConfiguration": {
+                        "LambdaFunctionConfigurations": [
+                            {
+                                "Events": ["s3:ObjectCreated:*"],
+                                "LambdaFunctionArn": FUNCTION_ARN,
+                                "Filter": {"Key": {"FilterRules": [{"Name": "suffix", "Value": ".csv"}]}},
+                            }
+                        ]
+                    },
+                },
+            )
+        },
+    ),
+    (
         "rule",
         "{Type: EventBridgeRule, Properties: {Pattern: {source: [shop]}, EventBusName: bus, InputPath: $.detail,"
         " Target: {Id: T}}}",
@@ -212,7 +234,7 @@ def test_a_topic_through_a_queue(tmp_path: Path) -> None:
     [
         ("{Type: Api, Properties: {Path: /, Method: get}}", "WARNING", "the event E (Api) of Work is left out: HTTP"),
         ("{Type: Kinesis, Properties: {Stream: x}}", "WARNING", "there is no Kinesis"),
-        ("{Type: S3, Properties: {Bucket: x}}", "WARNING", "the event E (S3) of Work is left out"),
+        ("{Type: S3, Properties: {Bucket: x}}", "ERROR", "needs a Bucket and Events"),
         ("{Type: SQSS, Properties: {}}", "ERROR", 'the unknown type SQSS; did you mean "SQS"?'),
         ("{Type: SQS}", "ERROR", "needs the ARN of a Queue"),
         ("{Type: Schedule, Properties: {}}", "ERROR", "needs a Schedule"),

@@ -133,6 +133,30 @@ EVENTS: list[tuple[str, str, str, Json]] = [
         {"TopicArn": {"Ref": "T"}, "Protocol": "lambda", "Endpoint": FUNCTION, "FilterPolicy": {"a": ["b"]}},
     ),
     (
+        "{s3: {bucket: photos, existing: true, event: 's3:ObjectRemoved:*', rules: [{prefix: a/}, {suffix: .png}]}}",
+        "PackDashitS3Event1",
+        "Custom::S3BucketNotifications",
+        {
+            "BucketName": "photos",
+            "NotificationConfiguration": {
+                "LambdaFunctionConfigurations": [
+                    {
+                        "Events": ["s3:ObjectRemoved:*"],
+                        "LambdaFunctionArn": FUNCTION,
+                        "Filter": {
+                            "Key": {
+                                "FilterRules": [
+                                    {"Name": "prefix", "Value": "a/"},
+                                    {"Name": "suffix", "Value": ".png"},
+                                ]
+                            }
+                        },
+                    }
+                ]
+            },
+        },
+    ),
+    (
         "{eventBridge: {pattern: {source: [a]}, retryPolicy: {maximumEventAge: 60}, input: {x: 1}}}",
         "PackDashitEventBridge1",
         "AWS::Events::Rule",
@@ -160,6 +184,16 @@ def test_events(tmp_path: Path, event: str, id_: str, kind: str, expected: Json)
     assert found.place.line == 7
 
 
+def test_the_bucket_of_an_event_is_made_unless_it_exists(tmp_path: Path) -> None:
+    project = one(tmp_path, "events:\n  - s3: my-photos\n  - s3: {bucket: my-photos, event: 's3:ObjectRemoved:*'}")
+    assert texts(project) == []
+    assert project.resources["S3BucketMyphotos"].properties == {"BucketName": "my-photos"}
+    for number, event in ((1, "s3:ObjectCreated:*"), (2, "s3:ObjectRemoved:*")):
+        made = project.resources[f"PackDashitS3Event{number}"].properties
+        assert made["BucketName"] == {"Ref": "S3BucketMyphotos"}
+        assert made["NotificationConfiguration"]["LambdaFunctionConfigurations"][0]["Events"] == [event]
+
+
 def test_topics_and_buses_that_only_have_a_name_are_made(tmp_path: Path) -> None:
     project = one(tmp_path, "events:\n  - sns: news\n  - eventBridge: {eventBus: orders, pattern: {source: [a]}}")
     assert texts(project) == []
@@ -179,6 +213,7 @@ def test_topics_and_buses_that_only_have_a_name_are_made(tmp_path: Path) -> None
         ("{schedule: {enabled: true}}", "needs a rate"),
         ("{eventBridge: {enabled: true}}", "needs a pattern or a schedule"),
         ("{sns: {displayName: x}}", "needs a topicName or an arn"),
+        ("{s3: {event: x}}", "needs a bucket"),
         ("[1]", "must be an object"),
     ],
 )

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from statewright.payload import Json
+from statewright.projects.deploy.bucket_rules import expire, notify, of_template
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, LeftOut, Site, Wanted, nothing
 
 SERVICE: Final = "s3"
 _UNUSED: Final = (
-    "NotificationConfiguration", "LifecycleConfiguration", "ReplicationConfiguration", "WebsiteConfiguration",
+    "ReplicationConfiguration", "WebsiteConfiguration",
     "CorsConfiguration", "ObjectLockConfiguration", "LoggingConfiguration",
 )  # fmt: skip
 
 
 def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Create a bucket; set whether it keeps versions, and its tags."""
+    """Create a bucket; set whether it keeps versions, its tags, its lifecycle and whom it notifies."""
     name = wanted.name if wanted.properties.get("BucketName") else wanted.name.lower().replace("_", "-")
     shown = site.found(SERVICE, "GetBucketLocation", Bucket=name)
     if shown is None:
@@ -40,6 +41,10 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         if not tags.items() <= present.items():
             merged = [{"Key": key, "Value": value} for key, value in {**present, **tags}.items()]
             site.change(SERVICE, "PutBucketTagging", Bucket=name, Tagging={"TagSet": merged})
+    expire(site, name, wanted.table("LifecycleConfiguration"))
+    asks = of_template(wanted.table("NotificationConfiguration"))
+    if asks or shown is not None:
+        notify(site, name, wanted.name, asks)
     site.ignored(wanted, *_UNUSED)
     return {
         "Ref": name,

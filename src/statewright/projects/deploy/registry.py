@@ -7,6 +7,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.deploy import (
+    bucket_rules,
     buckets,
     function_parts,
     functions,
@@ -26,7 +27,7 @@ IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitCond
 
 _KNOWN: Final[dict[str, Kind]] = {
     **machines.KINDS, **functions.KINDS, **function_parts.KINDS, **queues.KINDS, **tables.KINDS, **topics.KINDS,
-    **buckets.KINDS, **schedules.KINDS, **small.KINDS, **roles.KINDS, **jobs.KINDS,
+    **buckets.KINDS, **bucket_rules.KINDS, **schedules.KINDS, **small.KINDS, **roles.KINDS, **jobs.KINDS,
 }  # fmt: skip
 
 
