@@ -37,6 +37,7 @@ _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot"
 
 @click.command(short_help="Rewrite a definition for services without extensions.")
 @click.argument("file", metavar="FILE")
+@click.option("--for-aws", is_flag=True, expose_value=False, help="For the cloud service, the one target there is.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Which form; as FILE has it without.")
 @click.option("--out", "target", metavar="FILE", help="Write the definition to a file.")
 @click.option(
