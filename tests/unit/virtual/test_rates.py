@@ -112,3 +112,39 @@ def test_metrics_have_the_names_of_the_service():
 
         assert (read("ConsumedCapacity", "Sum"), read("ThrottledEvents", "Sum")) == (5, 3)
         assert (read("ProvisionedBucketSize", "Average"), read("ProvisionedRefillRate", "Maximum")) == (2, 0)
+
+
+def nested(system: VirtualSystem, resource: str, child: str) -> str:
+    task = {"Type": "Task", "Resource": resource, "End": True, "Parameters": {"StateMachineArn": child, "Input": {}}}
+    return machine(system, {"StartAt": "Start", "States": {"Start": task}}, f"parent-{len(resource)}")
+
+
+@pytest.mark.parametrize(
+    ("resource", "error"),
+    [
+        ("arn:aws:states:::states:startExecution", "StepFunctions.ThrottlingException"),
+        ("arn:aws:states:::states:startExecution.sync:2", "StepFunctions.ThrottlingException"),
+        ("arn:aws:states:::aws-sdk:sfn:startExecution", "Sfn.ThrottlingException"),
+    ],
+)
+def test_nested_executions_are_starts_as_well(resource, error):
+    with VirtualSystem(config=limited("{StartExecution = {bucket = 1, refill = 0.01}}")) as system:
+        parent = nested(system, resource, machine(system, PASS, "child"))
+        execution = start(system, parent, "one")
+        system.advance("1s")
+        assert history(system, execution)[-1]["executionFailedEventDetails"]["error"] == error
+
+
+def test_what_a_schedule_starts_comes_later_where_it_may_not_come_now():
+    with VirtualSystem(config=limited("{StartExecution = {bucket = 1, refill = 0.005}}")) as system:
+        arn = machine(system, PASS)
+        sfn = system.client("stepfunctions")
+        sfn.start_execution(stateMachineArn=arn)
+        system.client("scheduler").create_schedule(
+            Name="once", ScheduleExpression="at(2026-01-01T00:01:00)", FlexibleTimeWindow={"Mode": "OFF"},
+            Target={"Arn": arn, "RoleArn": ROLE},
+        )  # fmt: skip
+        system.advance("2m")
+        assert len(sfn.list_executions(stateMachineArn=arn)["executions"]) == 1
+        system.advance("10m")
+        assert len(sfn.list_executions(stateMachineArn=arn)["executions"]) == 2

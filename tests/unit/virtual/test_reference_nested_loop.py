@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from statewright.asl.validate import validate_value
 from statewright.config import Config
 from statewright.functions.models import Model
 from statewright.limits import OPEN
@@ -88,3 +89,14 @@ def test_without_that_limit_it_runs_on():
         [last] = system.call("states", "GetExecutionHistory", asked)["events"]
         assert last["id"] > 25_000
         assert json.loads(shown["input"]) == {}
+
+
+def test_it_is_known_before_it_runs():
+    def found(name: str) -> list[tuple[str | None, str]]:
+        every = validate_value(json.loads(text(name)))
+        return [(one.location, one.message) for one in every if one.code == "LOOP_NEVER_ENDS"]
+
+    [(location, message)] = found("never-ends")
+    assert location == "/States/RoundsLeft"
+    assert "no state in the loop changes $.notification_count" in message
+    assert found("nested-loop") == []

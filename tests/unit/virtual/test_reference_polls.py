@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from statewright.api import operations
+from statewright.asl.validate import validate_value
 from statewright.config import Config
 from statewright.cost.bill import bill
 from statewright.cost.hints import hints
@@ -70,6 +71,11 @@ def test_an_export_is_asked_about_every_ten_seconds(exports, last, end):
             "ExportDescription": {"ExportArn": EXPORT, "ExportStatus": last, "ItemCount": 7}
         }
         assert entered(told(system, execution))[-1] == end
+
+
+def test_a_failure_that_ends_in_success_is_remarked_on():
+    definition = json.loads((EXAMPLES / "export-poller" / "export-poller.asl.json").read_text())
+    assert "FAILURE_ENDS_IN_SUCCESS" in [one.code for one in validate_value(definition)]
 
 
 # ---------------------------------------------------------------------- ours: a poll is one state
