@@ -136,3 +136,26 @@ def test_what_cannot_be_forked():
         await rig.down()
 
     run_virtual(main)
+
+
+def test_large_inputs_and_variables_come_along_through_a_crash():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        large = "x" * 50_000
+        kept = {"kept": "{% $states.input.big %}"}
+        steps = {
+            "QueryLanguage": "JSONata",
+            **machine(
+                First=passing("Pause", Assign=kept), Pause=wait(60, "Last"),
+                Last=passing(Output="{% $kept = $states.input.big and $kept = $states.context.Execution.Input.big %}"),
+            ),
+        }  # fmt: skip
+        arn = await rig.begin(steps, {"big": large})
+        await rig.end(arn)
+        forked = await fork(rig.engine, wish(arn, "Pause"))
+        await rig.crash()
+        view = await rig.end(forked.arn)
+        assert (view.status, view.output) == ("SUCCEEDED", "true")
+        await rig.down()
+
+    run_virtual(main)

@@ -72,3 +72,22 @@ def test_a_redriven_loop_has_all_its_turns_again():
         await rig.down()
 
     run_virtual(main)
+
+
+def test_a_deadline_at_the_instant_at_which_the_branch_ends():
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        loop = {"Type": "Parallel", "TimeoutSeconds": 5, "Branches": [machine(W=wait(5))], "End": True}
+        with extensions.accepted():
+            arn = await rig.begin(machine(Loop=loop))
+        view = await rig.end(arn)
+        assert (view.status, view.error) in (("FAILED", "States.Timeout"), ("SUCCEEDED", None))
+        assert view.stopped_ms == clock.start_ms + 5_000
+        events = await rig.events(arn)
+        assert all(event.get("previousEventId", 0) < event["id"] for event in events)
+        assert sum(event["type"] in ("ExecutionFailed", "ExecutionSucceeded") for event in events) == 1
+        assert not rig.engine.runner.quarantined
+        assert not await rig.store.executions.due(0, clock.now_ms() + 1_000_000, 9)
+        await rig.down()
+
+    run_virtual(main)

@@ -13,6 +13,7 @@ from statewright.config import Config
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
 from statewright.integrations.polls import read_plan
 from statewright.integrations.registry import Registry
+from statewright.query.jsonata import JsonataError
 from tests.unit.engine.running import CALL, Rig, machine, task, wait
 
 ACQUIRE = "arn:aws:states:::statewright:acquire"
@@ -397,3 +398,15 @@ def test_an_express_execution_may_poll_and_nothing_of_it_stays():
         assert not rig.engine.dispatcher._later
 
     virtually(main)
+
+
+@pytest.mark.parametrize(
+    "until",
+    [
+        "$count([1..9000000]) > 1",
+        "($f := function($n, $s) { $n = 0 ? $s : $f($n - 1, $s & $s) }; $length($f(28, 'x'))) > 1",
+    ],
+)
+def test_a_condition_has_the_bounds_of_every_expression(until: str):
+    with pytest.raises(JsonataError):
+        read_plan({"Resource": CALL, "Until": until}).until({}, 0)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from statewright.interpreter import events
@@ -112,3 +113,16 @@ def test_a_large_value_that_is_lost() -> None:
     body, frames, _ = encode(Driven(machine(W=wait()), BIG).state)
     with pytest.raises(KeyError):
         decode(body, frames.values(), {})
+
+
+def test_what_came_later_is_written_only_where_it_is_needed_and_may_be_missing() -> None:
+    # States of earlier versions have neither; executions that never queue or loop are still written as they were.
+    state = Driven(machine(A=wait())).state
+    frame = state.root
+    body, frames, _ = encode(state)
+    assert (len(orjson.loads(body)), len(orjson.loads(frames[0]))) == (20, 20)
+    back = round_trip(state)
+    assert (back.clock_ms, back.root.turns) == (None, None)
+    state.clock_ms, frame.turns = 7, {"A": 3}
+    back = round_trip(state)
+    assert (back.clock_ms, back.root.turns) == (7, {"A": 3})
