@@ -44,9 +44,17 @@ _MISUSED: Final = (
     "Validation",
     "MissingRequired",
     "MissingParameter",
-    "UnrecognizedClient",
     "TypeNotSupported",
 )
+_UNSIGNED: Final = (
+    "Signature",
+    "SecurityToken",
+    "AccessDeniedException",
+    "UnrecognizedClient",
+    "InvalidClientTokenId",
+    "InvalidAccessKeyId",
+)
+"""Codes, which differ by service, of a server that does not know who calls."""
 
 
 def endpoint_option(command: Function) -> Function:
@@ -276,7 +284,7 @@ class ApiProblem(Stop):
             hint = "to see what there is: statewright function list"
         if api_code == "StateMachineDoesNotExist" and (named := re.search(r":stateMachine:([^:']+):", message)):
             hint = f"to see its versions and aliases: statewright machine versions {named[1]}"
-        if "Signature" in api_code or "SecurityToken" in api_code or api_code == "AccessDeniedException":
+        if any(part in api_code for part in _UNSIGNED):
             code = FAILED
             hint = "the server asks for credentials: run this beside its statewright.toml, or set AWS_ACCESS_KEY_ID"
         super().__init__(code, f"{api_code}: {message}" if message else api_code, hint)

@@ -163,6 +163,7 @@ def _project(path: Path, config: Config, parameters: dict[str, str], stage: str 
 
 
 def _deployed(calls: Call, config: Config, project: Project, *, is_dry: bool, prune: bool, tell: Any) -> Report:
+    from statewright.cli.client import ApiProblem
     from statewright.projects.deploy.calls import CallRefused
     from statewright.projects.deploy.deployment import Deployment
     from statewright.projects.deploy.record import read_record, write_record
@@ -177,7 +178,7 @@ def _deployed(calls: Call, config: Config, project: Project, *, is_dry: bool, pr
             if not is_dry and record.text() != before:
                 write_record(calls, record)
     except CallRefused as refused:
-        raise Stop(FAILED, str(refused)) from None
+        raise Stop(FAILED, str(refused), ApiProblem(refused.code, refused.message).hint) from None
 
 
 def _announce(printer: Printer, lines: ProjectLines, project: Project, is_dry: bool) -> None:

@@ -97,25 +97,29 @@ def aws(context: click.Context, arguments: tuple[str, ...]) -> int:
       statewright aws s3 cp orders.csv s3://data/
       statewright aws help
 
-    The server is where STATEWRIGHT_ENDPOINT says, else at http://127.0.0.1:4566. Exit code: the AWS CLI's.
+    The server is where STATEWRIGHT_ENDPOINT, else AWS_ENDPOINT_URL says, else at http://127.0.0.1:4566. Exit code: the
+    AWS CLI's.
     """
     if not arguments or arguments[0] in ("-h", "--help"):
         stdout().plain(context.get_help() + "\n")
         return OK
+    from statewright.cli.client import endpoint_of
+
     program = _aws_cli()
-    environment = {**os.environ, **variables(default_endpoint())}
+    endpoint, _ = endpoint_of(None)
+    environment = {**os.environ, **variables(endpoint)}
     # A profile of the real service would win over the credentials above.
     environment.pop("AWS_PROFILE", None)
     environment.pop("AWS_SESSION_TOKEN", None)
     import subprocess
 
-    return subprocess.call([program, *addressed(arguments), *arguments], env=environment)
+    return subprocess.call([program, *addressed(arguments, endpoint), *arguments], env=environment)
 
 
-def addressed(arguments: tuple[str, ...]) -> list[str]:
+def addressed(arguments: tuple[str, ...], endpoint: str) -> list[str]:
     """Options that the AWS CLI needs besides the variables: version 1 has addresses of its own for some services."""
     if arguments[:1] == ("sqs",) and "--endpoint-url" not in arguments:
-        return ["--endpoint-url", default_endpoint()]
+        return ["--endpoint-url", endpoint]
     return []
 
 

@@ -71,6 +71,23 @@ def test_the_aws_cli_is_run_with_them(monkeypatch):
     assert "AWS_PROFILE" not in environment
 
 
+@pytest.mark.parametrize(
+    ("named", "goes_to"),
+    [({}, "http://127.0.0.1:4566"), ({"AWS_ENDPOINT_URL": URL}, URL),
+     ({"AWS_ENDPOINT_URL": "http://a:1", "STATEWRIGHT_ENDPOINT": URL}, URL)],
+)  # fmt: skip
+def test_the_aws_cli_goes_where_all_commands_go(monkeypatch, named: dict[str, str], goes_to: str):
+    for name in ("STATEWRIGHT_ENDPOINT", "AWS_ENDPOINT_URL_SFN", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
+    ran: list[Any] = []
+    monkeypatch.setattr("subprocess.call", lambda command, env: ran.append((command, env)) or 0)
+    assert run_command(["aws", "sqs", "list-queues"]) == 0
+    assert ran[0][0][1:3] == ["--endpoint-url", goes_to]
+    assert ran[0][1]["AWS_ENDPOINT_URL"] == goes_to
+
+
 def test_without_the_aws_cli(monkeypatch, capsys):
     monkeypatch.setattr("shutil.which", lambda *_args, **_settings: None)
     assert run_command(["aws", "help"]) == 1

@@ -144,3 +144,13 @@ def test_every_command_is_documented(statewright: Run):
         listed = statewright(group, "--help").out.split("Commands:")[1]
         for name in [line.split()[0] for line in listed.splitlines() if line.strip()]:
             assert name in text, f"{group} {name}"
+
+
+@pytest.mark.parametrize(
+    "api_code",
+    ["UnrecognizedClientException", "InvalidClientTokenId", "InvalidAccessKeyId", "SignatureDoesNotMatch",
+     "InvalidSignatureException"],
+)  # fmt: skip
+def test_who_is_not_known_hears_where_credentials_are(api_code: str):
+    problem = ApiProblem(api_code, "no")
+    assert (problem.code, "statewright.toml" in str(problem.hint)) == (1, True)
