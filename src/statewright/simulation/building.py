@@ -234,7 +234,7 @@ class _Builder:
             if failed and not reports:
                 raise PoisonMessage(f"{len(failed)} of the messages cannot be treated")
             if own is not None:
-                return await own(event, self._system.ask)
+                return await _own_answer(own, event, self._system.ask)
             return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]} if failed else spec.answer
 
         return answer
@@ -268,6 +268,14 @@ def _loaded(python: tuple[Path, str], name: str) -> Callable[..., Awaitable[Json
         raise _refused(f"function {name}: {path.name} has no function '{wanted}'")
     made: Callable[..., Awaitable[Json]] = found
     return made
+
+
+async def _own_answer(own: Callable[..., Awaitable[Json]], event: Any, call: Callable[..., Any]) -> Json:
+    """What a user's function answers; an error of a service that it lets through fails the invocation by its code."""
+    try:
+        return await own(event, call)
+    except ApiError as refusal:
+        raise type(refusal.code, (Exception,), {})(refusal.message) from None
 
 
 def _refused(*texts: str) -> DefinitionError:

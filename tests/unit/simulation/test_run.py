@@ -166,6 +166,7 @@ def test_quotas_of_the_api(poller, quotas, refused):
     document = played(poller, POLLER, arrivals__0__burst=40, quotas=quotas)
     found = [(one["call"], one["code"]) for one in document["calls"]["refused"]]
     assert (("states.ListExecutions", "ThrottlingException") in found) == refused
+    assert ("ThrottlingException" in document["executions"][0]["errors"]) == refused
 
 
 @pytest.mark.parametrize(
