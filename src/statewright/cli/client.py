@@ -39,6 +39,12 @@ _LISTS: Final = {
     "PermitDoesNotExist": "limit list",
 }
 """Which command shows what there is in place of what is missing."""
+_LISTS_BY_WORDS: Final = {
+    "Function not found": "function list",
+    "Schedule ": "schedule list",
+    "Requested resource not found: Table": "table list",
+}
+"""The same, for what several services call alike."""
 _MISUSED: Final = (
     "Invalid",
     "Validation",
@@ -280,8 +286,9 @@ class ApiProblem(Stop):
         else:
             code = FAILED
         hint = f"to see what there is: statewright {_LISTS[api_code]}" if api_code in _LISTS else None
-        if api_code == "ResourceNotFoundException" and message.startswith("Function not found"):
-            hint = "to see what there is: statewright function list"
+        if api_code == "ResourceNotFoundException":
+            listing = next((command for words, command in _LISTS_BY_WORDS.items() if message.startswith(words)), None)
+            hint = f"to see what there is: statewright {listing}" if listing else None
         if api_code == "StateMachineDoesNotExist" and (named := re.search(r":stateMachine:([^:']+):", message)):
             hint = f"to see its versions and aliases: statewright machine versions {named[1]}"
         if any(part in api_code for part in _UNSIGNED):

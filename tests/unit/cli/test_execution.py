@@ -49,6 +49,8 @@ def test_exit_codes_of_the_api(api_code, code):
         ("StateMachineDoesNotExist", "'arn:aws:states:r:1:stateMachine:order:7'", "machine versions order"),
         ("StateMachineDoesNotExist", "'arn:aws:states:r:1:stateMachine:order'", "machine list"),
         ("ResourceNotFoundException", "Function not found: arn", "function list"),
+        ("ResourceNotFoundException", "Schedule nightly does not exist.", "schedule list"),
+        ("ResourceNotFoundException", "Requested resource not found: Table: t not found", "table list"),
         ("NoSuchBucket", "no", "object ls"),
     ],
 )
