@@ -250,7 +250,9 @@ class Runner:
         except Exception as problem:
             await self._quarantine(execution, slot, problem)
         finally:
-            del self._slots[execution]
+            # A start that was repeated has another slot by now.
+            if self._slots.get(execution) is slot:
+                del self._slots[execution]
             if slot.live is not None and slot.live.is_running and not self._stopped:
                 self._keep(slot.live)
             if not self._slots:
