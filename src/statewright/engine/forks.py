@@ -135,7 +135,7 @@ async def _moment(engine: Engine, execution: int, wish: Wish, top: set[str]) -> 
             return _Moment(Payload(None), variables)
         raise ApiError("StateNotReached", f"The execution has not entered the state '{wish.state}'.")
     if wish.visit is not None and visit < wish.visit:
-        raise ApiError("StateNotReached", f"The execution has entered '{wish.state}' {visit} times, not {wish.visit}.")
+        raise ApiError("StateNotReached", f"The execution has not entered '{wish.state}' {wish.visit} times: {visit}.")
     return found
 
 

@@ -125,7 +125,7 @@ def test_what_cannot_be_forked():
             await fork(rig.engine, wish(arn, "Nowhere"))
         with pytest.raises(ApiError, match="has not entered the state 'Late'"):
             await fork(rig.engine, wish(arn, "Late"))
-        with pytest.raises(ApiError, match="entered 'W' 1 times, not 2"):
+        with pytest.raises(ApiError, match="not entered 'W' 2 times: 1"):
             await fork(rig.engine, wish(arn, "W", visit=2))
         with pytest.raises(ApiError, match="not JSON"):
             await fork(rig.engine, wish(arn, "W", input="{"))
