@@ -376,6 +376,7 @@ class BatchJobs:
 
     def _keep(self, job: Job) -> None:
         self._jobs[job.id] = job
+        self._sweep_later()
         self._numbers = max(self._numbers, job.number)
         if job.size is not None:
             self._children.setdefault(job.id, [f"{job.id}:{index}" for index in range(job.size)])
@@ -405,6 +406,8 @@ class BatchJobs:
     def _sweep(self) -> None:
         """Forget jobs that ended long ago, now and then; children go with their array."""
         now_ms = self._clock.now_ms()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         old = [
             job
             for job in self._jobs.values()
@@ -412,7 +415,13 @@ class BatchJobs:
         ]
         if old:
             self._soon(self._forget([one for job in old for one in (job, *self.children_of(job))]))
-        self._sweeper = self._clock.call_at(now_ms + SWEEP_MS, self._sweep)
+        self._sweeper = None
+        self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        """Look again, as long as there is anything to forget: nothing wakes a system that has none."""
+        if self._sweeper is None and self._jobs and not self._stops:
+            self._sweeper = self._clock.call_at(self._clock.now_ms() + SWEEP_MS, self._sweep)
 
     def children_of(self, job: Job) -> list[Job]:
         """The children of a job, if it has any."""

@@ -418,6 +418,7 @@ class Tasks:
     def _keep(self, task: Task) -> None:
         self._tasks[task.id] = task
         self._by_token.setdefault((task.cluster, task.token), []).append(task.id)
+        self._sweep_later()
 
     def _drop(self, task: Task) -> None:
         self._tasks.pop(task.id, None)
@@ -440,6 +441,8 @@ class Tasks:
     def _sweep(self) -> None:
         """Forget tasks that stopped long ago, now and then."""
         now_ms = self._clock.now_ms()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         old = [
             one
             for one in self._tasks.values()
@@ -447,7 +450,13 @@ class Tasks:
         ]
         if old:
             self._soon(self._forget(old))
-        self._sweeper = self._clock.call_at(now_ms + SWEEP_MS, self._sweep)
+        self._sweeper = None
+        self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        """Look again, as long as there is anything to forget: nothing wakes a system that has none."""
+        if self._sweeper is None and self._tasks and not self._stops:
+            self._sweeper = self._clock.call_at(self._clock.now_ms() + SWEEP_MS, self._sweep)
 
     async def _forget(self, old: list[Task]) -> None:
         await self._rows.delete(TASK, [task.id for task in old])

@@ -90,7 +90,7 @@ class VirtualSystem:
         self._data = data
         self._files: tempfile.TemporaryDirectory[str] | None = None
         self._memory = MemoryStore() if data is None else None
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[str, transport.Line] = {}
         self._running: _Running | None = None
         self._while_open = contextlib.ExitStack()
 
@@ -107,6 +107,9 @@ class VirtualSystem:
     ) -> None:
         running, self._running = self._live, None
         self._while_open.close()
+        while self._clients:
+            service, line = self._clients.popitem()
+            transport.give_back(service, self.config.region, line)
         running.stop()
         if self._files is not None:
             self._files.cleanup()
@@ -189,12 +192,11 @@ class VirtualSystem:
 
     def client(self, service: str, **settings: Any) -> Any:
         """A boto3 client of this system; it goes on working after `restart`."""
-        if service not in self._clients or settings:
-            made = transport.make_client(service, self.config.region, self._answer, **settings)
-            if settings:
-                return made
-            self._clients[service] = made
-        return self._clients[service]
+        if settings:
+            return transport.make_client(service, self.config.region, self._answer, **settings)
+        if service not in self._clients:
+            self._clients[service] = transport.take_client(service, self.config.region, self._answer)
+        return self._clients[service].client
 
     def model(self, function: str, model: Model, *, timeout: int = 900, memory: int = 128) -> str:
         """Have a model stand in for a function, which is created if it is not there; returns its ARN."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -24,6 +25,42 @@ Answer = Callable[[AWSPreparedRequest], AWSResponse]
 """Has a request answered; virtual time goes on meanwhile if the answer takes some."""
 
 
+_session: Any = None
+"""botocore's or boto3's session for all clients: it keeps the service models, which take long to read."""
+_idle: dict[tuple[str, str], list[Line]] = {}
+"""Clients whose system has ended, for the next one: making one takes longer than most tests."""
+
+
+@dataclass(slots=True)
+class Line:
+    """A client and who answers it."""
+
+    client: Any
+    answer: Answer
+
+
+def take_client(service: str, region: str, answer: Answer) -> Line:
+    """A client that is free, or a new one."""
+    free = _idle.get((service, region))
+    if free:
+        line = free.pop()
+        line.answer = answer
+        return line
+    line = Line(None, answer)
+    line.client = make_client(service, region, lambda request: line.answer(request))
+    return line
+
+
+def give_back(service: str, region: str, line: Line) -> None:
+    """The client's system has ended."""
+
+    def nobody(_request: AWSPreparedRequest) -> AWSResponse:
+        raise RuntimeError("the virtual system of this client has ended")
+
+    line.answer = nobody
+    _idle.setdefault((service, region), []).append(line)
+
+
 def make_client(service: str, region: str, answer: Answer, **settings: Any) -> Any:
     """A boto3 client (a botocore one where boto3 is not installed) whose requests go to `answer`."""
     config = ClientConfig(
@@ -37,12 +74,16 @@ def make_client(service: str, region: str, answer: Answer, **settings: Any) -> A
         "region_name": region, "endpoint_url": ENDPOINT, "aws_access_key_id": "virtual",
         "aws_secret_access_key": "virtual", "config": config, **settings,
     }  # fmt: skip
-    try:
-        import boto3  # type: ignore[import-untyped]
-    except ImportError:
-        client = botocore.session.Session().create_client(service, **given)
-    else:
-        client = boto3.Session().client(service, **given)
+    global _session
+    if _session is None:
+        try:
+            import boto3  # type: ignore[import-untyped]
+        except ImportError:
+            _session = botocore.session.Session()
+        else:
+            _session = boto3.Session()
+    make = getattr(_session, "create_client", None) or _session.client
+    client = make(service, **given)
     client.meta.events.register("before-send", lambda request, **_: answer(request))
     return client
 
