@@ -32,7 +32,8 @@ class ProjectUnderTest(Mapping[str, Machine]):
     def __getitem__(self, name: str) -> Machine:
         found = self._machines.get(name) or next((one for one in self._machines.values() if one.name == name), None)
         if found is None:
-            hint = did_you_mean(name, self._machines) or f"there are {', '.join(self._machines) or 'none'}"
+            known = [*self._machines, *(one.name for one in self._machines.values())]
+            hint = did_you_mean(name, known) or f"there are {', '.join(self._machines) or 'none'}"
             raise LookupError(f"the project has no state machine '{name}': {hint}")
         return found
 
