@@ -26,10 +26,10 @@ class _Marks:
 
     @staticmethod
     def settings(
-        *, start: str | None = None, seed: int = 0, sqlite: bool = False, limits: str = "aws"
+        *, start: str | None = None, seed: int = 0, extensions: bool = False, limits: str = "aws"
     ) -> pytest.MarkDecorator:
-        """How the test's system is made: when time begins, its seed, a store in a file, limits `aws` or `open`."""
-        return pytest.mark.sfn_settings(start=start, seed=seed, sqlite=sqlite, limits=limits)
+        """How the test's system is made: when time begins, its seed, extensions, limits `aws` or `open`."""
+        return pytest.mark.sfn_settings(start=start, seed=seed, extensions=extensions, limits=limits)
 
 
 sfn = _Marks()

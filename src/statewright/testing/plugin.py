@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Markers, and the counts of coverage."""
     config.addinivalue_line("markers", "sfn_cases(file, machine, definitions): run once for each case of a file")
-    config.addinivalue_line("markers", "sfn_settings(start, seed, sqlite, limits): how the system of `sfn` is made")
+    config.addinivalue_line("markers", "sfn_settings(start, seed, extensions, limits): how the system of `sfn` is made")
     config.stash[_written_key] = []
     if config.getoption("--sfn-coverage") or config.getoption("--sfn-coverage-min") is not None:
         from statewright.testing.coverage import Coverage

@@ -7,13 +7,14 @@ files are found. Machines are `machine.py`'s, runs `run.py`'s.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from statewright.asl.extensions import accepted
 from statewright.asl.reader import read_document
 from statewright.config import Config
 from statewright.errors import DefinitionError
@@ -49,7 +50,7 @@ class Sfn:
     """A system under test. `base` is where relative files are looked for first."""
 
     def __init__(
-        self, base: Path | None = None, *, start: Instant | None = None, seed: int = 0, sqlite: bool = False,
+        self, base: Path | None = None, *, start: Instant | None = None, seed: int = 0, extensions: bool = False,
         limits: str = "aws", snapshots: Snapshots | None = None, coverage: Coverage | None = None,
     ) -> None:  # fmt: skip
         self.base = base or Path()
@@ -62,8 +63,7 @@ class Sfn:
         self.runs: list[Run] = []
         self._start = start
         self._seed = seed
-        self._config = replace(Config(), limits=PROFILES[limits])
-        self._folder = tempfile.TemporaryDirectory(prefix="statewright-test-") if sqlite else None
+        self._config = replace(Config(), limits=PROFILES[limits], extensions=extensions)
         self._system: VirtualSystem | None = None
 
     # ------------------------------------------------------------------ machines
@@ -85,7 +85,8 @@ class Sfn:
             found = self.path(definition)
             path, text, origin = str(found), found.read_text("utf-8"), found
         filled = fill(text, values or {})
-        text, value, loaded = _compiled(path, filled, type)
+        with accepted() if self._config.extensions else nullcontext():
+            text, value, loaded = _compiled(path, filled, type)
         named = name or _NOT_IN_NAMES.sub(
             "-", _stem(origin) if origin is not None else f"machine-{len(self.machines) + 1}"
         )
@@ -162,8 +163,7 @@ class Sfn:
         """The system, which begins when it is first asked for."""
         if self._system is None:
             options: dict[str, Any] = {} if self._start is None else {"start": _instant(self._start)}
-            data = Path(self._folder.name) if self._folder is not None else None
-            made = VirtualSystem(seed=self._seed, config=self._config, data=data, prepare=self._prepare, **options)
+            made = VirtualSystem(seed=self._seed, config=self._config, prepare=self._prepare, **options)
             self._system = made.__enter__()
         return self._system
 
@@ -226,8 +226,6 @@ class Sfn:
         system, self._system = self._system, None
         if system is not None:
             system.__exit__(None, None, None)
-        if self._folder is not None:
-            self._folder.cleanup()
 
     # ------------------------------------------------------------------ what tasks ask
 

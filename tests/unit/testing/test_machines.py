@@ -170,9 +170,8 @@ def test_a_run_that_waits_for_ever(sfn: Sfn):
         token.run()
 
 
-@pytest.mark.parametrize("sqlite", [pytest.param(False, id="memory"), pytest.param(True, id="sqlite")])
-def test_delays_jobs_and_tokens_outlive_a_restart(tmp_path: Path, sqlite: bool):
-    sfn = Sfn(tmp_path, sqlite=sqlite)
+def test_delays_jobs_and_tokens_outlive_a_restart(tmp_path: Path):
+    sfn = Sfn(tmp_path)
     try:
         job = task("arn:aws:states:::batch:submitJob.sync", Parameters={"JobName": "j"}, ResultPath=None)
         ask = task("arn:aws:states:::sqs:sendMessage.waitForTaskToken", Parameters={}, ResultPath="$.by")
@@ -223,6 +222,7 @@ def test_express_machines_run_in_memory(sfn: Sfn):
     assert run.duration == 20
 
 
+@settings.settings(extensions=True)
 def test_permits_of_our_own_need_no_mock(sfn: Sfn):
     permit = {"Name": "printer", "Limit": 1}
     m = sfn.load(
