@@ -69,6 +69,8 @@ def simulate(
 
     if not scenario.is_file():
         raise Stop(NOT_FOUND, f"There is no file '{scenario}'.", _near(scenario))
+    if html_file is not None and not Path(html_file).resolve().parent.is_dir():
+        raise Stop(NOT_FOUND, f"There is no folder for '{html_file}'.")
     if axes and variants:
         raise Stop(USAGE, "--grid and --variants are two comparisons: take one.")
     show = _Show(quiet=quiet)

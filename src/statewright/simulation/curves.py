@@ -173,7 +173,11 @@ class Curves:
         return self._level(name, tone, "AWS/SQS", "ApproximateNumberOfMessagesVisible", {"QueueName": name})
 
     def _level(self, words: str, tone: str, namespace: str, name: str, dimensions: dict[str, str]) -> Curve:
-        return _curve(words, tone, [(at, point.high) for at, point in self._points(namespace, name, dimensions)])
+        points = [(at, float(point.high)) for at, point in self._points(namespace, name, dimensions)]
+        if points and points[0][0] > 0:
+            # Before its first reading there was nothing.
+            points.insert(0, (0.0, 0.0))
+        return _curve(words, tone, points)
 
     def _counted(self, words: str, tone: str, namespace: str, name: str, dimensions: dict[str, str]) -> Curve:
         found = {at: point.total for at, point in self._points(namespace, name, dimensions)}

@@ -90,6 +90,7 @@ def test_comparisons(statewright: Run, scenario: str, tmp_path: Path, options: l
         (["--prices", "mars"], 1, "there is no price table 'mars'"),
         (["--set", "mappings.0.batchSize=11"], 1, "load.yaml:4:12 ERROR SIMULATION_REFUSED"),
         (["--set", "until=3s"], 5, ""),
+        (["--html", "/nowhere/page.html"], 3, "There is no folder for"),
     ],
 )
 def test_what_cannot_be_run(statewright: Run, scenario: str, options: list[str], code: int, said: str):
