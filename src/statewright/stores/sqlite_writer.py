@@ -108,14 +108,16 @@ class Writer:
             self._written[1].extend(answers)
             if len(self._written[0]) == self._open_jobs and self._busy is not None:
                 (jobs, answers), self._written = self._written, ([], [])
+                # What is written from now on has a group of its own, also before these are answered.
+                self._open_jobs -= len(jobs)
                 busy, self._busy = self._busy, None
                 self._clock.at_rest(0, lambda: self._answer(jobs, answers))
                 busy.release()
         else:
+            self._open_jobs -= len(jobs)
             self._answer(jobs, answers)
 
     def _answer(self, jobs: list[_Job], answers: list[Any]) -> None:
-        self._open_jobs -= len(jobs)
         for job, answer in zip(jobs, answers, strict=True):
             if job.future.done():
                 continue

@@ -272,3 +272,24 @@ def test_a_schedule_a_table_and_a_machine_share_the_clock():
         ]
         with pytest.raises(NeverHappened):
             system.run_until(lambda: False, within="5m")
+
+
+def test_restarts_one_after_the_other_on_a_file(tmp_path: Path):
+    # What is written while the last group's answers still wait for rest is a group of its own.
+    task = {"Type": "Task", "Resource": "arn:aws:states:us-east-1:000000000000:activity:a", "End": True}
+    definition = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 3600, "Next": "A"}, "A": task}}
+    for number in range(5):
+        with VirtualSystem(data=tmp_path / str(number)) as system:
+            activity = system.call("stepfunctions", "CreateActivity", {"name": "a"})["activityArn"]
+            role = "arn:aws:iam::000000000000:role/r"
+            made = {"name": "m", "definition": json.dumps(definition), "roleArn": role}
+            machine = system.call("stepfunctions", "CreateStateMachine", made)["stateMachineArn"]
+            started = {"stateMachineArn": machine, "input": "{}"}
+            execution = system.call("stepfunctions", "StartExecution", started)["executionArn"]
+            for seconds in (1800, 1900, 5):
+                system.advance(seconds)
+                system.restart()
+            token = system.call("stepfunctions", "GetActivityTask", {"activityArn": activity})["taskToken"]
+            system.call("stepfunctions", "SendTaskSuccess", {"taskToken": token, "output": "{}"})
+            shown = system.call("stepfunctions", "DescribeExecution", {"executionArn": execution})
+            assert shown["status"] == "SUCCEEDED"
