@@ -99,7 +99,7 @@ def test_a_machine_s_group(server: Server, logs: Any, sfn: Any) -> None:
             "destinations": [{"cloudWatchLogsLogGroup": {"logGroupArn": arn}}],
         },
     )  # fmt: skip
-    execution = sfn.start_execution(stateMachineArn=made["stateMachineArn"], input='"swordfish"')["executionArn"]
+    execution = sfn.start_execution(stateMachineArn=made["stateMachineArn"], input='"cuttlefish"')["executionArn"]
     ended(sfn, execution)
 
     def last() -> list[str]:
