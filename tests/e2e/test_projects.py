@@ -278,8 +278,13 @@ def test_dev_of_a_sam_template(dev: tuple[Dev, Path]):
 def test_dev_of_a_serverless_service(dev: tuple[Dev, Path]):
     made, root = dev
     made.said(event="watching")
-    machines = made.client("stepfunctions").list_state_machines()["stateMachines"]
-    assert [one["name"] for one in machines] == ["signup-dev"]
+    sfn = made.client("stepfunctions")
+    (signup,) = sfn.list_state_machines()["stateMachines"]
+    assert signup["name"] == "signup-dev"
+    user = json.dumps({"email": "ada@example.org", "name": "Ada"})
+    execution = sfn.start_execution(stateMachineArn=signup["stateMachineArn"], input=user)["executionArn"]
+    assert ended(sfn, execution)["status"] == "SUCCEEDED"
+    assert made.client("dynamodb").scan(TableName="signup-dev-users")["Count"] == 1
     machine = root / "machines" / "signup.yml"
     text = machine.read_text()
     machine.write_text("StartAt: [")
@@ -287,3 +292,24 @@ def test_dev_of_a_serverless_service(dev: tuple[Dev, Path]):
     code = root / "handlers" / "users.py"
     code.write_text(code.read_text() + "\n# changed\n")
     assert made.said(event="loaded", function="signup-dev-register")["outcome"] == "updated"
+
+
+@pytest.mark.parametrize("dev", ["cdk-out-etl"], indirect=True)
+def test_dev_of_a_cdk_application_s_output(dev: tuple[Dev, Path]):
+    made, root = dev
+    made.said(event="watching")
+    s3, sfn = made.client("s3"), made.client("stepfunctions")
+    (bucket,) = [one["Name"] for one in s3.list_buckets()["Buckets"] if "incoming" in one["Name"].lower()]
+    s3.put_object(Bucket=bucket, Key="readings/a.csv", Body=b"sensor,value\nx,1\nx,2\ny,3\n")
+    (pipeline,) = sfn.list_state_machines()["stateMachines"]
+    execution = sfn.start_execution(stateMachineArn=pipeline["stateMachineArn"], input="{}")["executionArn"]
+    done = ended(sfn, execution)
+    assert (done["status"], json.loads(done["output"])) == ("SUCCEEDED", {"files": 1, "rows": 3})
+    (code,) = root.glob("cdk.out/asset.db*/index.py")
+    code.write_text(code.read_text() + "\n# changed\n")
+    assert made.said(event="loaded", outcome="updated")["function"]
+    template = root / "cdk.out" / "StorageStack.template.json"
+    stack = json.loads(template.read_text())
+    stack["Resources"]["Extra"] = {"Type": "AWS::SQS::Queue"}
+    template.write_text(json.dumps(stack))
+    assert "Extra" in made.said(event="loaded", outcome="created")["name"]
