@@ -60,6 +60,12 @@ def _number(reader: Reader, keys: Keys, value: Any) -> Any:
     return value
 
 
+def _rate(reader: Reader, keys: Keys, value: Any) -> Any:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        reader.refuse(keys, "must be a number above 0")
+    return value
+
+
 def _truth(reader: Reader, keys: Keys, value: Any) -> Any:
     if not isinstance(value, bool):
         reader.refuse(keys, "must be true or false")
@@ -154,7 +160,8 @@ TABLES: Final[dict[str, Check]] = {
     "machines": _table(
         {
             "type": _one_of("STANDARD", "EXPRESS"), "logging": _one_of("ALL", "ERROR", "FATAL", "OFF"),
-            "log_group": _text, "log_data": _truth, "substitutions": _texts,
+            "log_group": _text, "log_data": _truth, "substitutions": _texts, "tags": _texts,
+            "max_concurrent_executions": _number, "max_starts_per_second": _rate,
         }
     ),
 }  # fmt: skip

@@ -190,6 +190,21 @@ def test_a_folder_whose_name_is_no_text_is_deployed(server: Server, tmp_path: Pa
     assert outcomes(deploy(capsys, server, folder)[1]) == {"queues.of-a-folder": "unchanged"}
 
 
+def test_a_limit_of_the_settings_limits(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    waiting = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 600, "End": True}}}
+    (tmp_path / "limited-by-toml.asl.json").write_text(json.dumps(waiting))
+    (tmp_path / "statewright.toml").write_text("[machines.limited-by-toml]\nmax_concurrent_executions = 1\n")
+    assert outcomes(deploy(capsys, server, tmp_path)[1]) == {"machines.limited-by-toml": "created"}
+    assert outcomes(deploy(capsys, server, tmp_path)[1]) == {"machines.limited-by-toml": "unchanged"}
+    sfn = server.client()
+    arn = "arn:aws:states:us-east-1:000000000000:stateMachine:limited-by-toml"
+    first, second = (sfn.start_execution(stateMachineArn=arn)["executionArn"] for _ in range(2))
+    until(lambda: len(sfn.get_execution_history(executionArn=first)["events"]) == 2)
+    assert len(sfn.get_execution_history(executionArn=second)["events"]) == 1
+    for execution in (first, second):
+        sfn.stop_execution(executionArn=execution)
+
+
 # ---------------------------------------------------------------------- dev
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from statewright.config import FILE_NAME, Config, line_of
+from statewright.engine.machine_limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.payload import Json
 from statewright.projects.folder import find_machines
 from statewright.projects.functions import find_functions, function_files
@@ -130,6 +131,9 @@ class _Folder:
         given: dict[str, Json] = {"StateMachineName": name, "StateMachineType": kind}
         if "substitutions" in table:
             given["DefinitionSubstitutions"] = self._filled(table["substitutions"])
+        tags = {**table.get("tags", {}), **_limit_tags(table)}
+        if tags:
+            given["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
         if table.get("logging") == "OFF":
             given["LoggingConfiguration"] = {"Level": "OFF"}
         elif "logging" in table or "log_group" in table:
@@ -374,3 +378,9 @@ _MAKERS: Final = {
     "machines": _Folder.nothing,
     "schedules": _Folder.schedule,
 }
+
+
+def _limit_tags(table: Mapping[str, Any]) -> dict[str, str]:
+    """The tags that limit a machine's executions."""
+    names = {"max_concurrent_executions": MOST_AT_ONCE, "max_starts_per_second": MOST_PER_SECOND}
+    return {tag: f"{table[name]}" for name, tag in names.items() if name in table}

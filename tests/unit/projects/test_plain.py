@@ -28,6 +28,20 @@ def root(tmp_path: Path) -> Path:
 
 
 TABLES: list[tuple[str, str, str, dict[str, Any]]] = [
+    (
+        '[machines.order]\nmax_concurrent_executions = 5\nmax_starts_per_second = 0.5\ntags = {team = "a"}',
+        "machines.order",
+        "AWS::StepFunctions::StateMachine",
+        {
+            "StateMachineName": "order",
+            "StateMachineType": "STANDARD",
+            "Tags": [
+                {"Key": "team", "Value": "a"},
+                {"Key": "statewright:maxConcurrentExecutions", "Value": "5"},
+                {"Key": "statewright:maxStartsPerSecond", "Value": "0.5"},
+            ],
+        },
+    ),
     ("[queues.q]\nvisibility_timeout = 5", "queues.q", "AWS::SQS::Queue", {"QueueName": "q", "VisibilityTimeout": 5}),
     (
         '[queues.q]\nredrive = {queue = "dead", receives = 2}\n[queues.dead]',
@@ -185,6 +199,7 @@ def test_what_cannot_be_made_is_a_finding_of_its_own(root: Path, text: str, key:
         ("[functions.f]\nenvironment = {A = 1}", "statewright.toml:2: functions.f.environment.A must be a text"),
         ("buckets = [1]", "statewright.toml:1: buckets must be a list of texts"),
         ("[project]\nnam = 'x'", "statewright.toml:2: project.nam is not a setting; did you mean name?"),
+        ("[machines.m]\nmax_starts_per_second = 0", "statewright.toml:2: machines.m.max_starts_per_second must"),
         ("queue = {}", "statewright.toml:1: queue is not a setting; did you mean queues?"),
     ],
 )  # fmt: skip
