@@ -147,9 +147,12 @@ def test_kills_lose_no_instant(tmp_path):
     data = tmp_path / "data"
     server = Server(data)
     url, arn = queue(server)
-    # Whole seconds, so that none of them has passed by the time it is sent: the service refuses those.
-    soon = [datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=4 + number) for number in range(3)]
-    for at in soon:
+    # Whole seconds, each chosen right before it is sent: the service refuses what has passed by then.
+    soon: list[datetime] = []
+    for number in range(3):
+        at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=4 + number)
+        at = max(at, soon[-1] + timedelta(seconds=1)) if soon else at
+        soon.append(at)
         create(server, arn, f"at({at:%Y-%m-%dT%H:%M:%S})", Input="<aws.scheduler.scheduled-time>")
     got: set[str] = set()
 
