@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-
-SOURCE = Path(__file__).parents[2] / "src" / "statewright"
+from tests.architecture.source import Module, broken, modules
 
 LAYERS = [
     ["errors", "payload", "clock", "chance", "limits", "arn", "config", "config_tables", "__init__"],
@@ -43,14 +41,7 @@ TABLES = {"asl/fields.py"}
 
 LONGEST_MODULE = 600
 LONGEST_FUNCTION = 60
-
-
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(SOURCE))
+CATCH_ALL_NAMES = {"utils", "util", "common", "helpers", "base", "manager", "misc"}
 
 
 def layer_of(package: str) -> int:
@@ -60,69 +51,70 @@ def layer_of(package: str) -> int:
     raise AssertionError(f"package {package} stands in no layer: add it to LAYERS")
 
 
-def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            assert node.module is not None
-            yield node.module
-
-
-@pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_imports_go_downwards(path: Path) -> None:
-    own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    for module in imported(path):
-        if not module.startswith("statewright."):
+def upward_imports(module: Module) -> Iterator[str]:
+    for name in module.imports:
+        if name.startswith("."):
+            yield f"the relative import {name}"
+        if not name.startswith("statewright."):
             continue
-        other = module.split(".")[1]
-        if other == own:
-            continue
+        own, other = module.package, name.split(".")[1]
         # Leaves may use each other; everything else looks strictly down.
-        down = layer_of(other) < layer_of(own) or layer_of(other) == layer_of(own) == 0
-        assert down, f"{name_of(path)} imports {module}"
+        if other != own and not (layer_of(other) < layer_of(own) or layer_of(other) == layer_of(own) == 0):
+            yield f"imports {name}"
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in modules() if p.relative_to(SOURCE).parts[0] in (*PURE, *STANDARD_LIBRARY_ONLY)], ids=name_of
-)
-def test_pure_packages_use_nothing_that_waits_talks_or_draws_lots(path: Path) -> None:
-    name = name_of(path)
-    allowed = {"statewright", *(t for prefix, ts in THIRD_PARTY_IN_PURE.items() if name.startswith(prefix) for t in ts)}
-    import sys
-
-    for module in imported(path):
-        top = module.split(".")[0]
-        if top in allowed:
-            continue
-        assert top in sys.stdlib_module_names, f"{name} imports {module}"
-        assert top not in BANNED_IN_PURE, f"{name} imports {module}"
-    text = path.read_text()
-    assert ".now(" not in text, f"{name} asks for the time"
-    assert "utcnow" not in text, f"{name} asks for the time"
+def impurities(module: Module) -> Iterator[str]:
+    third_party = (allowed for start, allowed in THIRD_PARTY_IN_PURE.items() if module.name.startswith(start))
+    allowed = {"statewright"}.union(*third_party)
+    for name in module.imports:
+        top = name.partition(".")[0]
+        if top not in allowed and (top not in sys.stdlib_module_names or top in BANNED_IN_PURE):
+            yield f"imports {name}"
+    if ".now(" in module.text or "utcnow" in module.text:
+        yield "asks for the time"
 
 
-@pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_modules_and_functions_are_short(path: Path) -> None:
-    text = path.read_text()
-    if name_of(path) not in TABLES:
-        assert text.count("\n") <= LONGEST_MODULE, f"{name_of(path)} is longer than {LONGEST_MODULE} lines"
-    for node in ast.walk(ast.parse(text)):
+def what_is_too_long(module: Module) -> Iterator[str]:
+    if module.name not in TABLES and module.text.count("\n") > LONGEST_MODULE:
+        yield f"is longer than {LONGEST_MODULE} lines"
+    for node in module.nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             assert node.end_lineno is not None
             length = node.end_lineno - node.lineno + 1
-            assert length <= LONGEST_FUNCTION, f"{name_of(path)}: {node.name} has {length} lines"
+            if length > LONGEST_FUNCTION:
+                yield f"{node.name} has {length} lines"
+
+
+def test_imports_go_downwards() -> None:
+    assert broken(upward_imports) == []
+
+
+def test_pure_packages_use_nothing_that_waits_talks_or_draws_lots() -> None:
+    pure = [module for module in modules() if module.package in (*PURE, *STANDARD_LIBRARY_ONLY)]
+    assert len(pure) > 50
+    assert broken(impurities, pure) == []
+
+
+def test_modules_and_functions_are_short() -> None:
+    assert broken(what_is_too_long) == []
 
 
 def test_no_catch_all_modules() -> None:
-    banned = {"utils", "util", "common", "helpers", "base", "manager", "misc"}
-    assert not [name_of(path) for path in modules() if path.stem in banned]
+    assert [module.name for module in modules() if module.path.stem in CATCH_ALL_NAMES] == []
 
 
 def test_every_module_says_what_it_owns() -> None:
-    assert not [name_of(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert [module.name for module in modules() if not ast.get_docstring(module.tree)] == []
 
 
 def test_no_deepcopy() -> None:
-    assert not [name_of(path) for path in modules() if "deepcopy" in path.read_text()]
+    assert [module.name for module in modules() if "deepcopy" in module.text] == []
+
+
+def test_the_rules_see_what_breaks_them() -> None:
+    text = "import time\nfrom statewright.cli.main import main\nfrom . import frames\nnow = datetime.now()\n"
+    text += "def long():\n" + "    pass\n" * LONGEST_FUNCTION
+    bad = Module(modules()[0].path, "query/bad.py", text, ast.parse(text))
+    assert list(upward_imports(bad)) == ["imports statewright.cli.main", "the relative import ."]
+    assert {"imports time", "asks for the time"} <= set(impurities(bad))
+    assert list(what_is_too_long(bad)) == [f"long has {LONGEST_FUNCTION + 1} lines"]
