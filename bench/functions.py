@@ -23,7 +23,7 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.functions.definitions import Code
 from statewright.functions.functions import Functions
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 
 ROLE = "arn:aws:iam::000000000000:role/bench"
 ECHO = "def handler(event, context):\n    return event\n"

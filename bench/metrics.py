@@ -23,7 +23,7 @@ from statewright.metrics.reading import points_of, range_of
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
 from statewright.queues.messages import Outgoing
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 
 ROLE = "arn:aws:iam::000000000000:role/bench"
 STATES = {f"S{number}": {"Type": "Pass", "Next": f"S{number + 1}"} for number in range(4)}

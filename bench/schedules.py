@@ -22,7 +22,7 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:fired"
 OFF = {"Mode": "OFF"}

@@ -127,7 +127,7 @@ async def _fill(folder: Path, count: int, seconds: int, earlier_seconds: int) ->
     from statewright.engine.machine_views import NewMachine
     from statewright.engine.state_machines import Machines
     from statewright.integrations.registry import Registry
-    from statewright.stores.sqlite import SqliteStore
+    from statewright.stores.sqlite.store import SqliteStore
 
     shift_ns = earlier_seconds * 10**9
     clock = RealClock(wall_ns=lambda: time.time_ns() - shift_ns)

@@ -23,7 +23,7 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.events.deliveries import Deliveries
 from statewright.queues.queues import Queues
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from statewright.topics.messages import read_message
 from statewright.topics.topics import Topics
 

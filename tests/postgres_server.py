@@ -25,7 +25,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from statewright.stores.postgres_connection import migrate
+from statewright.stores.postgres.connection import migrate
 
 OLDEST: Final = 15
 _UNSAFE_BUT_FAST: Final = ("fsync=off", "full_page_writes=off")

@@ -30,7 +30,7 @@ from statewright.engine.views import StatusChange
 from statewright.metrics.recorder import Recorder
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from statewright.stores.opening import open_store
 from statewright.stores.protocol import STATUSES, Store
 
@@ -150,7 +150,7 @@ def _where(options: ServerOptions) -> str:
         return "in memory"
     if "://" in options.store:
         # Without user and password.
-        from statewright.stores.postgres_connection import place_of
+        from statewright.stores.postgres.connection import place_of
 
         return place_of(options.store)
     return str(options.data)
@@ -161,7 +161,7 @@ def _open_store(options: ServerOptions) -> Store:
         return MemoryStore()
     if "://" in options.store:
         return open_store(options.store)
-    from statewright.stores.sqlite import SqliteStore
+    from statewright.stores.sqlite.store import SqliteStore
 
     return SqliteStore(options.data)
 

@@ -21,7 +21,7 @@ EXEMPT = {
     "functions/runtimes": "other processes",
     "cli": "outside of any system",
     "projects": "outside of any system",
-    "stores/postgres_lease.py": "a lease",
+    "stores/postgres/lease.py": "a lease",
     "records/sessions.py": "a key",
 }
 

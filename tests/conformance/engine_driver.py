@@ -30,7 +30,7 @@ from statewright.simulator.map_runs import NOT_ITERABLE, WRITER_RESOURCE
 from statewright.simulator.mocks import Answer, Hung, Returned, ScriptRun, TaskCall, Threw
 from statewright.simulator.script import load_script
 from statewright.simulator.simulate import make_identity
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.conformance.our_cases import Case, Outcome, event_of
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from statewright.stores.memory import MemoryStore
-from statewright.stores.postgres import PostgresStore
+from statewright.stores.memory.store import MemoryStore
+from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.protocol import Commit, HistoryPage, Row, Store
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from tests.postgres_server import server_or_skip
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from statewright.errors import OwnershipLost, StoreError, Unavailable
 from statewright.stores.opening import open_store
-from statewright.stores.postgres import PostgresStore
-from statewright.stores.postgres_arrays import bigints, byteas, register, texts
-from statewright.stores.postgres_connection import SCHEMA_VERSION, migrate, place_of
+from statewright.stores.postgres.arrays import bigints, byteas, register, texts
+from statewright.stores.postgres.connection import SCHEMA_VERSION, migrate, place_of
+from statewright.stores.postgres.store import PostgresStore
 from statewright.stores.protocol import Committed, Existing, Record, Stale
 from tests.contract.stores import end, start, step
 from tests.postgres_server import Server, server_or_skip

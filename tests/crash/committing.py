@@ -15,7 +15,7 @@ from pathlib import Path
 
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import Commit, Committed, HistoryPage, InboxRow, OutboxRow, Row, Store, TimerRow
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 
 COMMITTERS = 40
 LAST_VERSION = 6

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from statewright.stores.protocol import STATUSES
-from statewright.stores.sqlite_file import FILE_NAME
+from statewright.stores.sqlite.file import FILE_NAME
 
 ENDS = {
     "ExecutionSucceeded": "SUCCEEDED",

@@ -11,7 +11,7 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.queues.messages import Outgoing
 from statewright.queues.queues import Queue, Queues
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 
 CALLERS = 6
 

@@ -6,7 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from statewright.stores import sqlite, sqlite_file
+from statewright.stores.sqlite import file as sqlite_file
+from statewright.stores.sqlite import store as sqlite
 
 NEXT = sqlite_file.SCHEMA_VERSION + 1
 

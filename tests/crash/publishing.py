@@ -12,7 +12,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.events.deliveries import Deliveries
 from statewright.queues.queues import Queues
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from statewright.topics.messages import Message
 from statewright.topics.topics import Topics
 

@@ -39,7 +39,7 @@ def _import_everything() -> None:
     import statewright.integrations.aws_services
     import statewright.integrations.http
     import statewright.server
-    import statewright.stores.sqlite  # noqa: F401
+    import statewright.stores.sqlite.store  # noqa: F401
     from statewright.api import operations
 
     operations.load()

@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from statewright.stores.sqlite_file import FILE_NAME
+from statewright.stores.sqlite.file import FILE_NAME
 from tests.crash.load import ARNS, ROLE, states
 from tests.crash.servers import NoAnswer, Refused, Servers
 

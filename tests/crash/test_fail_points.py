@@ -18,7 +18,7 @@ from random import Random
 import pytest
 
 from statewright.stores import fail_points
-from statewright.stores.sqlite_file import FILE_NAME, SCHEMA_VERSION
+from statewright.stores.sqlite.file import FILE_NAME, SCHEMA_VERSION
 from tests.crash.invariants import check_rest
 from tests.crash.load import Load
 from tests.crash.migrating import NEXT

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from statewright.stores import fail_points
-from statewright.stores.sqlite_file import FILE_NAME
+from statewright.stores.sqlite.file import FILE_NAME
 from tests.crash.invariants import check_history, check_rest, whole_history
 from tests.crash.servers import Caller, NoAnswer, Refused, Servers
 from tests.unit.engine.running import ROLE, machine, passing, task, wait

@@ -15,7 +15,7 @@ import pytest
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.queues.queues import Queues
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 
 KILLS = 8
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from statewright.stores.sqlite_file import FILE_NAME
+from statewright.stores.sqlite.file import FILE_NAME
 from tests.e2e.conftest import PATIENCE_SECONDS, ROLE, Server, ended, machine, until
 
 WAL = f"{FILE_NAME}-wal"

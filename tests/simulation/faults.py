@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from statewright.clock import BusyToken, Timer, VirtualClock
 from statewright.errors import Unavailable
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 
 FAULTY = frozenset({"commit", "load", "row", "find", "due", "pending", "put_inbox", "discard", "list_rows"})
 FAULTY_CATALOG = frozenset({"get", "write"})

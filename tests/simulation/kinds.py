@@ -16,7 +16,7 @@ from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.machine_views import NewMachine
 from statewright.engine.state_machines import Machines, Target
 from statewright.query.scope import Entropy
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.unit.engine.running import ACTIVITY, CALL, JOB, LAMBDA, ROLE, TOKEN, lifted, machine, passing, task, wait
 
 LIMITS = lifted(execution_ms=None)

@@ -29,7 +29,7 @@ from statewright.engine.tags import Tags
 from statewright.errors import ApiError
 from statewright.integrations.own_tasks import OwnTasks
 from statewright.query.scope import Entropy
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.simulation.chaos import Chaos
 from tests.simulation.kinds import LIMITS, RETRY, TRIED, Kind, Prepared
 from tests.unit.engine.running import CALL, LAMBDA, ROLE, machine, passing, task, wait

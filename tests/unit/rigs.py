@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 
 
 class Rig(Protocol):

@@ -35,7 +35,7 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
       statewright backup /var/backups --data /var/lib/statewright -o json
     """
     from statewright.errors import StoreError
-    from statewright.stores.sqlite_file import FILE_NAME
+    from statewright.stores.sqlite.file import FILE_NAME
 
     file = Path(data) / FILE_NAME
     if not file.is_file():
@@ -69,7 +69,7 @@ def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
     """Copy a data folder; what the copy holds. Raises: StoreError, OSError."""
     from statewright.cli import backup_files
     from statewright.errors import StoreError
-    from statewright.stores.sqlite_file import FILE_NAME, connect, copy_database
+    from statewright.stores.sqlite.file import FILE_NAME, connect, copy_database
 
     with backup_files.held(data) as held:
         for _ in range(TRIES):
@@ -109,7 +109,7 @@ def copied_files(names: list[str], source: Path, target: Path) -> int:
 def files_needed(copy: Path, folder: Path) -> list[str]:
     """Names of the files that a copy needs of a folder."""
     from statewright.cli.backup_files import needed
-    from statewright.stores.sqlite_file import connect
+    from statewright.stores.sqlite.file import connect
 
     connection = connect(copy)
     try:
@@ -121,7 +121,7 @@ def files_needed(copy: Path, folder: Path) -> list[str]:
 def checked(copy: Path) -> dict[str, Any]:
     """What a copy holds. Raises: StoreError for one that is damaged, or none of ours."""
     from statewright.errors import StoreError
-    from statewright.stores.sqlite_file import connect, explained, refuse_others
+    from statewright.stores.sqlite.file import connect, explained, refuse_others
 
     with explained(copy):
         connection = connect(copy)

@@ -59,7 +59,7 @@ def hold(data: Path, folder: Path) -> None:
 def needed(connection: sqlite3.Connection, folder: Path) -> list[str]:
     """What a store needs of a folder with files: bodies that its rows name, and every package that is there."""
     from statewright.objects.bodies import file_name
-    from statewright.stores.sqlite_file import object_files
+    from statewright.stores.sqlite.file import object_files
 
     bodies = [f"{OBJECTS}/{file_name(number)}" for number in object_files(connection)]
     return bodies + [name for name in _names(folder) if not name.startswith(OBJECTS + "/")]

@@ -164,7 +164,7 @@ def check_sqlite() -> Check:
     """The SQLite that Python was built with."""
     import sqlite3
 
-    from statewright.stores.sqlite_file import OLDEST_SQLITE
+    from statewright.stores.sqlite.file import OLDEST_SQLITE
 
     version = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
@@ -191,7 +191,7 @@ def check_data(folder: Path) -> Check:
     """Whether the data folder can be used, how large its store is, and who has it open."""
     import shutil
 
-    from statewright.stores.sqlite_file import FILE_NAME
+    from statewright.stores.sqlite.file import FILE_NAME
 
     facts: dict[str, Any] = {"folder": str(folder), "inUseBy": None}
     if not folder.exists():
@@ -225,7 +225,7 @@ def check_data(folder: Path) -> Check:
 
 def holder_of(folder: Path) -> str | None:
     """Who has a data folder open: `pid 7 (...)`; None for nobody. Its lock is never waited for, nor kept."""
-    from statewright.stores.sqlite_file import LOCK_NAME
+    from statewright.stores.sqlite.file import LOCK_NAME
 
     try:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY)
@@ -253,7 +253,7 @@ def _read_store(file: Path, facts: dict[str, Any]) -> str | None:
     import sqlite3
 
     from statewright.errors import StoreError
-    from statewright.stores.sqlite_file import APPLICATION_ID, SCHEMA_VERSION, connect
+    from statewright.stores.sqlite.file import APPLICATION_ID, SCHEMA_VERSION, connect
 
     try:
         connection = connect(file)

@@ -27,7 +27,7 @@ def restore(source: str, data: str, form: str) -> int:
       statewright restore nightly.db --data /var/lib/statewright && statewright serve --data /var/lib/statewright
     """
     from statewright.errors import StoreError
-    from statewright.stores.sqlite_file import FILE_NAME, FolderLock, connect, copy_database, refuse_others
+    from statewright.stores.sqlite.file import FILE_NAME, FolderLock, connect, copy_database, refuse_others
 
     backup, folder = Path(source), Path(data)
     if not backup.is_file():

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from statewright.clock import Clock
 from statewright.errors import StoreError
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from statewright.stores.protocol import Store
-from statewright.stores.sqlite import SqliteStore
-from statewright.stores.sqlite_file import Durability
+from statewright.stores.sqlite.file import Durability
+from statewright.stores.sqlite.store import SqliteStore
 
 
 def open_store(location: str, *, durability: Durability = "full", clock: Clock | None = None) -> Store:
@@ -40,7 +40,7 @@ def open_store(location: str, *, durability: Durability = "full", clock: Clock |
 def _postgres(address: str, clock: Clock | None) -> Store:
     # Imported here: whoever keeps everything in a folder needs no driver.
     try:
-        from statewright.stores.postgres import PostgresStore
+        from statewright.stores.postgres.store import PostgresStore
     except ImportError as problem:
         raise StoreError(
             f"a store in PostgreSQL needs a driver ({problem}): pip install 'statewright[postgres]'"

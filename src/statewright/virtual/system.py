@@ -42,9 +42,9 @@ from statewright.config import Config
 from statewright.events.deliveries import Deliveries
 from statewright.functions.models import Model, ModelRunner
 from statewright.payload import Json
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from statewright.stores.protocol import Store
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from statewright.virtual import transport
 from statewright.virtual.port import WorkerPort
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run
 
 

@@ -10,7 +10,7 @@ import pytest
 from statewright.cli import doctor
 from statewright.cli.client import ENDPOINT_VARIABLES
 from statewright.config import Config, Endpoint
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run
 
 NOBODY = "http://127.0.0.1:1"

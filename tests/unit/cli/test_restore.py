@@ -12,8 +12,8 @@ from statewright.cli import backup_files
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.objects.objects import Objects
-from statewright.stores.sqlite import SqliteStore
-from statewright.stores.sqlite_file import FILE_NAME
+from statewright.stores.sqlite.file import FILE_NAME
+from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run
 
 

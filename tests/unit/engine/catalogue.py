@@ -9,7 +9,7 @@ from statewright.engine.machine_views import NewMachine
 from statewright.engine.state_machines import Machines
 from statewright.errors import ApiError
 from statewright.query.scope import Entropy
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from statewright.stores.protocol import Commit, Row
 
 T = TypeVar("T")

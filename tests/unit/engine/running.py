@@ -16,7 +16,7 @@ from statewright.engine.state_machines import Machines, Target
 from statewright.engine.views import StatusChange
 from statewright.limits import AWS, Limits
 from statewright.query.scope import Entropy
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 
 ROLE = "arn:aws:iam::000000000000:role/r"
 LAMBDA = "arn:aws:lambda:us-east-1:000000000000:function:f"

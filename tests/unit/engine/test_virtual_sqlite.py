@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task, wait
 
 DAY_MS = 24 * 3600 * 1000

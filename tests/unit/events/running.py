@@ -13,7 +13,7 @@ from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.unit.rigs import run_rig, started_again
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:orders"

@@ -8,7 +8,7 @@ from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.catalogue_timers import timer_record
 from statewright.errors import Unavailable
 from statewright.events.due_work import STORE_PAUSE_MS, DueWork
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 
 
 class Work:

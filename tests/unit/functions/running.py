@@ -18,7 +18,7 @@ from statewright.errors import ApiError
 from statewright.functions.definitions import Code
 from statewright.functions.functions import Functions
 from statewright.functions.outcomes import Invoked
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from statewright.functions.async_queue import EVENT
 from statewright.functions.definitions import Code
 from statewright.functions.functions import Functions
 from statewright.functions.outcomes import Invoked
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.unit.functions.running import ARN, ROLE, zipped
 
 T = TypeVar("T")

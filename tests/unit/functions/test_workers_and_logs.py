@@ -15,7 +15,7 @@ from statewright.functions import pools
 from statewright.functions.functions import Functions
 from statewright.functions.logs import Logs
 from statewright.functions.names import parse_name
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.unit.functions.running import create, document, on_functions
 from tests.unit.functions.test_misbehaving_handlers import until_gone
 

@@ -12,8 +12,8 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.objects.objects import Objects
-from statewright.stores.memory import MemoryStore
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.memory.store import MemoryStore
+from statewright.stores.sqlite.store import SqliteStore
 
 Body = Callable[[Objects], Awaitable[None]]
 

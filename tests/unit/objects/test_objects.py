@@ -14,7 +14,7 @@ from statewright.objects.intake import IN_ROW_BYTES, STEP_BYTES, Promise
 from statewright.objects.objects import Objects
 from statewright.objects.records import Checksum, Settings
 from statewright.stores.object_rows import Demand
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.objects.conftest import files_in, refused
 
 SIZES = [0, 1, IN_ROW_BYTES, IN_ROW_BYTES + 1, STEP_BYTES, 3 * STEP_BYTES + 17]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 
 DAY = 86_400_000
 Story = Callable[[VirtualClock, MemoryStore], Awaitable[None]]

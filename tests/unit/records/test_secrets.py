@@ -9,7 +9,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.records.secrets import MOST_VERSIONS, VALUE, Secrets
 from statewright.records.shelf import Shelf
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.unit.records.running import DAY, on_store
 
 

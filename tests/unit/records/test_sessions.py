@@ -14,7 +14,7 @@ from statewright.api.auth import Request, verify
 from statewright.clock import VirtualClock
 from statewright.errors import ApiError
 from statewright.records.sessions import Session, Sessions
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from tests.unit.records.running import on_store
 
 ARN = "arn:aws:sts::000000000000:assumed-role/r/me"

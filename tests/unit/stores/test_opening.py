@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from statewright.errors import StoreError
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from statewright.stores.opening import open_store
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 
 
 def test_a_location_says_which_store(tmp_path):

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from statewright.stores.sqlite_file import SCHEMA_VERSION, split_script
+from statewright.stores.sqlite.file import SCHEMA_VERSION, split_script
 from statewright.stores.statements import LENGTHS, RowStatement, read_sql, row_statements, statements
 
 FILES = ("writes", "executions", "catalog", "queues", "tables")

@@ -8,7 +8,7 @@ import pytest
 from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from statewright.tables.expiry import LOOK_EVERY_MS
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables

@@ -16,7 +16,7 @@ from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
 from statewright.queues.messages import Received
 from statewright.queues.queues import Queues
-from statewright.stores.memory import MemoryStore
+from statewright.stores.memory.store import MemoryStore
 from statewright.topics.messages import read_message
 from statewright.topics.metering import NAMESPACE
 from statewright.topics.publishing import Receipt

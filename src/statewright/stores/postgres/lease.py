@@ -17,7 +17,7 @@ from typing import Final
 import psycopg
 
 from statewright.errors import OwnershipLost, Unavailable
-from statewright.stores.postgres_connection import WRITE_TIMEOUT_MS, Connection, connect, explained, run
+from statewright.stores.postgres.connection import WRITE_TIMEOUT_MS, Connection, connect, explained, run
 from statewright.stores.statements import statements
 
 LEASE_MS: Final = 3_000

@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from statewright.stores.postgres_arrays import BigintArray, bigints
-from statewright.stores.postgres_connection import Connection, run
+from statewright.stores.postgres.arrays import BigintArray, bigints
+from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.sql_objects import Sql
 from statewright.stores.statements import statements
 
 if TYPE_CHECKING:
-    from statewright.stores.postgres import PostgresStore
+    from statewright.stores.postgres.store import PostgresStore
 
 T = TypeVar("T")
 

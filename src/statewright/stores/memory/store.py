@@ -17,9 +17,9 @@ from statewright.errors import StoreError, Unavailable
 from statewright.stores.cursor import pack_cursor, unpack_cursor
 from statewright.stores.ids import made_ms, shard_of_id
 from statewright.stores.job_queue import GroupFigures
-from statewright.stores.memory_objects import MemoryObjects
-from statewright.stores.memory_queues import MemoryQueues
-from statewright.stores.memory_tables import MemoryTables
+from statewright.stores.memory.objects import MemoryObjects
+from statewright.stores.memory.queues import MemoryQueues
+from statewright.stores.memory.tables import MemoryTables
 from statewright.stores.protocol import (
     CLOSED,
     MAP_RUNS,

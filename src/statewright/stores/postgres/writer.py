@@ -21,8 +21,8 @@ from statewright.clock import BusyToken, Clock
 from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores.job_queue import GroupFigures, JobQueue, call_loop
 from statewright.stores.plan import waves
-from statewright.stores.postgres_arrays import bigints, byteas, texts
-from statewright.stores.postgres_connection import (
+from statewright.stores.postgres.arrays import bigints, byteas, texts
+from statewright.stores.postgres.connection import (
     WRITE_TIMEOUT_MS,
     Connection,
     connect,
@@ -30,10 +30,10 @@ from statewright.stores.postgres_connection import (
     is_worth_another_try,
     run,
 )
-from statewright.stores.postgres_group import group_statement
-from statewright.stores.postgres_lease import Lease
-from statewright.stores.postgres_messages import PostgresQueueSql
-from statewright.stores.postgres_tables import PostgresTableSql
+from statewright.stores.postgres.group import group_statement
+from statewright.stores.postgres.lease import Lease
+from statewright.stores.postgres.messages import PostgresQueueSql
+from statewright.stores.postgres.tables import PostgresTableSql
 from statewright.stores.protocol import STATUSES, Commit, Committed, Existing, InboxRow, Outcome, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.statements import statements

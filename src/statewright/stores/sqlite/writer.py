@@ -26,9 +26,9 @@ from statewright.stores.job_queue import GroupFigures, JobQueue, RightOfWay, cal
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
-from statewright.stores.sqlite_file import explain
-from statewright.stores.sqlite_messages import SqliteQueueSql
-from statewright.stores.sqlite_tables import SqliteTableSql
+from statewright.stores.sqlite.file import explain
+from statewright.stores.sqlite.messages import SqliteQueueSql
+from statewright.stores.sqlite.tables import SqliteTableSql
 from statewright.stores.statements import row_statements, statements
 from statewright.stores.table_plan import write_table_changes
 from statewright.stores.table_protocol import Change

@@ -12,7 +12,7 @@ from statewright.stores.statements import row_statements, statements
 from statewright.stores.table_protocol import Change, Counted, ItemKey, Span, StoredItem
 
 if TYPE_CHECKING:
-    from statewright.stores.sqlite import SqliteStore
+    from statewright.stores.sqlite.store import SqliteStore
 
 _ROWS: Final = row_statements("tables")
 _SQL: Final = statements("tables")

@@ -11,7 +11,7 @@ from psycopg import errors as failures
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from statewright.errors import StoreError, Unavailable
-from statewright.stores.postgres_arrays import register
+from statewright.stores.postgres.arrays import register
 from statewright.stores.statements import read_sql
 
 Connection = psycopg.Connection[tuple[Any, ...]]

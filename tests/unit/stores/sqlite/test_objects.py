@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from statewright.stores.sqlite_file import SCHEMA_VERSION, split_script
-from statewright.stores.sqlite_objects import _TEXTS
+from statewright.stores.sqlite.file import SCHEMA_VERSION, split_script
+from statewright.stores.sqlite.objects import _TEXTS
 from statewright.stores.statements import read_sql
 
 WHOLE = {"buckets", "doomed"}

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from statewright.stores.ids import shard_of_id
 from statewright.stores.plan import STATUS_NUMBERS
-from statewright.stores.postgres_arrays import Packed, bigints, byteas, texts
+from statewright.stores.postgres.arrays import Packed, bigints, byteas, texts
 from statewright.stores.protocol import Commit, TimerRow
 from statewright.stores.statements import statements
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from statewright.stores.postgres_arrays import bigints, byteas, texts
-from statewright.stores.postgres_connection import Connection, run
+from statewright.stores.postgres.arrays import bigints, byteas, texts
+from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.statements import statements
 from statewright.stores.table_protocol import Change, Counted, ItemKey, Span, StoredItem
 
 if TYPE_CHECKING:
-    from statewright.stores.postgres import PostgresStore
+    from statewright.stores.postgres.store import PostgresStore
 
 _SQL: Final = statements("postgres_tables")
 _COLUMNS: Final = {

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import StoreError, Unavailable
-from statewright.stores import job_queue, sqlite_writer
+from statewright.stores import job_queue
 from statewright.stores.protocol import Committed, Record, Stale
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite import writer as sqlite_writer
+from statewright.stores.sqlite.store import SqliteStore
 from tests.contract.stores import START_MS, end, start, step
 
 

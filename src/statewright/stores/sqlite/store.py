@@ -1,6 +1,6 @@
 """A store in one SQLite file: what `statewright` uses unless told otherwise.
 
-One thread writes (`sqlite_writer`). Point reads run on the event loop, on a connection of their own, since they cost
+One thread writes (`writer`). Point reads run on the event loop, on a connection of their own, since they cost
 less than a hop to a thread; lists go to a pool of two. The data folder belongs to one process at a time, so the lease
 of its one shard is taken at once.
 """
@@ -38,7 +38,7 @@ from statewright.stores.protocol import (
 from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
 from statewright.stores.sql_queues import SqlQueues
-from statewright.stores.sqlite_file import (
+from statewright.stores.sqlite.file import (
     FILE_NAME,
     Durability,
     FolderLock,
@@ -47,9 +47,9 @@ from statewright.stores.sqlite_file import (
     explained,
     migrate,
 )
-from statewright.stores.sqlite_objects import SqliteRunner
-from statewright.stores.sqlite_tables import SqliteTables
-from statewright.stores.sqlite_writer import Work, Writer, row_of, write_groups, write_ids, write_rows
+from statewright.stores.sqlite.objects import SqliteRunner
+from statewright.stores.sqlite.tables import SqliteTables
+from statewright.stores.sqlite.writer import Work, Writer, row_of, write_groups, write_ids, write_rows
 from statewright.stores.statements import statements
 
 T = TypeVar("T")

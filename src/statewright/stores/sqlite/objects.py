@@ -10,7 +10,7 @@ from statewright.stores.sql_objects import Sql
 from statewright.stores.statements import statements
 
 if TYPE_CHECKING:
-    from statewright.stores.sqlite import SqliteStore
+    from statewright.stores.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 

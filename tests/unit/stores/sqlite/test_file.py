@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from statewright.errors import StoreError, Unavailable
-from statewright.stores import sqlite_file
 from statewright.stores.protocol import Committed
-from statewright.stores.sqlite import SqliteStore
-from statewright.stores.sqlite_file import (
+from statewright.stores.sqlite import file as sqlite_file
+from statewright.stores.sqlite.file import (
     APPLICATION_ID,
     FILE_NAME,
     FolderLock,
@@ -26,13 +25,14 @@ from statewright.stores.sqlite_file import (
     migrate,
     split_script,
 )
+from statewright.stores.sqlite.store import SqliteStore
 from tests.contract.stores import start
 
 OPEN = """
 import asyncio, fcntl, os, sys
 from pathlib import Path
 from statewright.errors import StoreError
-from statewright.stores.sqlite import SqliteStore
+from statewright.stores.sqlite.store import SqliteStore
 
 async def main():
     try:
@@ -102,7 +102,7 @@ def test_the_folder_is_free_once_its_process_is_killed(tmp_path):
 FORK = """
 import os, sys
 from pathlib import Path
-from statewright.stores.sqlite_file import FolderLock
+from statewright.stores.sqlite.file import FolderLock
 
 lock = FolderLock(Path(sys.argv[1]), "parent")
 child = os.fork()

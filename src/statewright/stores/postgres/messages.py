@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from statewright.stores.postgres_arrays import bigints, texts
-from statewright.stores.postgres_connection import Connection, run
+from statewright.stores.postgres.arrays import bigints, texts
+from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.queue_protocol import Claimed
 from statewright.stores.statements import statements
 

@@ -1,7 +1,7 @@
 """A store in PostgreSQL 15 or newer, for one server whose data lives elsewhere. Needs the extra `postgres`.
 
-Four threads write (`postgres_writer`), each group of commits in one round trip; reads go to a pool of threads, each
-with a connection of its own. The store belongs to one process at a time, by a lease (`postgres_lease`).
+Four threads write (`writer`), each group of commits in one round trip; reads go to a pool of threads, each
+with a connection of its own. The store belongs to one process at a time, by a lease (`lease`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from statewright.stores.cursor import NO_TIMER, pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, total_of
-from statewright.stores.postgres_arrays import bigints
-from statewright.stores.postgres_connection import (
+from statewright.stores.postgres.arrays import bigints
+from statewright.stores.postgres.connection import (
     READ_TIMEOUT_MS,
     Connection,
     connect,
@@ -31,10 +31,10 @@ from statewright.stores.postgres_connection import (
     place_of,
     run,
 )
-from statewright.stores.postgres_lease import Lease
-from statewright.stores.postgres_objects import PostgresRunner
-from statewright.stores.postgres_tables import PostgresTables
-from statewright.stores.postgres_writer import Writers, row_of
+from statewright.stores.postgres.lease import Lease
+from statewright.stores.postgres.objects import PostgresRunner
+from statewright.stores.postgres.tables import PostgresTables
+from statewright.stores.postgres.writer import Writers, row_of
 from statewright.stores.protocol import (
     STATUSES,
     Commit,
