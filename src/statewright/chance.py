@@ -1,7 +1,9 @@
 """Chance, injected: ids, seeds and names come from the operating system, or from a seed where a run must repeat.
 
 Which of the two is a context variable, so that it follows a system's tasks and timers, and two systems of one process
-have chance of their own. What protects something (leases, keys, signatures) is no business of this module.
+have chance of their own. What protects something (leases, keys, passwords) is drawn by `secret_bytes` and
+`secret_draws`, which no seed reaches. The only module that may import `random`, `secrets` or `uuid`, or call
+`os.urandom`; `tests/architecture` enforces it.
 """
 
 from __future__ import annotations
@@ -11,21 +13,56 @@ import random
 from collections.abc import Callable
 from contextvars import ContextVar
 
+Draws = random.Random
+"""A sequence of draws; what a function that is handed one takes as its argument."""
+
 _DRAW: ContextVar[Callable[[int], bytes]] = ContextVar("statewright.chance", default=os.urandom)
 
 
 def random_bytes(count: int) -> bytes:
-    """So many bytes that nobody foresees, or those that the seed has next."""
+    """So many unforeseeable bytes, or the next ones of the seed."""
     return _DRAW.get()(count)
+
+
+def random_bits(count: int) -> int:
+    """A non-negative integer of so many random bits."""
+    return int.from_bytes(_DRAW.get()((count + 7) // 8), "big") >> -count % 8
 
 
 def uuid4() -> str:
     """A version 4 UUID in its usual text form."""
-    raw = bytearray(_DRAW.get()(16))
+    return uuid_of(_DRAW.get()(16))
+
+
+def uuid_of(digest: bytes) -> str:
+    """The 16 bytes in the form of a version 4 UUID: the same bytes, the same text."""
+    raw = bytearray(digest)
     raw[6] = raw[6] & 0x0F | 0x40
     raw[8] = raw[8] & 0x3F | 0x80
     text = raw.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def uuid_of_name(name: str) -> str:
+    """The version 5 UUID of a name in the namespace of URLs. Source: RFC 9562, section 5.5."""
+    import uuid
+
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+
+
+def draws_of(seed: int | str) -> Draws:
+    """The draws of a seed of one's own, apart from those of the context."""
+    return random.Random(seed)
+
+
+def secret_bytes(count: int) -> bytes:
+    """So many bytes from the operating system, whatever the seed."""
+    return os.urandom(count)
+
+
+def secret_draws() -> Draws:
+    """Draws from the operating system, whatever the seed."""
+    return random.SystemRandom()
 
 
 def sow(seed: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import re
+from uuid import UUID
 
 from statewright import chance
 
@@ -41,3 +42,24 @@ def test_tasks_and_timers_draw_by_the_seed_of_their_context():
 
     assert asyncio.run(main()) == asyncio.run(main())
     assert chance.random_bytes(4) != chance.random_bytes(4)
+
+
+def test_bits_are_as_many_as_were_asked_for():
+    for count in (1, 8, 63, 64):
+        drawn_bits = [chance.random_bits(count) for _ in range(200)]
+        assert 0 <= min(drawn_bits) <= max(drawn_bits) < 1 << count
+        assert max(drawn_bits) >= 1 << (count - 1)
+
+
+def test_the_same_digest_is_the_same_uuid():
+    digest = bytes(range(16))
+    assert chance.uuid_of(digest) == str(UUID(bytes=digest, version=4))
+    assert chance.uuid_of_name("a/b") == "91410e86-9161-5317-9576-be5c7660f085"
+
+
+def test_no_seed_reaches_secrets():
+    def draw() -> tuple[bytes, int]:
+        chance.sow(5)
+        return chance.secret_bytes(8), chance.secret_draws().getrandbits(64)
+
+    assert contextvars.Context().run(draw) != contextvars.Context().run(draw)

@@ -16,10 +16,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from uuid import UUID
 
 import orjson
 
+from statewright import chance
 from statewright.clock import Clock
 from statewright.engine.catalogue_timers import timer_key, timer_record
 from statewright.errors import ApiError, StoreError
@@ -103,7 +103,7 @@ def _decoded(record: Record) -> Delivery:
 
 def call_id_of(number: int) -> str:
     """The name of an invocation, in the form of a UUID."""
-    return str(UUID(bytes=hashlib.blake2b(f"delivery {number}".encode(), digest_size=16).digest(), version=4))
+    return chance.uuid_of(hashlib.blake2b(f"delivery {number}".encode(), digest_size=16).digest())
 
 
 def execution_id(number: int) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import random
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from statewright.payload import Json
 class Distribution:
     """A length of time that is drawn, in seconds."""
 
-    draw: Callable[[random.Random], float]
+    draw: Callable[[chance.Draws], float]
 
 
 Duration = float | str | Sequence[float | str] | Distribution | Callable[[Json], float]
@@ -75,7 +74,7 @@ def percentiles(points: Mapping[float, float | str]) -> Distribution:
     known = [(_P_LOW, known[0][1]), *known, (_P_HIGH, known[-1][1])]
     percents = [percent for percent, _ in known]
 
-    def draw(draws: random.Random) -> float:
+    def draw(draws: chance.Draws) -> float:
         at = draws.uniform(_P_LOW, _P_HIGH)
         above = max(1, bisect_left(percents, at))
         (p0, s0), (p1, s1) = known[above - 1], known[above]
@@ -123,7 +122,7 @@ class ModelRunner:
         if not 0 <= model.failure_rate <= 1:
             raise ValueError(f"failure_rate is {model.failure_rate!r}; it must be between 0 and 1")
         self._model = model
-        self._draws = random.Random(int.from_bytes(chance.random_bytes(8), "big") if seed is None else seed)
+        self._draws = chance.draws_of(chance.random_bits(64) if seed is None else seed)
         self._turn = 0
         self._seconds = _seconds_of(model)
 
@@ -161,7 +160,7 @@ def _failed(error: str, message: str) -> Outcome:
     return Outcome("error", orjson.dumps({"errorMessage": message, "errorType": error, "stackTrace": []}))
 
 
-def _seconds_of(model: Model) -> Callable[[int, random.Random, Json], float]:
+def _seconds_of(model: Model) -> Callable[[int, chance.Draws, Json], float]:
     duration: Any = model.duration
     if isinstance(duration, Distribution):
         return lambda _turn, draws, _event: duration.draw(draws)

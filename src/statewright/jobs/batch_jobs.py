@@ -13,11 +13,11 @@ import hashlib
 import heapq
 import logging
 import os
-import uuid
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
+from statewright import chance
 from statewright.clock import Clock, Timer
 from statewright.config import Config
 from statewright.jobs.batch_definitions import Definitions, check_name, container_of, refused
@@ -106,7 +106,7 @@ class BatchJobs:
         Raises: ApiError.
         """
         digest = hashlib.blake2b(unique.encode(), digest_size=16).digest()
-        id_ = str(uuid.UUID(bytes=digest, version=4))
+        id_ = chance.uuid_of(digest)
         if id_ in self._jobs:
             return self._jobs[id_]
         check_name(request["jobName"], "Job name")

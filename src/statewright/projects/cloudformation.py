@@ -9,12 +9,12 @@ Source: CloudFormation user guide, "Template sections".
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from statewright import chance
 from statewright.payload import Json
 from statewright.projects.intrinsics import (
     LATER,
@@ -61,7 +61,7 @@ class Identity:
 
     def pseudo(self) -> dict[str, Json]:
         """The pseudo parameters, the same for every reading."""
-        unique = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.account}/{self.region}/{self.name}")
+        unique = chance.uuid_of_name(f"{self.account}/{self.region}/{self.name}")
         arn = f"arn:{self.partition}:cloudformation:{self.region}:{self.account}:stack/{self.name}/{unique}"
         return {
             "AWS::AccountId": self.account,

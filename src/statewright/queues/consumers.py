@@ -8,11 +8,11 @@ nobody.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from statewright import chance
 from statewright.clock import Timer
 from statewright.errors import ApiError
 from statewright.queues import dead_letters
@@ -207,7 +207,7 @@ class Consumers:
         if not served:
             return
         noisy = queue.tenants.noisy(visibility.by_tenant, len(visibility.in_flight), now_ms)
-        receipt = random.getrandbits(63)
+        receipt = chance.random_bits(63)
         claim = Claim(queue.entry.rows, now_ms, receipt, wants, queue.settings.fifo, noisy, self._after_tenant)
         news, generation = queue.news, queue.generation
         try:

@@ -12,7 +12,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +19,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from statewright import chance
 from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.records.shelf import Entry, Shelf, letters
@@ -59,7 +59,7 @@ class Sessions:
                 return
             found = await self._shelf.get("")
             if found is None:
-                found = Entry("", {"key": base64.b64encode(os.urandom(32)).decode()})
+                found = Entry("", {"key": base64.b64encode(chance.secret_bytes(32)).decode()})
                 await self._shelf.put(found)
             self._key = base64.b64decode(found.fields["key"])
 

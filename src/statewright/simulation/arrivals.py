@@ -10,7 +10,6 @@ import asyncio
 import csv
 import heapq
 import json
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from statewright import chance
 from statewright.errors import ApiError, DefinitionError, Diagnostic
 from statewright.payload import Json, dump_json
 from statewright.simulation.reader import INVALID_VALUE
@@ -54,7 +54,7 @@ def instants(spec: ArrivalSpec, number: int, seed: int) -> Iterator[Arriving]:
         for place, (at_ms, body, name) in enumerate(sorted(_replayed(spec.replay), key=lambda one: one[0])):
             yield Arriving(spec.at_ms + at_ms, number, place, body, name)
         return
-    draws = random.Random(f"{seed} arrivals {number}")
+    draws = chance.draws_of(f"{seed} arrivals {number}")
     end_ms = None if spec.for_ms is None else spec.at_ms + spec.for_ms
     place, at = 0, float(spec.at_ms)
     while spec.count is None or place < spec.count:
@@ -108,7 +108,7 @@ class Sender:
     def __init__(self, system: VirtualSystem, scenario: Scenario) -> None:
         self._system = system
         self._specs = scenario.arrivals
-        self._draws = [random.Random(f"{scenario.seed} poison {number}") for number in range(len(self._specs))]
+        self._draws = [chance.draws_of(f"{scenario.seed} poison {number}") for number in range(len(self._specs))]
         config = system.config
         self._queue = f"http://localhost:4566/{config.account}/"
         self._machine = f"arn:aws:states:{config.region}:{config.account}:stateMachine:"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
-import random
 import sys
 import zipfile
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from statewright import chance
 from statewright.config import Config
 from statewright.errors import ApiError, DefinitionError, Diagnostic
 from statewright.functions.models import Model
@@ -226,7 +226,7 @@ class _Builder:
         reports = spec.on_poison == "report" or (
             not spec.on_poison and any(one.reports for one in self._scenario.mappings if one.function == spec.name)
         )
-        draws = random.Random(f"{self._scenario.seed} faults {spec.name}")
+        draws = chance.draws_of(f"{self._scenario.seed} faults {spec.name}")
 
         async def answer(event: Any) -> Json:
             self._strike(outages, draws)
@@ -239,7 +239,7 @@ class _Builder:
 
         return answer
 
-    def _strike(self, outages: list[FaultSpec], draws: random.Random) -> None:
+    def _strike(self, outages: list[FaultSpec], draws: chance.Draws) -> None:
         since_ms = self._system.now_ms - self._began_ms
         for fault in outages:
             if fault.at_ms <= since_ms < fault.at_ms + fault.for_ms and draws.random() < fault.share:

@@ -8,12 +8,12 @@ Owns which operation is charged as what. Prices are `cost/`'s.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from math import ceil
 from typing import Any, Final
 
+from statewright import chance
 from statewright.api.operations import Call
 from statewright.cost.usage import EVENT_CHUNK_BYTES, Usage, chunks
 from statewright.errors import ApiError
@@ -53,7 +53,7 @@ class UsageMeter:
         self.memory = self._functions()
         self._fixed = {one.name: one.usage for one in scenario.functions if one.usage}
         self._began_ms = system.now_ms
-        self._draws = random.Random(scenario.seed)
+        self._draws = chance.draws_of(scenario.seed)
         self._lists = system.parts.app.extras["metrics"].counter(NAMESPACE, LISTS, {})
         self._faults = [fault for fault in scenario.faults if fault.kind == "call"]
 

@@ -226,6 +226,18 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others():
     assert story(7) != story(8)
 
 
+def test_receipt_handles_follow_the_seed():
+    def handle(seed: int) -> str:
+        with VirtualSystem(seed=seed) as system:
+            url = queue(system, "jobs")
+            system.call("sqs", "SendMessage", {"QueueUrl": url, "MessageBody": "one"})
+            (message,) = system.call("sqs", "ReceiveMessage", {"QueueUrl": url})["Messages"]
+            return str(message["ReceiptHandle"])
+
+    assert handle(1) == handle(1)
+    assert handle(1) != handle(2)
+
+
 def test_it_makes_no_difference_where_the_system_is_kept(tmp_path):
     assert story(7, tmp_path / "one") == story(7, tmp_path / "other") == story(7)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import secrets
 import string
 from collections.abc import Mapping
 from typing import Any, Final
 
+from statewright import chance
 from statewright.payload import Json
 from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, number_of
 
@@ -92,10 +92,11 @@ def generated_text(settings: Mapping[str, Json]) -> str:
     if not kinds or not 1 <= length <= 4096:
         raise CannotApply("GenerateSecretString leaves no characters, or its PasswordLength is not from 1 to 4096")
     each = settings.get("RequireEachIncludedType") not in (False, "false")
-    chosen = [secrets.choice(kind) for kind in kinds[: length if each else 0]]
+    draws = chance.secret_draws()
+    chosen = [draws.choice(kind) for kind in kinds[: length if each else 0]]
     everything = "".join(kinds)
-    chosen += [secrets.choice(everything) for _ in range(length - len(chosen))]
-    secrets.SystemRandom().shuffle(chosen)
+    chosen += [draws.choice(everything) for _ in range(length - len(chosen))]
+    draws.shuffle(chosen)
     password = "".join(chosen)
     template, key = settings.get("SecretStringTemplate"), settings.get("GenerateStringKey")
     if not template:

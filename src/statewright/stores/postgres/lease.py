@@ -8,7 +8,6 @@ but the fence: every group of commits looks for its owner and epoch in the row f
 from __future__ import annotations
 
 import contextlib
-import secrets
 import socket
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Final
 
 import psycopg
 
+from statewright import chance
 from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores.postgres.connection import WRITE_TIMEOUT_MS, Connection, connect, explained, run
 from statewright.stores.statements import statements
@@ -39,7 +39,7 @@ class Lease:
         """
         self._address = address
         self._place = place
-        self.owner = f"{owner} on {socket.gethostname()} ({secrets.token_hex(4)})"
+        self.owner = f"{owner} on {socket.gethostname()} ({chance.secret_bytes(4).hex()})"
         self._stopping = threading.Event()
         self._is_lost = False
         with explained(place):
