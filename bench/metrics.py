@@ -18,7 +18,7 @@ from pathlib import Path
 from statewright.assembly import System, assemble
 from statewright.clock import RealClock
 from statewright.config import Config
-from statewright.engine.machine_views import NewMachine
+from statewright.engine.machines.views import NewMachine
 from statewright.metrics.reading import points_of, range_of
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId

@@ -124,8 +124,8 @@ async def _fill(folder: Path, count: int, seconds: int, earlier_seconds: int) ->
     from statewright.clock import RealClock
     from statewright.config import Config
     from statewright.engine.engine import Engine
-    from statewright.engine.machine_views import NewMachine
-    from statewright.engine.state_machines import Machines
+    from statewright.engine.machines.machines import Machines
+    from statewright.engine.machines.views import NewMachine
     from statewright.integrations.registry import Registry
     from statewright.stores.sqlite.store import SqliteStore
 

@@ -18,7 +18,7 @@ from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.engine import Engine, EngineSettings
-from statewright.engine.state_machines import Machines
+from statewright.engine.machines.machines import Machines
 from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.events.deliveries import POST, Deliveries

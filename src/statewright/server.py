@@ -26,7 +26,7 @@ from statewright.assembly import assemble
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
-from statewright.engine.views import StatusChange
+from statewright.engine.executions.views import StatusChange
 from statewright.metrics.recorder import Recorder
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms

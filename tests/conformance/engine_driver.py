@@ -13,13 +13,13 @@ from statewright.asl.program import Program
 from statewright.clock import VirtualClock, parse_duration_ms, run_virtual
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.engine.engine import Engine, EngineSettings
-from statewright.engine.live import decode_live
-from statewright.engine.map_run_data import Slice
-from statewright.engine.map_run_head import RunHead
-from statewright.engine.map_run_live import LiveRun
+from statewright.engine.executions.live import decode_live
+from statewright.engine.executions.views import Head, StatusChange
+from statewright.engine.machines.machines import Machines, Target
+from statewright.engine.map_runs.data import Slice
+from statewright.engine.map_runs.head import RunHead
+from statewright.engine.map_runs.live import LiveRun
 from statewright.engine.runner import Input
-from statewright.engine.state_machines import Machines, Target
-from statewright.engine.views import Head, StatusChange
 from statewright.errors import ApiError
 from statewright.interpreter import events
 from statewright.interpreter.map_run_state import child_name

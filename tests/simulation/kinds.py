@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.engine.machine_views import NewMachine
-from statewright.engine.state_machines import Machines, Target
+from statewright.engine.machines.machines import Machines, Target
+from statewright.engine.machines.views import NewMachine
 from statewright.query.scope import Entropy
 from statewright.stores.memory.store import MemoryStore
 from tests.unit.engine.running import ACTIVITY, CALL, JOB, LAMBDA, ROLE, TOKEN, lifted, machine, passing, task, wait

@@ -19,13 +19,13 @@ from statewright.asl import extensions
 from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.dispatch import Later, ScheduledCall, Succeeded, TaskResult
 from statewright.engine.engine import Engine
+from statewright.engine.executions.live import QUEUED
 from statewright.engine.forks import Wish, fork
-from statewright.engine.live import QUEUED
-from statewright.engine.machine_limits import MOST_AT_ONCE, MOST_PER_SECOND
-from statewright.engine.machine_views import NewMachine
+from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
+from statewright.engine.machines.machines import Machines, Target
+from statewright.engine.machines.tags import Tags
+from statewright.engine.machines.views import NewMachine
 from statewright.engine.semaphores import PERMIT
-from statewright.engine.state_machines import Machines, Target
-from statewright.engine.tags import Tags
 from statewright.errors import ApiError
 from statewright.integrations.own_tasks import OwnTasks
 from statewright.query.scope import Entropy

@@ -16,7 +16,7 @@ import pytest
 from statewright import server
 from statewright.api.listening import bind
 from statewright.config import Config
-from statewright.engine.views import StatusChange
+from statewright.engine.executions.views import StatusChange
 from statewright.errors import Unavailable
 from statewright.server import CannotServe, ServerOptions
 

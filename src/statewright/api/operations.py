@@ -22,7 +22,7 @@ from statewright.payload import Json
 if TYPE_CHECKING:
     from statewright.api.throttling import Throttle
     from statewright.engine.engine import Engine
-    from statewright.engine.state_machines import Machines
+    from statewright.engine.machines.machines import Machines
     from statewright.functions.functions import Functions
     from statewright.queues.queues import Queues
 

@@ -117,7 +117,7 @@ def run(
             cost="" if cost else None, prices=prices,
         )  # fmt: skip
         return run_machine(file, input, form, quiet=quiet, endpoint=endpoint)
-    from statewright.simulator.forked_trial import fence_expressions
+    from statewright.engine.heavy.forked_trial import fence_expressions
 
     fence_expressions()
     if form != "table" and history_file == "-":

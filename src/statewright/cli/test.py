@@ -62,7 +62,7 @@ def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) ->
     Exit code: 0 when every case passes, 1 when one fails, 3 when there are no cases.
     """
     from statewright.clock import RealClock
-    from statewright.simulator.forked_trial import fence_expressions
+    from statewright.engine.heavy.forked_trial import fence_expressions
 
     fence_expressions()
     clock = RealClock()

@@ -1,7 +1,7 @@
 """Activities: tasks that wait for a worker, and workers that wait for a task. Both first come, first served.
 
 A task stands in the outbox until a worker has it; here are only the queues. Which activities exist is the business of
-`activity_records`.
+`machines/activities.py`.
 """
 
 from __future__ import annotations

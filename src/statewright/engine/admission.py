@@ -3,7 +3,7 @@
 A start is accepted at once and committed as queued: its history has its start and no state. It is admitted, by an event
 of its own, when an execution of its machine ends or when the rate allows. Who runs and who waits is held in memory, and
 found again after a start: queued executions have outbox rows, those that run are listed. Owns the order, which
-is that of the starts; what a limit is stands in `machine_limits.py`.
+is that of the starts; what a limit is stands in `machines/limits.py`.
 
 Child executions of Map Runs are not counted: their run has a concurrency of its own. A redriven execution runs at once.
 """
@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from statewright.clock import Timer
-from statewright.engine.machine_limits import Limit
+from statewright.engine.machines.limits import Limit
 from statewright.engine.runner import Input
 from statewright.interpreter import events
 
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
-    from statewright.engine.live import Batch, LiveExecution
+    from statewright.engine.executions.live import Batch, LiveExecution
 
 _ROWS_AT_ONCE: Final = 1_000
 

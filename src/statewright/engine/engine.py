@@ -1,7 +1,7 @@
 """The engine's facade: start, describe, list, stop, redrive, answer tasks. Everything is delegated.
 
 The runner advances executions and writes them; this module finds who is meant, and sees to what a commit asks for once
-it is durable. EXPRESS executions run in memory (`express.py`, `express_runs.py`).
+it is durable. EXPRESS executions run in memory (`express/`).
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from typing import Any, Final
 from statewright import chance
 from statewright.arn import EXPRESS, MACHINE, MAP_RUN, execution_arn, parse_arn
 from statewright.clock import Clock
-from statewright.engine import live as kinds
 from statewright.engine.activities import Activities, ActivityTask
 from statewright.engine.admission import Admission
 from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, TaskResult, decode_call
-from statewright.engine.execution_logs import ExecutionLogs
-from statewright.engine.express_runs import ExpressRuns
+from statewright.engine.executions import live as kinds
+from statewright.engine.executions.listing import history_page, list_page
+from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.logs import ExecutionLogs
+from statewright.engine.executions.names import ExecutionNames
+from statewright.engine.executions.redrives import Redrive
+from statewright.engine.executions.tokens import no_such_task, read_output, read_task_token, still_open
+from statewright.engine.executions.views import ExecutionView, Head, Started, StatusChange, SyncOutcome, Tail, view_of
+from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.inbox import Inbox
-from statewright.engine.listing import history_page, list_page
-from statewright.engine.live import Batch, LiveExecution
-from statewright.engine.map_run_data import MapRunData
-from statewright.engine.map_runs import MapRuns
+from statewright.engine.machines.machines import Machines, Target
+from statewright.engine.map_runs.data import MapRunData
+from statewright.engine.map_runs.map_runs import MapRuns
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.metrics import metrics_of
-from statewright.engine.names import ExecutionNames
 from statewright.engine.ownership import SHARD, Ownership
-from statewright.engine.redrives import Redrive
 from statewright.engine.retention import Retention
 from statewright.engine.runner import AlreadyThere, Input, Runner
 from statewright.engine.semaphores import Semaphores
-from statewright.engine.state_machines import Machines, Target
 from statewright.engine.timers import DueSoon
-from statewright.engine.tokens import no_such_task, read_output, read_task_token, still_open
-from statewright.engine.views import ExecutionView, Head, Started, StatusChange, SyncOutcome, Tail, view_of
 from statewright.errors import ApiError, OwnershipLost
 from statewright.interpreter import events
 from statewright.interpreter.advance import new_execution

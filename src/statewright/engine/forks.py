@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from statewright import chance
 from statewright.arn import MACHINE, execution_arn, parse_arn
-from statewright.engine.history_pages import decode_page
+from statewright.engine.executions.history_pages import decode_page
+from statewright.engine.executions.views import Head, Started
+from statewright.engine.machines.machines import Target
 from statewright.engine.runner import AlreadyThere
-from statewright.engine.state_machines import Target
-from statewright.engine.views import Head, Started
 from statewright.errors import ApiError
 from statewright.interpreter import events
 from statewright.interpreter.history import HistoryEvent

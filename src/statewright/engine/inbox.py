@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from statewright.engine import live as kinds
-from statewright.engine.express import EXPRESS
-from statewright.engine.live import LiveExecution
-from statewright.engine.redrives import Redrive
+from statewright.engine.executions import live as kinds
+from statewright.engine.executions.live import LiveExecution
+from statewright.engine.executions.redrives import Redrive
+from statewright.engine.executions.tokens import read_output, read_task_token, still_open
+from statewright.engine.express.run import EXPRESS
 from statewright.engine.runner import Input
-from statewright.engine.tokens import read_output, read_task_token, still_open
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
 from statewright.stores.protocol import InboxRow

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from statewright.engine.express import BILLED_MB, billed_ms
-from statewright.engine.live import Batch, LiveExecution
-from statewright.engine.views import Head
+from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.views import Head
+from statewright.engine.express.run import BILLED_MB, billed_ms
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState
 from statewright.metrics.recorder import Recorder

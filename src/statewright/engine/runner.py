@@ -17,13 +17,13 @@ from typing import Any, Final, Protocol, TypeVar
 from statewright.asl.program import Program
 from statewright.clock import Clock
 from statewright.engine.dispatch import ScheduledCall
-from statewright.engine.heavy_steps import HeavySteps, LeavesTheLoop
-from statewright.engine.heavy_wire import Delivery
-from statewright.engine.live import Batch, LiveExecution, Work, decode_live
+from statewright.engine.executions.live import Batch, LiveExecution, Work, decode_live
+from statewright.engine.executions.views import ExecutionView, Head, StatusChange, Tail, view_from
+from statewright.engine.heavy.steps import HeavySteps, LeavesTheLoop
+from statewright.engine.heavy.wire import Delivery
 from statewright.engine.metering import ExecutionMeter
 from statewright.engine.metrics import Counters
 from statewright.engine.turnstile import BURST, Turnstile
-from statewright.engine.views import ExecutionView, Head, StatusChange, Tail, view_from
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
 from statewright.limits import Limits

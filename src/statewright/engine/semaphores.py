@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from statewright.engine.dispatch import ScheduledCall, Succeeded
-from statewright.engine.history_pages import decode_page
+from statewright.engine.executions.history_pages import decode_page
 from statewright.errors import ApiError, OwnershipLost
 from statewright.payload import parse_json
 from statewright.stores.protocol import Record, Row

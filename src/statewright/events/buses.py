@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.engine.views import ExecutionView, StatusChange
+from statewright.engine.executions.views import ExecutionView, StatusChange
 from statewright.errors import ApiError
 from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, bus_of, invalid, no_bus, too_many
 from statewright.events.deliveries import Deliveries, call_id_of

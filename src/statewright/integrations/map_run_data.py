@@ -13,8 +13,8 @@ from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from statewright.engine.map_run_data import Slice
-from statewright.engine.map_run_head import RunHead
+from statewright.engine.map_runs.data import Slice
+from statewright.engine.map_runs.head import RunHead
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.buckets import Buckets, put

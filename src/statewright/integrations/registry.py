@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, TaskResult
-from statewright.engine.views import StatusChange
+from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.buckets import Buckets, EndpointBuckets, OwnBuckets

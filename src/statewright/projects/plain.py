@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from statewright.config import FILE_NAME, Config, line_of
-from statewright.engine.machine_limits import MOST_AT_ONCE, MOST_PER_SECOND
+from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.payload import Json
 from statewright.projects.folder import find_machines
 from statewright.projects.functions import find_functions, function_files

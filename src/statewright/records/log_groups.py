@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.engine.execution_logs import folder_of
+from statewright.engine.executions.logs import folder_of
 from statewright.errors import ApiError
 from statewright.records.log_files import EVENT_BYTES, Lane, history_line, put_line, put_text, worker_line
 from statewright.records.shelf import Entry, Shelf

@@ -14,7 +14,7 @@ from statewright.simulator.story import Story
 
 if TYPE_CHECKING:
     from statewright.asl.program import Program
-    from statewright.engine.views import Head
+    from statewright.engine.executions.views import Head
     from statewright.interpreter.history import HistoryEvent
     from statewright.payload import Json
 

@@ -10,7 +10,7 @@ import pytest
 
 from statewright.api import operations
 from statewright.api.app import Api
-from statewright.engine.views import ExecutionView, Started, SyncOutcome
+from statewright.engine.executions.views import ExecutionView, Started, SyncOutcome
 from statewright.errors import ApiError
 from tests.unit.api.asgi import Reply, call, make_api
 

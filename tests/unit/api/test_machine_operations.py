@@ -11,9 +11,9 @@ from statewright.api.shapes import validator, writer
 from statewright.arn import execution_arn
 from statewright.clock import VirtualClock
 from statewright.config import Config
-from statewright.engine.state_machines import Machines
+from statewright.engine.machines.machines import Machines
 from statewright.errors import ApiError
-from tests.unit.engine.catalogue import ARN, GROUP, OTHER_ROLE, ROLE, definition, on_catalogue
+from tests.unit.engine.machines.catalogue import ARN, GROUP, OTHER_ROLE, ROLE, definition, on_catalogue
 
 load()
 

@@ -11,7 +11,7 @@ from statewright.api import operations
 from statewright.api.inner_calls import invoker
 from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
-from statewright.engine.views import StatusChange
+from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.registry import Registry
 from tests.unit.engine.running import Rig, machine, passing, wait

@@ -11,9 +11,9 @@ from typing import Any
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.engine.engine import Engine, EngineSettings
-from statewright.engine.machine_views import NewMachine
-from statewright.engine.state_machines import Machines, Target
-from statewright.engine.views import StatusChange
+from statewright.engine.executions.views import StatusChange
+from statewright.engine.machines.machines import Machines, Target
+from statewright.engine.machines.views import NewMachine
 from statewright.limits import AWS, Limits
 from statewright.query.scope import Entropy
 from statewright.stores.memory.store import MemoryStore

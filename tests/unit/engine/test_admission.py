@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.engine.machine_limits import MOST_AT_ONCE, MOST_PER_SECOND, Limit, limit_of
-from statewright.engine.machine_views import NewMachine
+from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND, Limit, limit_of
+from statewright.engine.machines.machines import Target
+from statewright.engine.machines.tags import Tags
+from statewright.engine.machines.views import NewMachine
 from statewright.engine.runner import PATIENCE
-from statewright.engine.state_machines import Target
-from statewright.engine.tags import Tags
 from statewright.errors import ApiError, Unavailable
 from tests.unit.engine.running import ROLE, Rig, machine, task, wait
 

@@ -9,7 +9,7 @@ import pytest
 
 from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.forks import Wish, fork
-from statewright.engine.machine_views import MachineChange
+from statewright.engine.machines.views import MachineChange
 from statewright.errors import ApiError
 from tests.unit.engine.running import Rig, machine, passing, task, wait
 

@@ -257,7 +257,7 @@ def test_a_bug_in_the_interpreter_quarantines(caplog: pytest.LogCaptureFixture, 
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         arn = await rig.begin(machine(W={"Type": "Wait", "Seconds": 5, "End": True}))
-        from statewright.engine import heavy_steps
+        from statewright.engine.heavy import steps as heavy_steps
 
         real = advance
 

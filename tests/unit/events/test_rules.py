@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statewright.engine.views import StatusChange
+from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.events.bus_records import sources_of
 from tests.unit.events.running import DAY, DEAD, HOUR, MINUTE, SECOND, Rig, failing, on_rig

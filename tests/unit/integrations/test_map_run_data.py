@@ -13,8 +13,8 @@ import pytest
 
 from statewright.clock import RealClock
 from statewright.config import Config, Endpoint
-from statewright.engine.map_run_data import Slice
-from statewright.engine.map_run_head import RunHead
+from statewright.engine.map_runs.data import Slice
+from statewright.engine.map_runs.head import RunHead
 from statewright.errors import ApiError
 from statewright.integrations import buckets
 from statewright.integrations.blocking import BlockingCalls

@@ -6,7 +6,7 @@ from typing import Any
 
 from statewright.api.operations import App, Call, operation
 from statewright.engine.forks import Wish, fork
-from statewright.engine.machine_settings import check_name
+from statewright.engine.machines.settings import check_name
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonTextError, parse_json
 

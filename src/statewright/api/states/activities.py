@@ -1,13 +1,13 @@
 """Operations on activities: create, describe, list, delete them, and ask for work of one.
 
-The rules for activities as named things are in `engine.activity_records`, the polls in `engine.activities`.
+The rules for activities as named things are in `engine.machines.activities`, the polls in `engine.activities`.
 """
 
 from __future__ import annotations
 
 from statewright.api.operations import App, Call, operation
 from statewright.arn import ACTIVITY, parse_arn
-from statewright.engine.machine_records import Activity
+from statewright.engine.machines.records import Activity
 from statewright.payload import Json
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from statewright.api.operations import App, Call, operation
 from statewright.api.states.texts import worded
 from statewright.arn import EXECUTION, MACHINE, MAP_RUN, StatesArn, parse_arn
+from statewright.engine.executions.views import ExecutionView
 from statewright.engine.list_tokens import page_size
-from statewright.engine.machine_settings import check_name
-from statewright.engine.views import ExecutionView
+from statewright.engine.machines.settings import check_name
 from statewright.errors import ApiError
 from statewright.payload import Json
 

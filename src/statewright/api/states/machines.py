@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.arn import EXECUTION, parse_arn
-from statewright.engine.machine_records import Revision
-from statewright.engine.machine_views import MachineChange, NewMachine
+from statewright.engine.machines.records import Revision
+from statewright.engine.machines.views import MachineChange, NewMachine
 from statewright.payload import Json
 
 DELIVERY_STREAM: Final = "log_stream_created_by_aws_to_validate_log_delivery_subscriptions"

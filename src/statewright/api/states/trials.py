@@ -20,8 +20,8 @@ from statewright.asl.compile import compile_definition
 from statewright.asl.program import Program, StateDef, TaskDef
 from statewright.asl.reader import ReadError
 from statewright.clock import Timer
-from statewright.engine.definition_check import check_definition, compiled, findings_of, invalid_definition, tree_of
 from statewright.engine.dispatch import ScheduledCall, TaskResult, call_of, event_of
+from statewright.engine.machines.definitions import check_definition, compiled, findings_of, invalid_definition, tree_of
 from statewright.errors import TIMEOUT, ApiError, Failure
 from statewright.interpreter.events import Event, TaskFailed, TimerFired
 from statewright.interpreter.state import Identity

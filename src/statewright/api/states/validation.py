@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.engine.definition_check import findings_of
+from statewright.engine.machines.definitions import findings_of
 from statewright.payload import Json
 
 MOST_DIAGNOSTICS: Final = 100

@@ -1,0 +1,1 @@
+"""EXPRESS executions."""

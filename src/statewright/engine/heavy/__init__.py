@@ -1,0 +1,1 @@
+"""Steps that are computed in another process."""

@@ -1,0 +1,1 @@
+"""State machines and activities as the catalogue has them."""

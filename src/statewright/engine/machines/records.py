@@ -1,0 +1,306 @@
+"""What the catalogue keeps of state machines and activities, and how it is written down.
+
+Owns the records (machine, revision, version, alias, activity, tags), their keys and bodies, and the rule that makes
+several of them one aggregate: whoever changes anything of a machine also writes the machine's record, so two changes
+at once cannot both go through. What the changes are is in `machines.py`, `versions.py`, `aliases.py`, `tags.py`
+and `activities.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
+
+import orjson
+
+from statewright.engine.machines.limits import LIMIT_TAGS
+from statewright.errors import ApiError, Conflict
+from statewright.payload import Json
+from statewright.stores.protocol import CatalogStore, Record
+
+if TYPE_CHECKING:
+    from statewright.asl.validate import MachineType
+
+INITIAL: Final = "INITIAL"
+"""Id of a machine's first revision. Callers see no revision id until the first update (observed)."""
+
+MACHINE: Final = "machine"
+REVISION: Final = "revision"
+VERSION: Final = "version"
+ALIAS: Final = "alias"
+ACTIVITY: Final = "activity"
+TAGS: Final = "tags"
+LIMITED: Final = "limited"
+"""Parent of the tag sets that limit executions."""
+DELETING: Final = "deleting"
+
+RECENT_MS: Final = 1_000
+"""How old a record may be that another node has changed meanwhile."""
+MOST_RECENT: Final = 1_000
+_ATTEMPTS: Final = 20
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A state machine: the record that guards everything below it.
+
+    `published` is the version made from the current revision, if there is one. `publish` and `description` are those
+    of the call that created the machine, for its repetition. `stored` is the record's version, 0 before the first
+    write.
+    """
+
+    id: int
+    arn: str
+    name: str
+    type: MachineType
+    created_ms: int
+    revision: str = INITIAL
+    deleting: bool = False
+    last_version: int = 0
+    published: int | None = None
+    versions: int = 0
+    aliases: int = 0
+    publish: bool = False
+    description: str | None = None
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write; its version is the next one."""
+        return Record(MACHINE, self.arn, "", self.id, self.stored + 1, orjson.dumps(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A definition with its configuration, never changed and kept as long as executions may need it.
+
+    `logging`, `tracing` and `encryption` are complete: what the service would answer.
+    """
+
+    machine: int
+    id: str
+    definition: str
+    role_arn: str
+    logging: Json
+    tracing: Json
+    encryption: Json
+    updated_ms: int
+    stored: int = 0
+
+    @property
+    def shown_id(self) -> str | None:
+        """The id as callers see it; none for the first revision."""
+        return None if self.id == INITIAL else self.id
+
+    def record(self) -> Record:
+        """The entry to write."""
+        key = revision_key(self.machine, self.id)
+        return Record(REVISION, key, str(self.machine), self.updated_ms, self.stored + 1, orjson.dumps(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A published revision."""
+
+    arn: str
+    machine: int
+    number: int
+    revision: str
+    created_ms: int
+    description: str | None = None
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write."""
+        return Record(VERSION, self.arn, str(self.machine), self.number, self.stored + 1, orjson.dumps(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A name for one or two versions. `routes` are (version ARN, weight); the weights add up to 100."""
+
+    arn: str
+    machine: int
+    name: str
+    routes: Sequence[tuple[str, int]]
+    created_ms: int
+    updated_ms: int
+    description: str | None = None
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write."""
+        return Record(ALIAS, self.arn, str(self.machine), self.created_ms, self.stored + 1, orjson.dumps(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A name that workers poll. `number` orders activities by creation."""
+
+    arn: str
+    name: str
+    number: int
+    created_ms: int
+    encryption: Json
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write."""
+        return Record(ACTIVITY, self.arn, "", self.number, self.stored + 1, orjson.dumps(self))
+
+
+@dataclass(frozen=True, slots=True)
+class TagSet:
+    """The tags of a machine or activity, in the order in which their keys came."""
+
+    arn: str
+    tags: dict[str, str] = field(default_factory=dict)
+    stored: int = 0
+
+    def record(self) -> Record:
+        """The entry to write."""
+        # Those that say how many executions may run are found after a start without looking at all others.
+        parent = LIMITED if any(key in LIMIT_TAGS for key in self.tags) else ""
+        return Record(TAGS, self.arn, parent, 0, self.stored + 1, orjson.dumps(self))
+
+
+class Kept(Protocol):
+    """Anything above: it knows its own entry."""
+
+    def record(self) -> Record:
+        """The entry to write."""
+
+
+Body = TypeVar("Body", Machine, Revision, Version, Alias, Activity, TagSet)
+
+_KINDS: Final[dict[type, str]] = {
+    Machine: MACHINE,
+    Revision: REVISION,
+    Version: VERSION,
+    Alias: ALIAS,
+    Activity: ACTIVITY,
+    TagSet: TAGS,
+}
+
+
+def revision_key(machine: int, revision: str) -> str:
+    """Key of a revision."""
+    return f"{machine}:{revision}"
+
+
+def _decoded(body_type: type[Body], record: Record) -> Body:
+    fields: dict[str, Any] = orjson.loads(record.body)
+    fields["stored"] = record.version
+    if body_type is Alias:
+        fields["routes"] = tuple((arn, weight) for arn, weight in fields["routes"])
+    return body_type(**fields)
+
+
+class Records:
+    """Reads and writes the records above."""
+
+    def __init__(self, catalog: CatalogStore, now_ms: Callable[[], int]) -> None:
+        self.catalog = catalog
+        self._now_ms = now_ms
+        self._recent: OrderedDict[tuple[type, str], tuple[int, Any]] = OrderedDict()
+        """Records that starts have asked for, with the instant of their reading."""
+        self._changes = 0
+
+    async def get(self, body_type: type[Body], key: str) -> Body | None:
+        """One record by its key."""
+        record = await self.catalog.get(_KINDS[body_type], key)
+        return None if record is None else _decoded(body_type, record)
+
+    async def recent(self, body_type: type[Body], key: str) -> Body | None:
+        """As `get`, for the many starts of one machine.
+
+        Changes made through these records are seen at once: `write` forgets what was read before it, and whatever is
+        being read meanwhile is not kept. Another node's changes are seen within `RECENT_MS`; the service itself
+        promises no more than that starts use a change within a few seconds (API reference, UpdateStateMachine).
+        What is not there is looked for every time.
+        """
+        place = (body_type, key)
+        now_ms = self._now_ms()
+        known = self._recent.get(place)
+        if known is not None and now_ms - known[0] < RECENT_MS:
+            body: Body = known[1]
+            return body
+        before = self._changes
+        found = await self.get(body_type, key)
+        if found is not None and before == self._changes:
+            self._recent[place] = (now_ms, found)
+            self._recent.move_to_end(place)
+            if len(self._recent) > MOST_RECENT:
+                self._recent.popitem(last=False)
+        return found
+
+    async def page(
+        self, body_type: type[Body], parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
+    ) -> tuple[list[Body], tuple[int, str] | None]:
+        """Up to `limit` records below a parent, and the place where the next page starts, if there is one."""
+        found = await self.catalog.list_entries(
+            _KINDS[body_type], parent, after=after, limit=limit + 1, newest_first=newest_first
+        )
+        more = len(found) > limit
+        found = found[:limit]
+        place = (found[-1].sort, found[-1].key) if more else None
+        return [_decoded(body_type, record) for record in found], place
+
+    async def all(self, body_type: type[Body], parent: str) -> list[Body]:
+        """Every record below a parent, oldest first; for the few that one machine can have."""
+        kept: list[Body] = []
+        after: tuple[int, str] | None = None
+        while True:
+            page, after = await self.page(body_type, parent, after=after, limit=1_000, newest_first=False)
+            kept += page
+            if after is None:
+                return kept
+
+    async def write(self, *kept: Kept, delete: Sequence[tuple[str, str]] = (), more: Sequence[Record] = ()) -> None:
+        """Write and delete, all or nothing. Raises: Conflict, when any record has changed since it was read."""
+        try:
+            written = await self.catalog.write([*(one.record() for one in kept), *more], delete)
+        finally:
+            # Also when nobody can say whether it was written.
+            self._changes += 1
+            self._recent.clear()
+        if not written:
+            raise Conflict("a catalogue entry was changed by somebody else")
+
+
+def again_on_conflict(change: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Run a change again, from its reads on, when somebody else was faster.
+
+    Raises: ApiError (`ConflictException`) when that happens over and over.
+    """
+
+    @functools.wraps(change)
+    async def repeated(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_ATTEMPTS):
+            try:
+                return await change(*args, **kwargs)
+            except Conflict:
+                continue
+        raise ApiError("ConflictException", "The resource is being changed by other requests. Try again.")
+
+    return repeated
+
+
+def does_not_exist(arn: str) -> ApiError:
+    """The error for a machine that is not there (observed)."""
+    return ApiError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")
+
+
+def no_such_resource() -> ApiError:
+    """The error for a version or alias that is not there (observed)."""
+    return ApiError("ResourceNotFound", "Request references a resource that does not exist.")
+
+
+def is_deleting(arn: str) -> ApiError:
+    """The error for a machine that is being deleted."""
+    return ApiError("StateMachineDeleting", f"State Machine is being deleted: '{arn}'")

@@ -1,0 +1,1 @@
+"""Map Runs: distributed Maps of executions."""

@@ -1,0 +1,504 @@
+"""One Map Run at work: tells `advance_map_run` what happened, writes what changed, and carries out its commands."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from statewright.asl.program import Program
+from statewright.engine.executions.redrives import Redrive
+from statewright.engine.executions.views import Head, Tail
+from statewright.engine.express.run import ExpressRun
+from statewright.engine.heavy.steps import Source
+from statewright.engine.map_runs.data import ItemStream
+from statewright.engine.map_runs.head import RunHead
+from statewright.engine.map_runs.orders import Order
+from statewright.engine.runner import AlreadyThere, Input
+from statewright.engine.turnstile import CHILD
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
+from statewright.interpreter import events
+from statewright.interpreter import map_run_messages as messages
+from statewright.interpreter.advance import new_execution
+from statewright.interpreter.map_run import SLICE_ITEMS, advance_map_run
+from statewright.interpreter.map_run_codec import MapRunEncoder, decode_map_run
+from statewright.interpreter.map_run_messages import MapRunCommand, MapRunEvent
+from statewright.interpreter.map_run_results import bucket_of, folder_of, manifest_of, result_files
+from statewright.interpreter.map_run_state import (
+    CLOSED,
+    OPEN,
+    RUNNING,
+    STOPPING,
+    WRITING,
+    MapRunState,
+    child_execution_arn,
+    child_machine_arn,
+    child_name,
+    child_seed,
+    labelled_machine,
+)
+from statewright.payload import Payload, dump_json
+from statewright.stores.protocol import Commit, Committed, Existing, Row
+
+if TYPE_CHECKING:
+    from statewright.engine.engine import Engine
+    from statewright.engine.map_runs.map_runs import MapRuns
+
+logger = logging.getLogger(__name__)
+
+SOME_CHILDREN: Final = 8
+"""Children that are started in one go."""
+MOST_EVENTS: Final = 256
+"""Events that go into one commit."""
+
+
+async def load_run(engine: Engine, runs: MapRuns, run_id: int) -> LiveRun:
+    """A run as the store has it."""
+    stored = await engine.runner.patiently(lambda: engine.store.executions.load(run_id))
+    assert stored is not None
+    assert stored.state is not None
+    head = RunHead.decode(stored.row.head)
+    program = await engine.runner.patiently(lambda: engine.machines.program_of(head.machine_id, head.revision_id))
+    texts = {digest: text.decode() for digest, text in stored.texts.items()}
+    state = decode_map_run(stored.state, [stored.frames[index] for index in sorted(stored.frames)], texts)
+    run = LiveRun(engine, runs, run_id, head, state, program, stored.row)
+    run.version = stored.version
+    run.known_texts = set(stored.texts)
+    return run
+
+
+class LiveRun:
+    """A run as its owner holds it. One commit is in flight at most; what arrives meanwhile goes into the next."""
+
+    def __init__(
+        self, engine: Engine, runs: MapRuns, run_id: int, head: RunHead, state: MapRunState, program: Program,
+        row: Row | None,
+    ) -> None:  # fmt: skip
+        self._engine = engine
+        self._runs = runs
+        self.id = run_id
+        self.head = head
+        self.state = state
+        self.row = row
+        self.version = 0
+        self.known_texts: set[bytes] = set()
+        self.program = program.child_program(head.scope)
+        self.definition = program.map_of(head.scope)
+        self._events: deque[tuple[MapRunEvent, asyncio.Future[None] | None]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._taken_up = row is None
+        """Whether what was under way in the store is under way here; a new run has nothing there."""
+        self._stops: list[int] = []
+        self._standard: dict[int, int] = {}
+        """Index to execution id, of STANDARD children that run."""
+        self._express: dict[int, ExpressRun] = {}
+        self._stream: ItemStream | None = None
+        self._position = 0
+        """How many items have been taken from the stream."""
+        self._killed = False
+        self._to_start: deque[messages.StartChild] = deque()
+
+    # ------------------------------------------------------------------ being told
+
+    def tell(self, event: MapRunEvent, answer: asyncio.Future[None] | None = None) -> None:
+        """Something has happened."""
+        self._events.append((event, answer))
+        if self._task is None and not self._killed:
+            self._task = asyncio.create_task(self._work())
+
+    async def ask(self, event: MapRunEvent) -> None:
+        """As `tell`, and wait until it is durable."""
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.tell(event, answer)
+        await answer
+
+    def stop(self, inbox_id: int) -> None:
+        """The parent does not wait any more. The inbox row goes when the run is closed."""
+        self._stops.append(inbox_id)
+        self.tell(messages.RunStopped())
+
+    def attempt_of(self, index: int) -> int:
+        """The attempt that a child is at."""
+        return self.state.children[index].attempt if index < len(self.state.children) else 0
+
+    async def go_on(self, order: Order | None) -> None:
+        """Take up the run after a restart, or under a new order of its parent."""
+        state = self.state
+        if order is not None and (order.redrive_count > state.redrive_count or order.task_id != state.task_id):
+            self._runs.retask(self, order.task_id)
+            if state.phase != CLOSED:
+                self._take_up()
+            self.tell(messages.RunRedriven(order.task_id, order.redrive_count))
+            return
+        self._take_up()
+
+    def _take_up(self) -> None:
+        state = self.state
+        if state.phase == CLOSED:
+            self._report()
+            return
+        if self._taken_up:
+            return
+        self._taken_up = True
+        for child in state.children:
+            if child.status == RUNNING:
+                self._engine.aside(self._resume_child(child.index, child.attempt))
+        if state.phase == OPEN and state.reading:
+            self._engine.aside(self._read_items(messages.ReadItems(state.items_read, SLICE_ITEMS)))
+        elif state.phase == WRITING:
+            command = messages.WriteResults(bucket_of(state), folder_of(state), state.settings.writer)
+            self._engine.aside(self._write_results(command))
+        self.tell(messages.RunContinued())
+
+    def _report(self) -> None:
+        """Tell the parent how the run ended, once more."""
+        state = self.state
+        event: events.Event
+        if state.status == "SUCCEEDED" and state.output is not None:
+            event = events.MapRunSucceeded(state.task_id, state.output)
+        else:
+            event = events.MapRunFailed(state.task_id, state.error, state.cause)
+        self._engine.runner.tell(self.head.parent, Input(event))
+        self._runs.release(self)
+
+    # ------------------------------------------------------------------ working
+
+    async def _work(self) -> None:
+        answers: list[asyncio.Future[None]] = []
+        try:
+            while self._events:
+                commands: list[MapRunCommand] = []
+                answers = []
+                commit = self._apply(commands, answers)
+                outcome = await self._engine.runner.commit_patiently(commit)
+                if not isinstance(outcome, Committed):
+                    raise StoreError(f"a Map Run's commit was refused: {outcome}")
+                self.version = outcome.version
+                for answer in answers:
+                    if not answer.done():
+                        answer.set_result(None)
+                for command in commands:
+                    _DO[type(command)](self, command)
+                if self.state.phase == CLOSED and not self._events:
+                    self._runs.release(self)
+        except asyncio.CancelledError:
+            self._refuse(answers, Unavailable("the engine is stopping"))
+            raise
+        except OwnershipLost as problem:
+            self._killed = True
+            self._refuse(answers, problem)
+            self._engine.runner.on_ownership_lost()
+        except Exception as problem:
+            logger.exception("the Map Run %s is held back by a bug of ours", self.head.map_run_arn)
+            self._killed = True
+            self._refuse(answers, problem)
+        finally:
+            self._task = None
+
+    def _refuse(self, answers: list[asyncio.Future[None]], problem: BaseException) -> None:
+        for answer in (*answers, *(one for _, one in self._events if one is not None)):
+            if not answer.done():
+                answer.set_exception(problem)
+
+    def _apply(self, commands: list[MapRunCommand], answers: list[asyncio.Future[None]]) -> Commit:
+        engine, state = self._engine, self.state
+        now_ms = engine.clock.now_ms()
+        limits = engine.limits_of("STANDARD")
+        changed: set[int] = set()
+        dropped: set[int] = set()
+        for _ in range(min(MOST_EVENTS, len(self._events))):
+            event, answer = self._events.popleft()
+            before = len(state.children)
+            step = advance_map_run(self.definition, state, event, now_ms, limits=limits)
+            commands += step.commands
+            changed |= step.changed
+            if step.cleared:
+                dropped |= set(range(before))
+            if answer is not None:
+                answers.append(answer)
+        encoder = MapRunEncoder()
+        body = encoder.map_run(state)
+        frames = {index: encoder.child(state.children[index]) for index in changed if index < len(state.children)}
+        texts = {digest: text.encode() for digest, text in encoder.texts.items() if digest not in self.known_texts}
+        self.known_texts.update(texts)
+        if self.row is None:
+            name = self.head.map_run_arn.rpartition(":")[2]
+            self.row = Row(
+                self.id, 0, -self.head.parent, name, state.status, state.started_ms, None, self.head.encode(), b""
+            )
+        self.row = replace(self.row, status=state.status, stopped_ms=state.stopped_ms)
+        done: list[int] = []
+        if state.phase == CLOSED:
+            done, self._stops = self._stops, []
+        return Commit(self.row, self.version, body, frames, tuple(dropped - frames.keys()), texts, inbox_done=done)
+
+    async def drain(self) -> None:
+        """Write what is at hand, and take nothing more."""
+        self._killed = True
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        for run in list(self._express.values()):
+            run.kill(Unavailable("the engine is stopping"))
+
+    def kill(self) -> None:
+        """Drop everything."""
+        self._killed = True
+        if self._task is not None:
+            self._task.cancel()
+        for run in list(self._express.values()):
+            run.kill(Unavailable("the engine is stopping"))
+
+    # ------------------------------------------------------------------ items and results
+
+    def read_items(self, command: messages.ReadItems) -> None:
+        """Hand out a slice of the items."""
+        self._engine.aside(self._read_items(command))
+
+    async def _read_items(self, command: messages.ReadItems) -> None:
+        try:
+            stream = await self._stream_at(command.first)
+            part = await stream.take(command.count)
+        except ApiError as problem:
+            await self._close_stream()
+            self.tell(messages.ReadFailed(problem.message))
+            return
+        self._position = command.first + len(part.values)
+        if part.last:
+            await self._close_stream()
+        self.tell(messages.ItemsRead(command.first, part.values, part.last, part.keys, part.total, part.source))
+
+    async def _stream_at(self, first: int) -> ItemStream:
+        """The run's items from one on. After a restart those before it are passed over."""
+        if self._stream is not None and self._position == first:
+            return self._stream
+        await self._close_stream()
+        distributed = self.definition.distributed
+        assert distributed is not None
+        assert distributed.reader is not None
+        head, resource = self.head, distributed.reader.resource.arn
+        self._stream = await self._runs.data.open(head, head.reader, head.reader_config, resource)
+        self._position = 0
+        while self._position < first:
+            part = await self._stream.take(min(first - self._position, SLICE_ITEMS))
+            self._position += len(part.values)
+            if part.last:
+                break
+        return self._stream
+
+    async def _close_stream(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.close()
+
+    def write_results(self, command: messages.WriteResults) -> None:
+        """Write the result files."""
+        self._engine.aside(self._write_results(command))
+
+    async def _write_results(self, command: messages.WriteResults) -> None:
+        data, head = self._runs.data, self.head
+        bucket, arguments = command.bucket, command.arguments
+        sizes: dict[tuple[str, str], int] = {}
+        chunks = result_files(self.state, self.definition)
+        try:
+            # The pieces of one file follow each other, so each is written as they are made.
+            for (kind, file), pieces in groupby(chunks, key=lambda chunk: (chunk.kind, chunk.file)):
+                contents = (piece.data for piece in pieces)
+                sizes[kind, file] = await data.write(head, bucket, f"{command.folder}/{file}", contents, arguments)
+            manifest = dump_json(manifest_of(self.state, sizes)).encode()
+            await data.write(head, bucket, f"{command.folder}/manifest.json", [manifest], arguments)
+        except ApiError as problem:
+            self.tell(messages.WriteFailed(problem.message))
+        else:
+            self.tell(messages.ResultsWritten())
+
+    # ------------------------------------------------------------------ children
+
+    def start_child(self, command: messages.StartChild) -> None:
+        """Start a child execution from its first state, when it is its turn among all that the loop has to do."""
+        self._to_start.append(command)
+        if len(self._to_start) == 1:
+            self._engine.runner.turnstile.pass_later(SOME_CHILDREN * CHILD, self._start_some)
+
+    def _start_some(self) -> None:
+        turnstile = self._engine.runner.turnstile
+        turnstile.make_way()
+        for _ in range(min(SOME_CHILDREN, len(self._to_start))):
+            if self._killed:
+                return
+            self._start_now(self._to_start.popleft())
+        if self._to_start:
+            turnstile.pass_later(SOME_CHILDREN * CHILD, self._start_some)
+
+    def _start_now(self, command: messages.StartChild) -> None:
+        if self.head.child_type == "EXPRESS":
+            self._engine.aside(self._run_express(command.index, command.attempt, command.input, command.item_count))
+        else:
+            self._start_standard(command.index, command.attempt, command.input, command.item_count)
+
+    def _head_of(self, index: int, given: Payload, item_count: int) -> Head:
+        arn = self.head.map_run_arn
+        return Head(
+            child_execution_arn(arn, child_name(arn, index)), child_machine_arn(arn), labelled_machine(arn),
+            self.head.machine_id, self.head.revision_id, self.head.child_type, self.head.role_arn, None, None, None,
+            given.text, arn, self.id, self.head.scope, index, item_count,
+        )  # fmt: skip
+
+    def _start_standard(self, index: int, attempt: int, given: Payload, item_count: int) -> None:
+        head = self._head_of(index, given, item_count)
+        name = child_name(self.head.map_run_arn, index)
+        seed = child_seed(self.state, index)
+        live = self._engine.new_live(self.id, name, head, given, self.program, seed)
+        self._standard[index] = live.id
+        self._engine.aside(self._begin(live, index, attempt))
+
+    async def _begin(self, live: Any, index: int, attempt: int) -> None:
+        try:
+            await self._engine.runner.begin(live)
+        except AlreadyThere as taken:
+            self._adopt_child(taken.row, index, attempt)
+        except Unavailable:
+            # The engine stops, or goes on trying: either way the row says that the child runs.
+            return
+
+    def _adopt_child(self, row: Row, index: int, attempt: int) -> None:
+        self._standard[index] = row.id
+        if row.status != "RUNNING":
+            self._child_closed(row, index, attempt)
+
+    def _child_closed(self, row: Row, index: int, attempt: int) -> None:
+        tail = Tail.decode(row.tail)
+        output = Payload.from_text(tail.output) if tail.output is not None else None
+        most = self._engine.limits_of(self.head.child_type).history_events
+        redrivable = most is None or tail.last_event < most - 1
+        status: Any = row.status
+        self.tell(messages.ChildEnded(index, attempt, status, output, tail.error, tail.cause, redrivable))
+
+    async def _resume_child(self, index: int, attempt: int) -> None:
+        """A child that ran when the process died: it has ended, goes on by itself, or is started again."""
+        engine = self._engine
+        child = self.state.children[index]
+        name = child_name(self.head.map_run_arn, index)
+        row = await engine.runner.patiently(lambda: engine.store.executions.find(self.id, name))
+        # An EXPRESS child notes its attempt where a STANDARD one counts its redrives.
+        expected = attempt if self.head.child_type == "EXPRESS" else child.redrives
+        if row is not None and (row.status == "RUNNING" or Tail.decode(row.tail).redrive_count >= expected):
+            self._adopt_child(row, index, attempt)
+        elif row is not None and self.head.child_type == "STANDARD":
+            await self._redrive(row.id, index, attempt)
+        else:
+            assert child.input is not None
+            self.start_child(messages.StartChild(index, attempt, name, child.input, child.item_count))
+
+    def redrive_child(self, command: messages.RedriveChild) -> None:
+        """Go on with a STANDARD child that failed."""
+        self._engine.aside(self._redrive_by_name(command))
+
+    async def _redrive_by_name(self, command: messages.RedriveChild) -> None:
+        engine = self._engine
+        row = await engine.runner.patiently(lambda: engine.store.executions.find(self.id, command.name))
+        assert row is not None
+        await self._redrive(row.id, command.index, command.attempt)
+
+    async def _redrive(self, execution: int, index: int, attempt: int) -> None:
+        self._standard[index] = execution
+        redrive = Redrive(self._engine, None, by_map_run=True)
+        try:
+            await self._engine.runner.ask(execution, events.ExecutionRedriven(), accept=redrive.accept)
+        except ApiError:
+            # It cannot be redriven after all: it stays as it ended.
+            row = await self._engine.runner.patiently(lambda: self._engine.store.executions.row(execution))
+            if row is not None and row.status != "RUNNING":
+                self._child_closed(row, index, attempt)
+        except Unavailable:
+            return
+
+    async def _run_express(self, index: int, attempt: int, given: Payload, item_count: int) -> None:
+        engine = self._engine
+        head = self._head_of(index, given, item_count)
+        name = child_name(self.head.map_run_arn, index)
+        state = new_execution(head.identity(name, engine.region), given, child_seed(self.state, index))
+        source = Source(head.machine_id, head.revision_id, head.scope)
+        limits = engine.limits_of("EXPRESS")
+        run = ExpressRun(
+            self.program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source,
+            engine.runner.turnstile,
+        )  # fmt: skip
+        run.on_history = engine.history_log(head)
+        self._express[index] = run
+        meter = engine.runner.meter
+        if meter is not None:
+            meter.express_started(head)
+        try:
+            ended = run.begin()
+            if self.state.phase == STOPPING:
+                # The stop came while this one stood in line.
+                run.deliver(events.ExecutionStopped())
+            await ended
+        except StoreError:
+            return
+        finally:
+            if self._express.get(index) is run:
+                del self._express[index]
+            engine.runner.counters.transitions += state.transitions
+            engine.runner.counters.ran(state.status)
+            if meter is not None:
+                meter.express_ended(head, state)
+        # Its tail says which attempt it was, for whoever takes the run up after a crash.
+        tail = replace(Tail.of(state), redrive_count=attempt)
+        row = Row(
+            engine.runner.ids.next(), 0, self.id, name, state.status, state.started_ms, state.stopped_ms,
+            head.encode(), tail.encode(),
+        )  # fmt: skip
+        outcome = await engine.runner.commit_patiently(Commit(row, 0, None))
+        if isinstance(outcome, Existing):
+            before = await engine.runner.patiently(lambda: engine.store.executions.load(outcome.row.id))
+            assert before is not None
+            again = replace(before.row, status=row.status, stopped_ms=row.stopped_ms, tail=row.tail)
+            await engine.runner.commit_patiently(Commit(again, before.version, None))
+        self._child_closed(row, index, attempt)
+
+    def stop_children(self, _command: messages.StopChildren) -> None:
+        """Stop all that run; each still answers with its end."""
+        # Those that the run's row says are running have to be there to be stopped.
+        while self._to_start:
+            self._start_now(self._to_start.popleft())
+        for child in self.state.children:
+            if child.status != RUNNING:
+                continue
+            execution = self._standard.get(child.index)
+            if execution is not None:
+                self._engine.runner.tell(execution, Input(events.ExecutionStopped()))
+        for run in list(self._express.values()):
+            run.deliver(events.ExecutionStopped())
+
+    # ------------------------------------------------------------------ the end
+
+    def succeed(self, command: messages.SucceedRun) -> None:
+        """Tell the parent; its outbox row goes with the commit that this causes."""
+        event = events.MapRunSucceeded(command.task_id, command.output)
+        self._engine.runner.tell(self.head.parent, Input(event))
+
+    def fail(self, command: messages.FailRun) -> None:
+        """Tell the parent."""
+        event = events.MapRunFailed(command.task_id, command.error, command.cause)
+        self._engine.runner.tell(self.head.parent, Input(event))
+
+    def continue_run(self, _command: messages.ContinueRun) -> None:
+        """Go on, after whatever waits."""
+        self.tell(messages.RunContinued())
+
+
+_DO: Final[dict[type, Callable[[LiveRun, Any], None]]] = {
+    messages.ReadItems: LiveRun.read_items,
+    messages.StartChild: LiveRun.start_child,
+    messages.RedriveChild: LiveRun.redrive_child,
+    messages.StopChildren: LiveRun.stop_children,
+    messages.WriteResults: LiveRun.write_results,
+    messages.SucceedRun: LiveRun.succeed,
+    messages.FailRun: LiveRun.fail,
+    messages.ContinueRun: LiveRun.continue_run,
+}

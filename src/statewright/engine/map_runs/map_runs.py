@@ -1,0 +1,351 @@
+"""Map Runs: distributed Maps of executions, their items in, their child executions out.
+
+A run is an aggregate of its own, stored like an execution: its header is the state, its children are the frames. The
+parent's outbox row names it until the parent has the result, a stop's inbox row until it is closed; which children run
+is told by their rows. So a restart finds everything from these two kinds of rows. What a run decides is in
+`interpreter.map_run`; one run at work is in `live.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from statewright.arn import MAP_RUN, parse_arn
+from statewright.engine.executions.live import MAP_RUN as ORDER
+from statewright.engine.executions.live import STOP_RUN, Batch, LiveExecution
+from statewright.engine.executions.names import MAP_RUN_IDS, labelled
+from statewright.engine.executions.views import Head
+from statewright.engine.list_tokens import read_token, write_token
+from statewright.engine.map_runs.data import MapRunData, NoData
+from statewright.engine.map_runs.head import RunHead
+from statewright.engine.map_runs.live import LiveRun, load_run
+from statewright.engine.map_runs.orders import Order, command_of, decode_order
+from statewright.engine.runner import Input
+from statewright.errors import ApiError
+from statewright.interpreter.commands import StartMapRun
+from statewright.interpreter.events import MapRunMissing, TimerFired
+from statewright.interpreter.map_run_messages import ChildEnded, RunStarted, RunUpdated
+from statewright.interpreter.map_run_state import MapRunState, execution_counts, item_counts, new_map_run
+from statewright.interpreter.state import SERIAL_BITS
+from statewright.payload import Json
+from statewright.stores.cursor import pack_cursor
+from statewright.stores.ids import made_ms
+from statewright.stores.protocol import InboxRow, OutboxRow, Record, Row
+
+if TYPE_CHECKING:
+    from statewright.engine.engine import Engine
+
+logger = logging.getLogger(__name__)
+
+MAP_RUN_DATES: Final = "mapRunDate"
+"""Kind of the catalogue's entries that list Map Runs by age."""
+
+
+class MapRuns:
+    """The Map Runs of an engine. Those that are open stay in memory."""
+
+    def __init__(self, engine: Engine, data: MapRunData | None = None) -> None:
+        self._engine = engine
+        self.data: MapRunData = data or NoData()
+        self._runs: dict[int, LiveRun] = {}
+        self._by_task: dict[tuple[int, int], LiveRun] = {}
+        self._carrying: dict[tuple[int, int], asyncio.Task[None]] = {}
+        self._loading: dict[int, asyncio.Task[None]] = {}
+
+    # ------------------------------------------------------------------ what parents ask for
+
+    def after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """A commit may order runs, stop runs, or be the end of a child."""
+        for row_id, command in batch.map_runs:
+            order = Order(command.task_id, command.map_run_arn, getattr(command, "redrive_count", 0), None)
+            start = command if isinstance(command, StartMapRun) else None
+            self._order(live.id, order.task_id, self._carry_out(live.id, live.head, row_id, order, start))
+        for inbox_id, task_id in batch.stopped_map_runs:
+            self._engine.aside(self._stop(live.id, task_id, inbox_id))
+        if batch.closed and live.head.map_run:
+            run = self._runs.get(live.head.map_run)
+            state = live.state
+            if run is not None and state is not None:
+                most = live.limits.history_events
+                redrivable = most is None or state.last_event_id < most - 1
+                status: Any = state.status
+                run.tell(
+                    ChildEnded(
+                        live.head.index,
+                        run.attempt_of(live.head.index),
+                        status,
+                        state.output,
+                        state.error,
+                        state.cause,
+                        redrivable,
+                    )
+                )
+
+    def _order(self, parent: int, task_id: int, work: Coroutine[Any, Any, None]) -> None:
+        """Carry out an order; a stop that follows at once must find the run."""
+        key = (parent, task_id)
+        task = self._carrying[key] = self._engine.aside(work)
+        task.add_done_callback(lambda _: self._carrying.pop(key, None))
+
+    def recover_outbox(self, row: OutboxRow) -> bool:
+        """An order that was given before the restart."""
+        if row.kind != ORDER:
+            return False
+        self._order(row.execution, decode_order(row.body).task_id, self._again(row))
+        return True
+
+    def recover_inbox(self, row: InboxRow) -> bool:
+        """A stop that was asked for before the restart."""
+        if row.kind != STOP_RUN:
+            return False
+        self._engine.aside(self._stop(row.execution, orjson.loads(row.body), row.id))
+        return True
+
+    async def _again(self, row: OutboxRow) -> None:
+        engine = self._engine
+        order = decode_order(row.body)
+        parent = await engine.runner.patiently(lambda: engine.store.executions.row(row.execution))
+        if parent is None:
+            return
+        head = Head.decode(parent.head)
+        start = None
+        if order.start is not None:
+            program = await engine.runner.patiently(
+                lambda: engine.machines.program_of(head.machine_id, head.revision_id)
+            )
+            start = command_of(order, program)
+        await self._carry_out(row.execution, head, row.id, order, start)
+
+    async def _carry_out(self, parent: int, head: Head, row_id: int, order: Order, start: StartMapRun | None) -> None:
+        """Start a run, or go on with one that is there."""
+        engine = self._engine
+        arn = parse_arn(order.map_run_arn, MAP_RUN)
+        if start is None:
+            await self._earlier(parent, order.task_id)
+            begun = next((run for run in self._runs.values() if run.head.map_run_arn == order.map_run_arn), None)
+            if begun is not None:
+                await begun.go_on(order)
+                return
+        found = await engine.runner.patiently(lambda: engine.store.executions.find(-parent, arn.rest or ""))
+        if found is None:
+            if start is None:
+                # The process died before the run was written, and the parent was stopped, which took its order away.
+                engine.runner.tell(parent, Input(MapRunMissing(order.task_id)))
+                return
+            await self._note(order.map_run_arn, row_id)
+            distributed = start.definition.distributed
+            assert distributed is not None
+            run_head = RunHead(
+                order.map_run_arn, parent, head.execution_arn, head.machine_id, head.revision_id, start.scope,
+                distributed.execution_type, head.role_arn, start.reader, start.reader_config, start.iterations,
+                start.attempt, start.state,
+            )  # fmt: skip
+            state = new_map_run(start, head.execution_arn)
+            run = await self._live(row_id, run_head, state, None)
+            run.tell(RunStarted())
+            return
+        run = await self._held(found.id)
+        await run.go_on(order)
+
+    async def _held(self, run_id: int) -> LiveRun:
+        """A run that the store has, to be gone on with: the one copy of it that there may be."""
+        while (run := self._runs.get(run_id)) is None:
+            loading = self._loading.get(run_id)
+            if loading is None:
+                loading = self._loading[run_id] = self._engine.aside(self._load(run_id))
+                loading.add_done_callback(lambda _: self._loading.pop(run_id, None))
+            await asyncio.shield(loading)
+        return run
+
+    async def _load(self, run_id: int) -> None:
+        self._adopt(await load_run(self._engine, self, run_id))
+
+    async def _earlier(self, parent: int, task_id: int) -> None:
+        """Wait until earlier orders of the same frame are carried out."""
+        frame = task_id >> SERIAL_BITS
+        orders = self._carrying.items()
+        before = [task for (of, one), task in orders if of == parent and one >> SERIAL_BITS == frame and one < task_id]
+        if before:
+            await asyncio.wait(before)
+
+    async def _note(self, map_run_arn: str, run_id: int) -> None:
+        """Have the catalogue know the run by its ARN."""
+        record = Record(MAP_RUN_IDS, map_run_arn, labelled(parse_arn(map_run_arn)), run_id, 1, b"")
+        # Ids follow time, so this list begins with the oldest run.
+        dated = Record(MAP_RUN_DATES, map_run_arn, "", run_id, 1, b"")
+        catalog = self._engine.store.catalog
+        await self._engine.runner.patiently(lambda: catalog.write([record, dated]))
+
+    async def forget(self, before_ms: int, limit: int) -> int:
+        """Delete the names of up to `limit` runs that retention has taken; returns how many."""
+        store = self._engine.store
+        gone: list[tuple[str, str]] = []
+        after: tuple[int, str] | None = None
+        more = True
+        while more and len(gone) < 2 * limit:
+            found = await store.catalog.list_entries(MAP_RUN_DATES, "", after=after, limit=limit, newest_first=False)
+            old = [entry for entry in found if made_ms(entry.sort) < before_ms]
+            for entry in old[: limit - len(gone) // 2]:
+                if await store.executions.row(entry.sort) is None:
+                    gone += [(MAP_RUN_IDS, entry.key), (MAP_RUN_DATES, entry.key)]
+            more = len(old) == limit
+            after = (old[-1].sort, old[-1].key) if old else None
+        if gone:
+            await store.catalog.write([], gone)
+        return len(gone) // 2
+
+    async def _live(self, run_id: int, head: RunHead, state: MapRunState, row: Row | None) -> LiveRun:
+        program = await self._engine.runner.patiently(
+            lambda: self._engine.machines.program_of(head.machine_id, head.revision_id)
+        )
+        run = LiveRun(self._engine, self, run_id, head, state, program, row)
+        self._adopt(run)
+        return run
+
+    def _adopt(self, run: LiveRun) -> None:
+        self._runs[run.id] = run
+        self._by_task[run.head.parent, run.state.task_id] = run
+
+    def retask(self, run: LiveRun, task_id: int) -> None:
+        """The parent waits for the run under another task id."""
+        self._by_task[run.head.parent, task_id] = run
+
+    def release(self, run: LiveRun) -> None:
+        """A run is closed: forget it."""
+        self._runs.pop(run.id, None)
+        for key in [key for key, one in self._by_task.items() if one is run]:
+            del self._by_task[key]
+
+    async def _stop(self, parent: int, task_id: int, inbox_id: int) -> None:
+        under_way = self._carrying.get((parent, task_id))
+        if under_way is not None:
+            await asyncio.wait([under_way])
+        run = self._by_task.get((parent, task_id))
+        if run is None:
+            run = await self._find_open(parent, task_id)
+        if run is None:
+            await self._drop_stop(parent, inbox_id)
+            return
+        run.stop(inbox_id)
+
+    async def _find_open(self, parent: int, task_id: int) -> LiveRun | None:
+        engine = self._engine
+        page = await engine.runner.patiently(
+            lambda: engine.store.executions.list_rows(-parent, status="RUNNING", after=None, limit=1000)
+        )
+        for row in page.rows:
+            run = self._runs.get(row.id) or await load_run(engine, self, row.id)
+            if run.state.task_id == task_id:
+                run = await self._held(row.id)
+                await run.go_on(None)
+                return run
+        return None
+
+    async def _drop_stop(self, parent: int, inbox_id: int) -> None:
+        """The run never began, or is closed: nothing is left to stop."""
+        self._engine.inbox.consume(parent, inbox_id, TimerFired(0))
+
+    # ------------------------------------------------------------------ the API
+
+    async def id_of(self, map_run_arn: str) -> int:
+        """The id of a run. Raises: ApiError (`InvalidArn`, `ResourceNotFound`)."""
+        parse_arn(map_run_arn, MAP_RUN)
+        record = await self._engine.store.catalog.get(MAP_RUN_IDS, map_run_arn)
+        if record is None:
+            raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
+        return record.sort
+
+    async def _state(self, map_run_arn: str) -> LiveRun:
+        run_id = await self.id_of(map_run_arn)
+        run = self._runs.get(run_id)
+        if run is not None and run.row is not None:
+            return run
+        if await self._engine.store.executions.row(run_id) is None:
+            raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
+        return await load_run(self._engine, self, run_id)
+
+    async def describe(self, map_run_arn: str) -> dict[str, Json]:
+        """A run as DescribeMapRun shows it; instants are epoch milliseconds. Raises: see `id_of`."""
+        state = (await self._state(map_run_arn)).state
+        shown: dict[str, Json] = {
+            "mapRunArn": map_run_arn,
+            "executionArn": state.settings.execution_arn,
+            "status": state.status,
+            "startDate": state.started_ms,
+            "stopDate": state.stopped_ms,
+            "maxConcurrency": state.max_concurrency,
+            "toleratedFailurePercentage": float(state.tolerated_percentage or 0),
+            "toleratedFailureCount": state.tolerated_count or 0,
+            "itemCounts": item_counts(state),
+            "executionCounts": execution_counts(state),
+            "redriveCount": state.redrive_count,
+            "redriveDate": state.redriven_ms,
+        }
+        return {name: value for name, value in shown.items() if value is not None}
+
+    async def list(
+        self, execution_arn: str, *, token: str | None = None, limit: int = 100
+    ) -> tuple[list[dict[str, Json]], str | None]:
+        """The runs of an execution, newest first, and the token of the next page.
+
+        Raises: ApiError (`ExecutionDoesNotExist`, `InvalidToken`).
+        """
+        engine = self._engine
+        parent = await engine.names.row_of(execution_arn)
+        scope = f"map runs {execution_arn}"
+        now_ms = engine.clock.now_ms()
+        place = read_token(scope, token, now_ms)
+        after = pack_cursor(place[0], int(place[1])) if place is not None else None
+        page = await engine.store.executions.list_rows(-parent.id, status=None, after=after, limit=limit)
+        shown: list[dict[str, Json]] = []
+        for row in page.rows:
+            head = RunHead.decode(row.head)
+            one: dict[str, Json] = {
+                "executionArn": execution_arn,
+                "mapRunArn": head.map_run_arn,
+                "stateMachineArn": head.child_machine_arn,
+                "startDate": row.started_ms,
+            }
+            if row.stopped_ms is not None:
+                one["stopDate"] = row.stopped_ms
+            shown.append(one)
+        more = page.rows[-1] if page.next is not None else None
+        return shown, write_token(scope, (more.started_ms, str(more.id)) if more else None, now_ms)
+
+    async def update(
+        self,
+        map_run_arn: str,
+        *,
+        max_concurrency: int | None = None,
+        tolerated_failure_percentage: float | None = None,
+        tolerated_failure_count: int | None = None,
+    ) -> None:
+        """Change the limits of a run that is open. Raises: ApiError (`ResourceNotFound`, `ValidationException`)."""
+        run_id = await self.id_of(map_run_arn)
+        run = self._runs.get(run_id)
+        if run is None or run.state.status != "RUNNING":
+            await self._state(map_run_arn)
+            raise ApiError("ValidationException", "Map run is completed and cannot be updated")
+        await run.ask(RunUpdated(max_concurrency, tolerated_failure_count, tolerated_failure_percentage))
+
+    # ------------------------------------------------------------------ ends
+
+    async def drain(self) -> None:
+        """Let every run write what it has."""
+        for run in list(self._runs.values()):
+            await run.drain()
+
+    def kill(self) -> None:
+        """Drop everything, as a process that dies would."""
+        for run in self._runs.values():
+            run.kill()
+
+    @property
+    def open(self) -> int:
+        """How many runs are open."""
+        return len(self._runs)
