@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services demo demo-crash test conformance lint format bench lock clean
+.PHONY: help setup tables demo demo-crash test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -42,8 +42,9 @@ format: $(READY) ## Reformat the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-services: $(READY) ## Write docs/services.md from the registry of operations
+tables: $(READY) ## Write the documents that are made from the code: docs/services.md and docs/phases.md
 	@$(BIN)/python -m tests.services_table
+	@$(BIN)/python -m tests.phases_drawing
 
 bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 	@$(BIN)/python bench/measure.py

@@ -1,4 +1,4 @@
-"""Writes docs/services.md from the registry of operations: `python -m tests.services_table`, or `make services`.
+"""Writes docs/services.md from the registry of operations: `python -m tests.services_table`, or `make tables`.
 
 What a service has comes from botocore's model, what this version has from the registry, so that the document cannot
 claim more than there is. A test fails while the document is not what this would write.
@@ -17,7 +17,7 @@ from statewright.assembly import OWN_SERVICES
 from statewright.integrations.service_names import OPTIMISED
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "services.md"
-COMMAND = "make services"
+COMMAND = "make tables"
 
 ABOUT = {
     "states": ("Step Functions", "server.md"),

@@ -31,7 +31,8 @@ from statewright.asl.timestamps import parse_timestamp
 from statewright.asl.validate import validate_value
 from statewright.clock import VIRTUAL_START_MS, parse_duration_ms
 from statewright.interpreter import events
-from statewright.interpreter.state import TASK, ExecutionState, Frame
+from statewright.interpreter.phases import TASK
+from statewright.interpreter.state import ExecutionState, Frame
 from statewright.limits import AWS, BURST_TRANSITIONS, EXPRESS
 from statewright.payload import Payload, dump_json, parse_json
 from statewright.simulator import simulate

@@ -6,6 +6,8 @@ every event twice.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +15,13 @@ from statewright.asl.program import Program
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import Step, advance
 from statewright.interpreter.codec import Texts, decode, encode
-from statewright.interpreter.state import (
+from statewright.interpreter.phases import (
     ABORTED,
     AGAIN,
     BACKING_OFF,
     CHILDREN,
     FAILED,
+    FRAME_PHASES,
     JOINED,
     MAP_RUN,
     PHASES,
@@ -27,10 +30,8 @@ from statewright.interpreter.state import (
     SPAWNING,
     TASK,
     WAITING,
-    ExecutionState,
-    Finished,
-    Frame,
 )
+from statewright.interpreter.state import ExecutionState, Finished, Frame
 from statewright.interpreter.turn import variables_bytes
 from statewright.payload import Payload, dump_json
 
@@ -46,6 +47,34 @@ class Hit:
 
     event_types: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
+    phases: set[tuple[int, int]] = field(default_factory=set)
+    """Changes of phase, from and to."""
+
+
+@contextmanager
+def watched_phases(cls: type, table: Mapping[int, Mapping[int, str]], seen: set[tuple[int, int]]) -> Iterator[None]:
+    """Compare every assignment of `phase` with the table of what may follow, and collect what was seen.
+
+    `cls` is Frame or MapRunState. The attribute is replaced by a property for as long as the context lasts.
+    """
+    slot = cls.__dict__["phase"]
+
+    def assign(owner: Any, phase: int) -> None:
+        try:
+            before = slot.__get__(owner)
+        except AttributeError:
+            assert phase == 0, "everything begins with the first phase"
+        else:
+            if before != phase or phase in table[before]:
+                assert phase in table[before], f"{owner}: phase {before} became {phase}, which is not in the table"
+                seen.add((before, phase))
+        slot.__set__(owner, phase)
+
+    cls.phase = property(slot.__get__, assign)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        cls.phase = slot  # type: ignore[attr-defined]
 
 
 class Watches:
@@ -88,7 +117,8 @@ class Watch:
         if self.recode:
             self._recode(state)
         self._note(state, event)
-        step = advance(program, state, event, now_ms, **options)
+        with watched_phases(Frame, FRAME_PHASES, self.hit.phases):
+            step = advance(program, state, event, now_ms, **options)
         self._follow(event, step)
         self._check(state, step)
         if self.twice and not state.ready and not isinstance(event, ANSWERABLE_AGAIN):

@@ -19,9 +19,7 @@ from statewright.interpreter.map_run import advance_map_run, exceeds_tolerance
 from statewright.interpreter.map_run_codec import decode_map_run, encode_map_run
 from statewright.interpreter.map_run_results import result_files
 from statewright.interpreter.map_run_state import (
-    CLOSED,
     COUNT_NAMES,
-    OPEN,
     PENDING,
     PENDING_REDRIVE,
     RUNNING,
@@ -30,7 +28,9 @@ from statewright.interpreter.map_run_state import (
     item_counts,
     new_map_run,
 )
+from statewright.interpreter.phases import CLOSED, MAP_RUN_PHASES, OPEN
 from statewright.payload import Payload, parse_json
+from tests.conformance.watch import watched_phases
 
 ARN = "arn:aws:states:eu-north-1:123456789012:mapRun:Shop/Each:11111111-2222-3333-4444-555555555555"
 STATUSES = ("SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
@@ -78,7 +78,8 @@ class World:
         assert encode_map_run(state) == (header, children, texts)
         self.now_ms += 7
         before = dict(children.items())
-        step = advance_map_run(self.definition, state, event, self.now_ms, budget=self.budget)
+        with watched_phases(MapRunState, MAP_RUN_PHASES, set()):
+            step = advance_map_run(self.definition, state, event, self.now_ms, budget=self.budget)
         for command in step.commands:
             self.obey(command)
         self.check(step.changed, before, cleared=step.cleared)

@@ -43,7 +43,7 @@ from statewright.errors import ApiError, OwnershipLost
 from statewright.interpreter import events
 from statewright.interpreter.advance import new_execution
 from statewright.interpreter.history import HistoryEvent
-from statewright.interpreter.state import TASK
+from statewright.interpreter.phases import TASK
 from statewright.limits import AWS, Limits
 from statewright.limits import EXPRESS as EXPRESS_LIMITS
 from statewright.metrics.recorder import Recorder

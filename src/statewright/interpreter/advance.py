@@ -18,23 +18,9 @@ from statewright.interpreter.events import Event
 from statewright.interpreter.failing import abort_frame, evaluation_failed, execution_failed
 from statewright.interpreter.history import Details, HistoryEvent, failure_details
 from statewright.interpreter.inspection import Inspection
+from statewright.interpreter.phases import AGAIN, BACKING_OFF, CHILDREN, JOINED, MAP_RUN, READY, SPAWNING, TASK, WAITING
 from statewright.interpreter.redrive import redrive
-from statewright.interpreter.state import (
-    AGAIN,
-    BACKING_OFF,
-    CHILDREN,
-    JOINED,
-    MAP_RUN,
-    READY,
-    ROOT,
-    SPAWNING,
-    TASK,
-    WAITING,
-    ExecutionState,
-    Frame,
-    Identity,
-    Status,
-)
+from statewright.interpreter.state import ROOT, ExecutionState, Frame, Identity, Status
 from statewright.interpreter.steps.map import begin_map, spawn
 from statewright.interpreter.steps.map_run_start import map_run_failed, map_run_succeeded
 from statewright.interpreter.steps.parallel import begin_parallel, is_spent, join, parallel_timed_out, turns_exceeded

@@ -10,8 +10,7 @@ from statewright.errors import RUNTIME, EvaluationFailure, ExecutionFailure, Fai
 from statewright.interpreter.commands import CancelTask, StopMapRun
 from statewright.interpreter.dataflow import exit_by_catcher
 from statewright.interpreter.history import failure_details
-from statewright.interpreter.retry import delay_ms, first_match
-from statewright.interpreter.state import (
+from statewright.interpreter.phases import (
     ABORTED,
     BACKING_OFF,
     CHILDREN,
@@ -19,12 +18,12 @@ from statewright.interpreter.state import (
     JOINED,
     MAP_RUN,
     READY,
-    ROOT,
     SPAWNING,
     TASK,
     WAITING,
-    Frame,
 )
+from statewright.interpreter.retry import delay_ms, first_match
+from statewright.interpreter.state import ROOT, Frame
 from statewright.interpreter.turn import Turn
 from statewright.limits import CAUSE_CHARACTERS
 

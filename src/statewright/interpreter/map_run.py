@@ -21,21 +21,18 @@ from statewright.interpreter.map_run_messages import MapRunCommand, MapRunEvent
 from statewright.interpreter.map_run_results import bucket_of, exported_result, folder_of, needs_records, result_of
 from statewright.interpreter.map_run_state import (
     ABORTED,
-    CLOSED,
     FAILED,
-    OPEN,
     PENDING,
     PENDING_REDRIVE,
     RUNNING,
-    STOPPING,
     SUCCEEDED,
     TIMED_OUT,
     UNSUCCESSFUL,
-    WRITING,
     MapChild,
     MapRunState,
     child_name,
 )
+from statewright.interpreter.phases import CLOSED, OPEN, STOPPING, WRITING
 from statewright.limits import AWS, CAUSE_CHARACTERS, Limits
 
 READER_FAILED: Final = "States.ItemReaderFailed"

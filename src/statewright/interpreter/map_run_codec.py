@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from statewright.interpreter.codec import VERSION, Decoder, Encoder, Texts, read_row
-from statewright.interpreter.map_run_state import OPEN, MapChild, MapRunSettings, MapRunState
+from statewright.interpreter.map_run_state import MapChild, MapRunSettings, MapRunState
+from statewright.interpreter.phases import OPEN
 from statewright.payload import Payload, dump_row
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from statewright.interpreter.commands import StartMapRun
+from statewright.interpreter.phases import OPEN
 from statewright.payload import Payload
 from statewright.query.scope import Entropy, Json
 
@@ -30,15 +31,6 @@ PENDING_REDRIVE: Final = 6
 STATUS_NAMES: Final = ("PENDING", "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 COUNT_NAMES: Final = ("pending", "running", "succeeded", "failed", "timedOut", "aborted", "pendingRedrive")
 UNSUCCESSFUL: Final = frozenset({FAILED, TIMED_OUT, ABORTED})
-
-# What the run as a whole does.
-OPEN: Final = 0
-"""Items are read, children start and end."""
-STOPPING: Final = 1
-"""The outcome is decided; children that still run are being stopped."""
-WRITING: Final = 2
-"""The ResultWriter is at work."""
-CLOSED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)

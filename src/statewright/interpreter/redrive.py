@@ -8,7 +8,8 @@ from statewright.asl.program import MapDef, ParallelDef
 from statewright.errors import DATA_LIMIT, RUNTIME
 from statewright.interpreter.dataflow import scope_of
 from statewright.interpreter.failing import drop_children
-from statewright.interpreter.state import ABORTED, AGAIN, CHILDREN, FAILED, JOINED, READY, ROOT, SPAWNING, Frame
+from statewright.interpreter.phases import ABORTED, AGAIN, CHILDREN, FAILED, JOINED, READY, SPAWNING
+from statewright.interpreter.state import ROOT, Frame
 from statewright.interpreter.steps.map_run_start import redrive_map_run
 from statewright.interpreter.turn import Turn
 

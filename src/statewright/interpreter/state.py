@@ -12,40 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from statewright.interpreter.phases import PHASES, READY
 from statewright.payload import Payload
 from statewright.query.scope import Entropy, Json
 
 Status = Literal["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
-
-# What a frame is about to do, or what it waits for. The first four stand in `ExecutionState.ready`.
-READY: Final = 0
-"""About to enter `frame.state`."""
-AGAIN: Final = 1
-"""About to try the state again, without a new Entered history event."""
-SPAWNING: Final = 2
-"""A Map or Parallel with children still to start."""
-JOINED: Final = 3
-"""A Map or Parallel whose children have all finished."""
-WAITING: Final = 4
-"""A Wait state's timer is running."""
-BACKING_OFF: Final = 5
-"""A retrier's timer is running."""
-TASK: Final = 6
-"""A task is open: scheduled, started or submitted."""
-CHILDREN: Final = 7
-"""Children run."""
-MAP_RUN: Final = 8
-"""A Map Run is open."""
-FAILED: Final = 9
-"""The frame ended without success; kept for redrive."""
-ABORTED: Final = 10
-"""A sibling's failure or a stop ended the frame; kept for redrive."""
-
-PHASES: Final = (
-    "ready", "again", "spawning", "joined", "waiting", "backing off", "task", "children", "map run",
-    "failed", "aborted",
-)  # fmt: skip
-RUNNABLE: Final = frozenset({READY, AGAIN, SPAWNING, JOINED})
 
 ROOT: Final = 0
 """The root frame's id."""

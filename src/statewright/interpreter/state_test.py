@@ -23,7 +23,8 @@ from statewright.interpreter.failing import state_failed
 from statewright.interpreter.inspection import Inspection
 from statewright.interpreter.map_run_items import close_batch, own_items, take_items
 from statewright.interpreter.map_run_state import MapRunState, new_map_run
-from statewright.interpreter.state import BACKING_OFF, ROOT, TASK, ExecutionState, Frame, Identity
+from statewright.interpreter.phases import BACKING_OFF, TASK
+from statewright.interpreter.state import ROOT, ExecutionState, Frame, Identity
 from statewright.interpreter.turn import Turn
 from statewright.limits import AWS, Limits
 from statewright.payload import Payload, dump_json

@@ -14,7 +14,8 @@ from statewright.errors import DATA_LIMIT, ExecutionFailure, WordedFailure
 from statewright.interpreter.commands import CancelTimer, Command, StartTimer
 from statewright.interpreter.history import Details, HistoryEvent
 from statewright.interpreter.inspection import Inspection
-from statewright.interpreter.state import JOINED, READY, ROOT, SPAWNING, ExecutionState, Finished, Frame, Status
+from statewright.interpreter.phases import JOINED, READY, SPAWNING
+from statewright.interpreter.state import ROOT, ExecutionState, Finished, Frame, Status
 from statewright.limits import Limits
 from statewright.payload import Payload, dump_json
 from statewright.query.scope import NO_VARIABLES, Json

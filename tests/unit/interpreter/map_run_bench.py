@@ -13,14 +13,17 @@ from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.map_run import SLICE_ITEMS, MapRunStep, advance_map_run
 from statewright.interpreter.map_run_codec import decode_map_run, encode_map_run
 from statewright.interpreter.map_run_state import MapRunState, execution_counts, item_counts, new_map_run
+from statewright.interpreter.phases import MAP_RUN_PHASES
 from statewright.interpreter.state import Identity
 from statewright.limits import AWS, Limits
 from statewright.payload import Payload
+from tests.conformance.watch import watched_phases
 
 PREFIX = "arn:aws:states:eu-north-1:123456789012"
 PARENT = Identity(f"{PREFIX}:execution:Shop:e1", "e1", f"{PREFIX}:stateMachine:Shop", "Shop", "role")
 READER = {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "data", "Key": "in.json"}}
 WRITER = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "out", "Prefix": "jobs"}}
+PHASES_SEEN: set[tuple[int, int]] = set()
 TOLERATES_ALL: dict[str, Any] = {"ToleratedFailurePercentage": 100}
 
 
@@ -54,7 +57,8 @@ class Bench:
         """Advance, through the codec both ways; returns the commands."""
         if len(self.state.children) < 40:
             self.state = recoded(self.state)
-        step = advance_map_run(self.definition, self.state, event, self.now_ms, limits=self.limits)
+        with watched_phases(MapRunState, MAP_RUN_PHASES, PHASES_SEEN):
+            step = advance_map_run(self.definition, self.state, event, self.now_ms, limits=self.limits)
         self.note(step)
         return list(step.commands)
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from statewright.interpreter.state import RUNNABLE, SERIAL_BITS, WAITING, Frame
+from statewright.interpreter.phases import RUNNABLE, WAITING
+from statewright.interpreter.state import SERIAL_BITS, Frame
 from statewright.payload import Payload
 from statewright.simulator.simulate import make_identity
 from tests.unit.interpreter.driven import Driven, machine, wait

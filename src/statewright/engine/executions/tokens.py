@@ -12,7 +12,7 @@ from collections.abc import Callable
 from statewright.engine.executions.live import LiveExecution
 from statewright.errors import ApiError
 from statewright.interpreter.context import task_of_token, task_token
-from statewright.interpreter.state import TASK
+from statewright.interpreter.phases import TASK
 from statewright.payload import JsonTextError, Payload
 
 

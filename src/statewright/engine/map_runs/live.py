@@ -29,11 +29,7 @@ from statewright.interpreter.map_run_codec import MapRunEncoder, decode_map_run
 from statewright.interpreter.map_run_messages import MapRunCommand, MapRunEvent
 from statewright.interpreter.map_run_results import bucket_of, folder_of, manifest_of, result_files
 from statewright.interpreter.map_run_state import (
-    CLOSED,
-    OPEN,
     RUNNING,
-    STOPPING,
-    WRITING,
     MapRunState,
     child_execution_arn,
     child_machine_arn,
@@ -41,6 +37,7 @@ from statewright.interpreter.map_run_state import (
     child_seed,
     labelled_machine,
 )
+from statewright.interpreter.phases import CLOSED, OPEN, STOPPING, WRITING
 from statewright.payload import Payload, dump_json
 from statewright.stores.protocol import Commit, Committed, Existing, Row
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from statewright.asl.program import MapDef, StateDef
 from statewright.interpreter.dataflow import effective_input, exit_state, item_scope, scope_of
-from statewright.interpreter.state import CHILDREN, SPAWNING, Children, Frame
+from statewright.interpreter.phases import CHILDREN, SPAWNING
+from statewright.interpreter.state import Children, Frame
 from statewright.interpreter.steps.map_run_start import start_map_run
 from statewright.interpreter.turn import Turn
 from statewright.payload import Payload

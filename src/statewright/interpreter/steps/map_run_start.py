@@ -14,7 +14,8 @@ from statewright.interpreter.context import build_context, iterations_of
 from statewright.interpreter.dataflow import exit_state, scope_of
 from statewright.interpreter.failing import state_failed
 from statewright.interpreter.history import failure_details
-from statewright.interpreter.state import MAP_RUN, Frame, OpenTask
+from statewright.interpreter.phases import MAP_RUN
+from statewright.interpreter.state import Frame, OpenTask
 from statewright.interpreter.turn import Turn
 from statewright.payload import Payload
 from statewright.query.scope import Json, Scope

@@ -7,7 +7,8 @@ from statewright.asl.program import ParallelDef, StateDef
 from statewright.errors import TIMEOUT, Failure
 from statewright.interpreter.dataflow import effective_input, exit_state, scope_of
 from statewright.interpreter.failing import abort_children, drop_children, state_failed
-from statewright.interpreter.state import ABORTED, CHILDREN, Children, Finished, Frame
+from statewright.interpreter.phases import ABORTED, CHILDREN
+from statewright.interpreter.state import Children, Finished, Frame
 from statewright.interpreter.turn import Turn
 from statewright.payload import Payload
 

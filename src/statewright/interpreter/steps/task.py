@@ -15,7 +15,8 @@ from statewright.interpreter.context import iterations_of, task_token
 from statewright.interpreter.dataflow import effective_input, exit_state, scope_of
 from statewright.interpreter.failing import close_task, state_failed
 from statewright.interpreter.history import Details, failure_details
-from statewright.interpreter.state import TASK, Frame, OpenTask
+from statewright.interpreter.phases import TASK
+from statewright.interpreter.state import Frame, OpenTask
 from statewright.interpreter.turn import Turn
 from statewright.limits import CAUSE_CHARACTERS, ERROR_CHARACTERS
 from statewright.payload import Payload

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from statewright.asl.program import StateDef, WaitDef
 from statewright.interpreter.dataflow import effective_input, exit_with_input, scope_of
-from statewright.interpreter.state import WAITING, Frame
+from statewright.interpreter.phases import WAITING
+from statewright.interpreter.state import Frame
 from statewright.interpreter.turn import Turn
 
 
