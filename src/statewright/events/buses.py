@@ -9,12 +9,12 @@ detail of status changes observed.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.executions.views import ExecutionView, StatusChange
@@ -50,7 +50,7 @@ class Buses:
         self._config = config
         self._deliveries = deliveries
         self._buses: dict[str, Bus] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = Background("delivering an event about an execution")
         self.rules = Rules(store.catalog, clock, config, deliveries)
 
     def measure_with(self, recorder: Recorder) -> None:
@@ -69,7 +69,7 @@ class Buses:
     async def stop(self) -> None:
         """Take no more scheduled events; what was put is delivered by the next process."""
         await self.rules.stop()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.at_rest()
 
     # ------------------------------------------------------------------ the catalogue
 
@@ -199,15 +199,7 @@ class Buses:
         event = self.event(SOURCE, STATUS_CHANGE, _status_detail(view), [view.execution_arn])
         deliveries = self.rules.deliveries_for(DEFAULT_BUS, event)
         if deliveries:
-            task = asyncio.get_running_loop().create_task(self._accept(deliveries))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _accept(self, deliveries: Sequence[Any]) -> None:
-        try:
-            await self._deliveries.accept(deliveries)
-        except Exception as problem:
-            log.warning("an event about an execution is lost: %s", problem)
+            self._background.spawn(self._deliveries.accept(deliveries))
 
 
 def bus_name(name_or_arn: str | None) -> str:

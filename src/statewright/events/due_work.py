@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
+from statewright.background import Background
 from statewright.clock import Clock
 from statewright.engine.catalogue_timers import CatalogueTimers
 from statewright.engine.timers import DueSoon
@@ -34,7 +35,7 @@ class DueWork:
         self._clock = clock
         self._what = what
         self._work = work
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = Background(f"work on a {what}")
         self._due = DueSoon(CatalogueTimers(catalog, kind), clock, 0, self._fire)
 
     def __len__(self) -> int:
@@ -48,9 +49,7 @@ class DueWork:
     async def stop(self) -> None:
         """Begin nothing more; what is under way is left to the next start."""
         self._due.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
 
     def arm(self, number: int, due_ms: int) -> None:
         """Have a number done at an instant: after the store has it."""
@@ -62,9 +61,7 @@ class DueWork:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside, until `stop`."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._background.spawn(work)
 
     def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
         self.spawn(self._take(number, settled))

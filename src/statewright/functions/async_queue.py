@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import orjson
 
+from statewright.background import Background
 from statewright.clock import Clock, Timer
 from statewright.errors import ApiError
 from statewright.functions.invoke import Invoker
@@ -105,7 +106,7 @@ class AsyncQueue:
         self._invoker = invoker
         self._settings = settings
         self._lanes: dict[str, _Lane] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = Background("work on Event invocations")
         self._timers: dict[str, Timer] = {}
         self._stopped = False
         invoker.concurrency.on_room = self._room
@@ -129,14 +130,12 @@ class AsyncQueue:
         for lane in self._lanes.values():
             if lane.paused is not None:
                 lane.paused.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
 
     @property
     def count(self) -> int:
         """Events that wait or run."""
-        return len(self._timers) + len(self._tasks) + sum(len(lane.waiting) for lane in self._lanes.values())
+        return len(self._timers) + len(self._background) + sum(len(lane.waiting) for lane in self._lanes.values())
 
     async def accept(
         self, function: str, qualifier: str | None, payload: bytes, *, request_id: str,
@@ -188,9 +187,7 @@ class AsyncQueue:
             lane.back_off_ms = BACK_OFF_MS[0]
             if not zero:
                 self._invoker.concurrency.enter(function)
-            task = asyncio.get_running_loop().create_task(self._take(lane.waiting.popleft(), entered=not zero))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._background.spawn(self._take(lane.waiting.popleft(), entered=not zero))
         if not lane.waiting:
             self._lanes.pop(function, None)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from statewright.background import Background
 from statewright.clock import Timer
 from statewright.errors import ApiError, StoreError
 from statewright.functions.batches import (
@@ -97,7 +98,7 @@ class Poller:
         self._buffer: list[_Pulled] = []
         self._window_ends_ms: int | None = None
         self._wake = asyncio.Event()
-        self._batches: set[asyncio.Task[None]] = set()
+        self._batches = Background(f"a batch of {mapping.queue_arn} for {mapping.function_arn}")
         self._polling: asyncio.Task[None] | None = None
         self._retired = False
         self._when_done: Callable[[], None] | None = None
@@ -122,10 +123,11 @@ class Poller:
     async def stop(self) -> None:
         """Pull nothing more and give up what is under way; its messages come back by themselves."""
         self._retired = True
-        tasks = [*self._batches, *([self._polling] if self._polling is not None else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._polling is not None:
+            self._polling.cancel()
+        await self._batches.stop()
+        if self._polling is not None:
+            await asyncio.gather(self._polling, return_exceptions=True)
         if self._buffer:
             await self._let_go()
 
@@ -256,12 +258,9 @@ class Poller:
     def _start(self, batch: list[_Pulled], now_ms: int) -> None:
         self._scaling.started(now_ms)
         self.counts.asked(len(batch))
-        task = asyncio.get_running_loop().create_task(self._run(batch))
-        self._batches.add(task)
-        task.add_done_callback(self._ended)
+        self._batches.spawn(self._run(batch)).add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._batches.discard(task)
+    def _ended(self, _task: asyncio.Task[None]) -> None:
         self._wake.set()
         self._tell_if_done()
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright import chance
+from statewright.background import Background
 from statewright.clock import Clock, Timer, VirtualClock
 from statewright.functions.workers import Outcome, Worker, WorkerPlan
 
@@ -56,7 +57,7 @@ class Pool:
         self.retired = False
         self.mean_ms = SHORT_MS + 1
         """How long an invocation takes, lately."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = Background("starting a worker")
 
     async def run(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> tuple[Outcome, Worker | None]:
         """Run an invocation on the first worker that is free; the worker is `None` when none could be started."""
@@ -144,9 +145,7 @@ class Pool:
             if self.workers and not self._waited_long():
                 return
             self.starting += 1
-            task = asyncio.get_running_loop().create_task(self._start())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._background.spawn(self._start())
 
     def _waited_long(self) -> bool:
         """Whether the first in the queue has waited long enough for another worker; if not, it is asked again then."""

@@ -8,17 +8,17 @@ Source: Batch user guide, "Job states", "Job dependencies", "Array jobs".
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import heapq
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from statewright import chance
-from statewright.clock import Clock, Timer
+from statewright.background import Background
+from statewright.clock import Clock
 from statewright.config import Config
 from statewright.jobs.batch_definitions import Definitions, check_name, container_of, refused
 from statewright.jobs.batch_records import (
@@ -33,6 +33,7 @@ from statewright.jobs.batch_records import (
 from statewright.jobs.containers import Machine
 from statewright.jobs.processes import End, Processes
 from statewright.jobs.rows import Rows
+from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json
 
 JOB: Final = "batchJob"
@@ -40,7 +41,6 @@ ARRAY_SIZES: Final = (2, 10_000)
 MOST_DEPENDENCIES: Final = 20
 REMEMBERED_MS: Final = 7 * 24 * 3600 * 1000
 """Source: Batch user guide: jobs are shown for seven days after they have ended."""
-SWEEP_MS: Final = 600 * 1000
 LEAST_SLOTS: Final = 2
 
 log = logging.getLogger("statewright.jobs")
@@ -69,9 +69,8 @@ class BatchJobs:
         self._runnable: list[tuple[int, int, str]] = []
         self._started = 0
         self._numbers = 0
-        self._at_work: set[asyncio.Task[None]] = set()
-        self._sweeper: Timer | None = None
-        self._stops = False
+        self._background = Background("work on jobs of Batch")
+        self._sweeper = Sweeper(clock, REMEMBERED_MS, lambda: bool(self._jobs), self._forget_before)
 
     async def start(self) -> None:
         """Read the catalogue, take up what runs, and go on with what waits."""
@@ -83,20 +82,16 @@ class BatchJobs:
                 continue
             if job.task is not None:
                 self._started += 1
-                self._soon(self._take_up(job))
+                self._background.spawn(self._take_up(job))
             else:
                 self._settle(job)
         self._pump()
-        self._sweep()
+        self._sweeper.sweep()
 
     async def stop(self) -> None:
         """Let go; jobs run on."""
-        self._stops = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        for work in self._at_work:
-            work.cancel()
-        await asyncio.gather(*self._at_work, return_exceptions=True)
+        self._sweeper.stop()
+        await self._background.stop()
 
     # -------------------------------------------------------------- what callers ask
 
@@ -244,11 +239,11 @@ class BatchJobs:
         if job.size is not None:
             self._set(job, "PENDING")
             # A crash may have come between the last child's end and the array's.
-            self._soon(self._end_array(job.id))
+            self._background.spawn(self._end_array(job.id))
             return
         others = [self._jobs[one] for one in self._dependencies(job) if one in self._jobs]
         if any(other.status == "FAILED" for other in others):
-            self._soon(self._finish(job, "FAILED", DEPENDENCY_FAILED))
+            self._background.spawn(self._finish(job, "FAILED", DEPENDENCY_FAILED))
             return
         missing = {other.id for other in others if not other.is_over}
         if not missing:
@@ -271,7 +266,7 @@ class BatchJobs:
             if job is not None and job.status == "RUNNABLE":
                 self._started += 1
                 self._set(job, "STARTING")
-                self._soon(self._attempt(job))
+                self._background.spawn(self._attempt(job))
 
     # -------------------------------------------------------------- attempts
 
@@ -295,7 +290,7 @@ class BatchJobs:
             order = self._machine.order(container, f"statewright-{task}")
 
         def on_end(end: End) -> None:
-            self._soon(self._attempt_ended(job, task, end))
+            self._background.spawn(self._attempt_ended(job, task, end))
 
         runs = await self._processes.start(self.place(task), order, on_end)
         if job.ending is not None:
@@ -345,7 +340,7 @@ class BatchJobs:
             if waiting is None or waiting.is_over:
                 continue
             if status == "FAILED":
-                self._soon(self._finish(waiting, "FAILED", DEPENDENCY_FAILED))
+                self._background.spawn(self._finish(waiting, "FAILED", DEPENDENCY_FAILED))
                 continue
             self._missing[name].discard(job.id)
             if not self._missing[name]:
@@ -376,7 +371,7 @@ class BatchJobs:
 
     def _keep(self, job: Job) -> None:
         self._jobs[job.id] = job
-        self._sweep_later()
+        self._sweeper.look_later()
         self._numbers = max(self._numbers, job.number)
         if job.size is not None:
             self._children.setdefault(job.id, [f"{job.id}:{index}" for index in range(job.size)])
@@ -389,39 +384,15 @@ class BatchJobs:
         self._children.pop(job.id, None)
         self._summaries.pop(job.id, None)
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._stops:
-            # Whatever it is, the next server finds it in rows and folders.
-            work.close()
-            return
-        running = asyncio.get_running_loop().create_task(work)
-        self._at_work.add(running)
-        running.add_done_callback(self._done)
-
-    def _done(self, work: asyncio.Task[None]) -> None:
-        self._at_work.discard(work)
-        if not work.cancelled() and work.exception() is not None:
-            log.error("a job of Batch is left as it is until the next start", exc_info=work.exception())
-
-    def _sweep(self) -> None:
-        """Forget jobs that ended long ago, now and then; children go with their array."""
-        now_ms = self._clock.now_ms()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+    def _forget_before(self, before_ms: int) -> None:
+        """Children go with their array."""
         old = [
             job
             for job in self._jobs.values()
-            if job.parent is None and job.stopped_ms is not None and job.stopped_ms < now_ms - REMEMBERED_MS
+            if job.parent is None and job.stopped_ms is not None and job.stopped_ms < before_ms
         ]
         if old:
-            self._soon(self._forget([one for job in old for one in (job, *self.children_of(job))]))
-        self._sweeper = None
-        self._sweep_later()
-
-    def _sweep_later(self) -> None:
-        """Look again, as long as there is anything to forget: nothing wakes a system that has none."""
-        if self._sweeper is None and self._jobs and not self._stops:
-            self._sweeper = self._clock.call_at(self._clock.now_ms() + SWEEP_MS, self._sweep)
+            self._background.spawn(self._forget([one for job in old for one in (job, *self.children_of(job))]))
 
     def children_of(self, job: Job) -> list[Job]:
         """The children of a job, if it has any."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
-from statewright.clock import Clock, Timer
+from statewright.background import Background
+from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import Machine
@@ -32,6 +33,7 @@ from statewright.jobs.ecs_definitions import (
 )
 from statewright.jobs.processes import End, Processes
 from statewright.jobs.rows import Rows
+from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json
 
 TASK: Final = "ecsTask"
@@ -39,7 +41,6 @@ MOST_AT_ONCE: Final = 10
 """Source: ECS API reference, RunTask, count."""
 REMEMBERED_MS: Final = 24 * 3600 * 1000
 """The service shows stopped tasks for an hour at least."""
-SWEEP_MS: Final = 600 * 1000
 ESSENTIAL_EXITED: Final = "Essential container in task exited"
 STOPPED_BY_USER: Final = "Task stopped by user"
 
@@ -112,10 +113,9 @@ class Tasks:
         self._tasks: dict[str, Task] = {}
         self._by_token: dict[tuple[str, str], list[str]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        self._at_work: set[asyncio.Task[None]] = set()
+        self._background = Background("work on tasks of ECS")
         self._told_of_images = False
-        self._sweeper: Timer | None = None
-        self._stops = False
+        self._sweeper = Sweeper(clock, REMEMBERED_MS, lambda: bool(self._tasks), self._forget_before)
 
     async def start(self) -> None:
         """Read the catalogue, and take up every task that has not stopped."""
@@ -126,17 +126,13 @@ class Tasks:
             self._keep(task)
         for task in self._tasks.values():
             if not task.is_over:
-                self._soon(self._take_up(task))
-        self._sweep()
+                self._background.spawn(self._take_up(task))
+        self._sweeper.sweep()
 
     async def stop(self) -> None:
         """Let go; tasks run on."""
-        self._stops = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        for work in self._at_work:
-            work.cancel()
-        await asyncio.gather(*self._at_work, return_exceptions=True)
+        self._sweeper.stop()
+        await self._background.stop()
 
     # -------------------------------------------------------------- what callers ask
 
@@ -172,7 +168,7 @@ class Tasks:
             raise
         self._tell_of_images(definition)
         for task in tasks:
-            self._soon(self._advance(task))
+            self._background.spawn(self._advance(task))
         return tasks
 
     async def stop_task(self, cluster_name: str | None, name: str, reason: str | None) -> Task:
@@ -185,7 +181,7 @@ class Tasks:
             if task.stopping_ms is None and not task.is_over:
                 self._stopping(task, "UserInitiated", reason or STOPPED_BY_USER)
                 await self._write(task)
-                self._soon(self._stop_containers(task))
+                self._background.spawn(self._stop_containers(task))
         return task
 
     def find(self, cluster: Cluster, name: str) -> Task | None:
@@ -324,7 +320,7 @@ class Tasks:
             order = self._machine.order(found, f"statewright-{task.id}-{container.name}")
 
         def on_end(end: End) -> None:
-            self._soon(self._container_ended(task, container, end))
+            self._background.spawn(self._container_ended(task, container, end))
 
         return await self._processes.start(self.place(task, container), order, on_end)
 
@@ -418,45 +414,16 @@ class Tasks:
     def _keep(self, task: Task) -> None:
         self._tasks[task.id] = task
         self._by_token.setdefault((task.cluster, task.token), []).append(task.id)
-        self._sweep_later()
+        self._sweeper.look_later()
 
     def _drop(self, task: Task) -> None:
         self._tasks.pop(task.id, None)
         self._by_token.pop((task.cluster, task.token), None)
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._stops:
-            # Whatever it is, the next server finds it in rows and folders.
-            work.close()
-            return
-        running = asyncio.get_running_loop().create_task(work)
-        self._at_work.add(running)
-        running.add_done_callback(self._done)
-
-    def _done(self, work: asyncio.Task[None]) -> None:
-        self._at_work.discard(work)
-        if not work.cancelled() and work.exception() is not None:
-            log.error("a task of ECS is left as it is until the next start", exc_info=work.exception())
-
-    def _sweep(self) -> None:
-        """Forget tasks that stopped long ago, now and then."""
-        now_ms = self._clock.now_ms()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        old = [
-            one
-            for one in self._tasks.values()
-            if one.stopped_ms is not None and one.stopped_ms < now_ms - REMEMBERED_MS
-        ]
+    def _forget_before(self, before_ms: int) -> None:
+        old = [one for one in self._tasks.values() if one.stopped_ms is not None and one.stopped_ms < before_ms]
         if old:
-            self._soon(self._forget(old))
-        self._sweeper = None
-        self._sweep_later()
-
-    def _sweep_later(self) -> None:
-        """Look again, as long as there is anything to forget: nothing wakes a system that has none."""
-        if self._sweeper is None and self._tasks and not self._stops:
-            self._sweeper = self._clock.call_at(self._clock.now_ms() + SWEEP_MS, self._sweep)
+            self._background.spawn(self._forget(old))
 
     async def _forget(self, old: list[Task]) -> None:
         await self._rows.delete(TASK, [task.id for task in old])

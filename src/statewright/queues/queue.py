@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.background import Spawn
 from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.limits import Limits
@@ -57,7 +58,7 @@ class Site:
     clock: Clock
     limits: Limits
     ids: IdSource
-    spawn: Callable[[Coroutine[Any, Any, object]], None]
+    spawn: Spawn
     find_arn: Callable[[str], Queue | None]
     of_rows: dict[int, Queue] = field(default_factory=dict)
     recorder: Recorder | None = None

@@ -6,14 +6,13 @@ checked (ranges, sizes, batches): what is refused here is what only the state ca
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
+from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError, StoreError
+from statewright.errors import ApiError
 from statewright.metrics.recorder import Recorder
 from statewright.queues.catalogue import Catalogue
 from statewright.queues.fan_out import Letter, send_letters
@@ -30,8 +29,6 @@ HISTORY_KEPT_MS: Final = 15 * 86_400_000
 """A day longer than any message lives."""
 _COUNTER_BITS: Final = 12
 
-log = logging.getLogger("statewright.queues")
-
 
 class Queues:
     """Every queue of a store. Belongs to one event loop."""
@@ -40,10 +37,10 @@ class Queues:
         """Nothing is read before `start`."""
         self._store = store
         self._clock = clock
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._background = Background("work on queues")
         self._forgot_ms = 0
         ids = IdSource(clock.now_ms)
-        self._site = Site(store.queues, clock, config.limits, ids, self._spawn, self._find_arn)
+        self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._find_arn)
         self._catalogue = Catalogue(store.catalog, config, self._site)
         self._moves = MoveTasks(store.catalog, self._catalogue, self._site)
 
@@ -71,25 +68,10 @@ class Queues:
         """Send every waiting consumer home with nothing, and end what runs in the background."""
         for queue in self._catalogue.all():
             queue.consumers.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
 
     def _find_arn(self, arn: str) -> Queue | None:
         return self._catalogue.find_arn(arn)
-
-    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[object]) -> None:
-        self._tasks.discard(task)
-        problem = None if task.cancelled() else task.exception()
-        if isinstance(problem, ApiError | StoreError):
-            log.warning("work on queues in the background was given up: %s", problem)
-        elif problem is not None:
-            log.error("work on queues in the background failed", exc_info=problem)
 
     # The catalogue. Errors are `ApiError`s with the model's codes.
 
@@ -231,7 +213,7 @@ class Queues:
         if now_ms - self._forgot_ms >= FORGET_EVERY_MS:
             self._forgot_ms = now_ms
             oldest = max(now_ms - HISTORY_KEPT_MS - FIRST_MS, 0) << _COUNTER_BITS
-            self._spawn(self._store.queues.forget(now_ms, oldest))
+            self._background.spawn(self._store.queues.forget(now_ms, oldest))
 
     # Move tasks
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right, insort
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright import chance
+from statewright.background import Spawn
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
@@ -30,8 +31,6 @@ SPACES: Final = "table-spaces"
 CLEAR_STEP: Final = 1_000
 FILL_STEP: Final = 200
 _PAGE: Final = 1_000
-
-Spawn = Callable[[Coroutine[Any, Any, object]], None]
 
 
 class Catalogue:

@@ -8,11 +8,12 @@ Source: developer guide, "Using time to live"; API reference, UpdateTimeToLive; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
+from statewright.background import Spawn
 from statewright.clock import Clock, Timer
 from statewright.stores.table_protocol import Change, Decision, Span, StoredItem, TableStore
 from statewright.tables.catalogue import Catalogue
@@ -28,8 +29,6 @@ LOOK_EVERY_MS: Final = 10_000
 STEP: Final = 200
 OLDEST_SECONDS: Final = 5 * 365 * 86_400
 """What expired longer ago is kept. Source: developer guide, "Using time to live"."""
-
-Spawn = Callable[[Coroutine[Any, Any, object]], None]
 
 
 class Expiry:

@@ -14,14 +14,15 @@ import base64
 import gzip
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright import chance
+from statewright.background import Spawn
 from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
@@ -44,7 +45,6 @@ RECENT_MS: Final = 5 * 60 * 1000
 
 PutObject = Callable[[str, str, bytes], Awaitable[str]]
 """Writes an object, by bucket and key; its ETag. Raises: ApiError."""
-Spawn = Callable[[Coroutine[Any, Any, object]], None]
 
 log = logging.getLogger("statewright.tables")
 

@@ -6,16 +6,14 @@ this one. Every write is durable when its call returns.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import re
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
 from statewright.stores.protocol import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
@@ -32,8 +30,6 @@ from statewright.tables.writes import Write, Written, carry_out
 FORGET_EVERY_MS: Final = 60_000
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.\-]+")
 
-log = logging.getLogger("statewright.tables")
-
 
 class Tables:
     """Every table of a store. Belongs to one event loop."""
@@ -43,11 +39,11 @@ class Tables:
         self.store = store
         self.clock = clock
         self.config = config
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._background = Background("work on tables")
         self._forgot_ms = 0
-        self.catalogue = Catalogue(store, clock, config, self.spawn)
-        self.expiry = Expiry(store.tables, clock, self.catalogue, self.spawn)
-        self.exports = Exports(store, clock, self.catalogue, self.spawn, put_object)
+        self.catalogue = Catalogue(store, clock, config, self._background.spawn)
+        self.expiry = Expiry(store.tables, clock, self.catalogue, self._background.spawn)
+        self.exports = Exports(store, clock, self.catalogue, self._background.spawn, put_object)
 
     async def start(self) -> None:
         """Read the catalogue of tables and take up what a former process left to do."""
@@ -58,28 +54,11 @@ class Tables:
     async def stop(self) -> None:
         """End what runs in the background; a later process goes on with it."""
         self.expiry.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.stop()
 
     async def at_rest(self) -> None:
         """Return once nothing is done in the background."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something in the background."""
-        task = asyncio.create_task(self._watch(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        # Work of a task that is cancelled before its first step never begins.
-        task.add_done_callback(lambda _: work.close())
-
-    async def _watch(self, work: Coroutine[Any, Any, object]) -> None:
-        try:
-            await work
-        except (ApiError, StoreError) as problem:
-            log.warning("work on tables in the background was given up: %s", problem)
+        await self._background.at_rest()
 
     # The catalogue
 
@@ -171,6 +150,6 @@ class Tables:
         token = transactions.token_of(request, now_ms)
         if token is not None and now_ms - self._forgot_ms >= FORGET_EVERY_MS:
             self._forgot_ms = now_ms
-            self.spawn(transactions.forget_tokens(self.store.tables, now_ms))
+            self._background.spawn(transactions.forget_tokens(self.store.tables, now_ms))
         written = await transactions.write_together(self.store.tables, writes, shows, token)
         return list(zip(writes, written, strict=True)) if written is not None else []

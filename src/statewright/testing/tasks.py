@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from statewright.background import Background
 from statewright.engine.dispatch import Failed, Integrations, Later, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.errors import ApiError, DefinitionError, StoreError
 from statewright.payload import dump_json
@@ -73,7 +74,7 @@ class Tasks:
         self._counts: dict[str, Counter[Mock]] = {}
         self._visits: dict[str, Counter[tuple[str, tuple[int, ...]]]] = {}
         self._due: dict[_Due, None] = {}
-        self._running: set[asyncio.Task[None]] = set()
+        self._background = Background("telling the end of a task")
         self.calls: dict[str, list[TaskCall]] = {}
         """Every call by the ARN of the execution at the root."""
         self.tokens: list[OpenToken] = []
@@ -83,7 +84,6 @@ class Tasks:
     def take_over(self, system: System) -> None:
         """Stand between a system's engine and its integrations, before it starts."""
         self._system = system
-        self._running.clear()
         engine = system.engine
         engine.on_history = self._recorder.note
         engine.on_offer = self._offered
@@ -209,7 +209,7 @@ class Tasks:
 
     def _offered(self, task: ScheduledCall) -> None:
         """A task of an activity waits for a worker: a mock takes it, and answers."""
-        self._spawn(self._work(task))
+        self._background.spawn(self._work(task))
 
     async def _work(self, task: ScheduledCall) -> None:
         root, around = self._recorder.root_of(task.execution_arn)
@@ -240,7 +240,7 @@ class Tasks:
 
     def _arm(self, due: _Due) -> None:
         self._due[due] = None
-        self._engine.clock.call_at(due.due_ms, lambda: self._spawn(self._tell(due)))
+        self._engine.clock.call_at(due.due_ms, lambda: self._background.spawn(self._tell(due)))
 
     async def _tell(self, due: _Due) -> None:
         if due not in self._due:
@@ -260,11 +260,6 @@ class Tasks:
             # Normal: the task has timed out, or its execution was stopped.
             pass
         self._due.pop(due, None)
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
 
     @property
     def _engine(self) -> Any:
