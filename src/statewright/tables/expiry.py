@@ -17,8 +17,8 @@ from statewright.background import Spawn
 from statewright.clock import Clock, Timer
 from statewright.stores.table_protocol import Change, Decision, Span, StoredItem, TableStore
 from statewright.tables.catalogue import Catalogue
-from statewright.tables.conditions import Test
 from statewright.tables.definitions import Definition, TimeToLive
+from statewright.tables.expressions.conditions import Test
 from statewright.tables.keys import encoded
 from statewright.tables.table import EXPIRIES, Table, parse
 from statewright.tables.values import Item, invalid

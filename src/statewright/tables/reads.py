@@ -15,16 +15,27 @@ from typing import Final
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.stores.table_protocol import ItemKey, Span, StoredItem, TableStore
-from statewright.tables import expressions
-from statewright.tables.bindings import Bindings
-from statewright.tables.conditions import Compiler, Test
 from statewright.tables.definitions import Index
-from statewright.tables.expression_tree import All, Among, Between, Call, Compare, Condition, Either, Not, Operand, Path
-from statewright.tables.key_conditions import PARAMETER as KEY_CONDITION
-from statewright.tables.key_conditions import Stretch, stretch
+from statewright.tables.expressions import parser
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.conditions import Compiler, Test
+from statewright.tables.expressions.key_conditions import PARAMETER as KEY_CONDITION
+from statewright.tables.expressions.key_conditions import Stretch, stretch
+from statewright.tables.expressions.projections import PARAMETER as PROJECTION
+from statewright.tables.expressions.projections import Project, cutter, projector
+from statewright.tables.expressions.tree import (
+    All,
+    Among,
+    Between,
+    Call,
+    Compare,
+    Condition,
+    Either,
+    Not,
+    Operand,
+    Path,
+)
 from statewright.tables.keys import BEHIND_PARTS, segment
-from statewright.tables.projections import PARAMETER as PROJECTION
-from statewright.tables.projections import Project, cutter, projector
 from statewright.tables.table import MISMATCH, Table, parse
 from statewright.tables.values import Item, checked, invalid, kind_of
 from statewright.tables.writes import refuse_legacy
@@ -92,7 +103,7 @@ def projection_of(members: Mapping[str, Json]) -> Project | None:
     """What a request shows of items; `None` for all. Raises: ApiError."""
     text = members.get(PROJECTION)
     bindings = Bindings(members.get("ExpressionAttributeNames"), None, {PROJECTION: text})
-    project = projector(expressions.projection(PROJECTION, text), bindings) if text is not None else None
+    project = projector(parser.projection(PROJECTION, text), bindings) if text is not None else None
     bindings.check_all_used()
     return project
 
@@ -116,7 +127,7 @@ async def query(store: TableStore, table: Table, members: Mapping[str, Json]) ->
         raise invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     keys = table.definition if index is None else index
     types = dict(table.definition.types)
-    wanted = stretch(expressions.condition(KEY_CONDITION, text), bindings, keys.hash, keys.range, types)
+    wanted = stretch(parser.condition(KEY_CONDITION, text), bindings, keys.hash, keys.range, types)
     reading = _reading(table, index, members, texts, bindings, own_keys=keys.keys)
     backward = members.get("ScanIndexForward") is False
     low, high = _from_start(reading, members.get("ExclusiveStartKey"), wanted, backward=backward)
@@ -214,7 +225,7 @@ def _reading(
     test = None
     text = texts[FILTER]
     if text is not None:
-        condition = expressions.condition(FILTER, text)
+        condition = parser.condition(FILTER, text)
         test = Compiler(FILTER, bindings).test(condition)
         for path in _paths_in(condition):
             name = str(bindings.path(FILTER, path)[0])
@@ -225,7 +236,7 @@ def _reading(
     select, shown = members.get("Select"), texts[PROJECTION]
     project, asked = None, None
     if shown is not None:
-        paths = [bindings.path(PROJECTION, path) for path in expressions.projection(PROJECTION, shown)]
+        paths = [bindings.path(PROJECTION, path) for path in parser.projection(PROJECTION, shown)]
         project, asked = cutter(paths), {str(steps[0]) for steps in paths}
     bindings.check_all_used()
     _check_select(select, shown, index)

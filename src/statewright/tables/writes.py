@@ -13,13 +13,13 @@ from typing import Final
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.stores.table_protocol import Counted, Decision, ItemKey, StoredItem
-from statewright.tables.bindings import Bindings
-from statewright.tables.conditions import Compiler, Test, look_up
-from statewright.tables.expression_tree import Step
-from statewright.tables.expressions import condition, update
-from statewright.tables.projections import cutter
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.conditions import Compiler, Test, look_up
+from statewright.tables.expressions.parser import condition, update
+from statewright.tables.expressions.projections import cutter
+from statewright.tables.expressions.tree import Step
+from statewright.tables.expressions.updates import PARAMETER, Update
 from statewright.tables.table import LARGEST_ITEM_BYTES, Entry, Table, dump, parse
-from statewright.tables.updates import PARAMETER, Update
 from statewright.tables.values import Item, checked_item, invalid, item_size, utf8_length
 
 KIB: Final = 1024

@@ -11,7 +11,7 @@ from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.stores.table_protocol import ItemKey
-from statewright.tables.projections import Project
+from statewright.tables.expressions.projections import Project
 from statewright.tables.reads import projection_of, read_units
 from statewright.tables.table import Table, parse
 from statewright.tables.tables import Tables

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from statewright.errors import ApiError
-from statewright.tables.expression_tokens import (
+from statewright.tables.expressions.reserved_words import RESERVED
+from statewright.tables.expressions.tokens import (
     ALIAS,
     END,
     NAME,
@@ -24,7 +25,7 @@ from statewright.tables.expression_tokens import (
     Token,
     tokens_of,
 )
-from statewright.tables.expression_tree import (
+from statewright.tables.expressions.tree import (
     Action,
     All,
     Among,
@@ -40,7 +41,6 @@ from statewright.tables.expression_tree import (
     Step,
     Sum,
 )
-from statewright.tables.reserved_words import RESERVED
 from statewright.tables.values import invalid
 
 T = TypeVar("T")

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statewright.errors import ApiError
-from statewright.tables import expressions
-from statewright.tables.bindings import Bindings
-from statewright.tables.conditions import Compiler
-from statewright.tables.reserved_words import RESERVED
+from statewright.tables.expressions import parser
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.conditions import Compiler
+from statewright.tables.expressions.reserved_words import RESERVED
 
 ITEM: dict[str, dict[str, Any]] = {
     "id": {"S": "k1"},
@@ -42,7 +42,7 @@ NAMES = {"#n": "n", "#s": "s", "#dotted": "dotted.name", "#m": "m", "#none": "no
 def holds(text: str) -> bool:
     parameter = "ConditionExpression"
     bindings = Bindings(NAMES, VALUES, {parameter: text})
-    return Compiler(parameter, bindings).test(expressions.condition(parameter, text))(ITEM)
+    return Compiler(parameter, bindings).test(parser.condition(parameter, text))(ITEM)
 
 
 @pytest.mark.parametrize(
@@ -309,9 +309,9 @@ def refusal_of(parameter: str, parse: Callable[[str, str], Any], text: str) -> s
 @settings(max_examples=300)
 def test_whatever_is_written_is_parsed_or_refused(text):
     for parameter, parse in (
-        ("ConditionExpression", expressions.condition),
-        ("UpdateExpression", expressions.update),
-        ("ProjectionExpression", expressions.projection),
+        ("ConditionExpression", parser.condition),
+        ("UpdateExpression", parser.update),
+        ("ProjectionExpression", parser.projection),
     ):
         message = refusal_of(parameter, parse, text)
         assert message is None or message.startswith(f"Invalid {parameter}: ")

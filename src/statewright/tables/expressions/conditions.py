@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from statewright.errors import ApiError
-from statewright.tables.bindings import Bindings
-from statewright.tables.expression_tree import (
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.parser import fault
+from statewright.tables.expressions.tree import (
     All,
     Among,
     Between,
@@ -25,7 +26,6 @@ from statewright.tables.expression_tree import (
     Path,
     Step,
 )
-from statewright.tables.expressions import fault
 from statewright.tables.values import TYPES, Item, Value, equal, kind_of, ordered, shown
 
 Test = Callable[[Item], bool]

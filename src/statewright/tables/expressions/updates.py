@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from statewright.errors import ApiError
-from statewright.tables.bindings import Bindings
-from statewright.tables.conditions import look_up, shown_path
-from statewright.tables.expression_tree import Action, Call, Literal, Operand, Path, Step, Sum
-from statewright.tables.expressions import fault
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.conditions import look_up, shown_path
+from statewright.tables.expressions.parser import fault
+from statewright.tables.expressions.tree import Action, Call, Literal, Operand, Path, Step, Sum
 from statewright.tables.values import EXACT, Item, Value, invalid, kind_of, plain_text
 
 PARAMETER: Final = "UpdateExpression"

@@ -8,8 +8,8 @@ from typing import Final
 
 from statewright.errors import ApiError
 from statewright.payload import Json
-from statewright.tables.expression_tree import Literal, Path, Step
-from statewright.tables.expressions import fault
+from statewright.tables.expressions.parser import fault
+from statewright.tables.expressions.tree import Literal, Path, Step
 from statewright.tables.values import Value, checked, invalid
 
 _ALIAS: Final = re.compile(r"#[A-Za-z0-9_]+")

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 from statewright.errors import ApiError
 from statewright.stores.table_protocol import BEHIND_ALL
-from statewright.tables.bindings import Bindings
-from statewright.tables.conditions import Compiler
-from statewright.tables.expression_tree import (
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.conditions import Compiler
+from statewright.tables.expressions.parser import fault
+from statewright.tables.expressions.tree import (
     All,
     Among,
     Between,
@@ -25,7 +26,6 @@ from statewright.tables.expression_tree import (
     Operand,
     Path,
 )
-from statewright.tables.expressions import fault
 from statewright.tables.keys import beginning, behind, encoded, part_key
 from statewright.tables.values import Value, invalid, kind_of
 

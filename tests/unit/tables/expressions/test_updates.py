@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statewright.errors import ApiError
-from statewright.tables import expressions
-from statewright.tables.bindings import Bindings
-from statewright.tables.projections import projector
-from statewright.tables.updates import Update
+from statewright.tables.expressions import parser
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.projections import projector
+from statewright.tables.expressions.updates import Update
 
 ITEM: dict[str, dict[str, Any]] = {
     "id": {"S": "k"},
@@ -30,7 +30,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 def run(text: str, item: dict[str, Any] = ITEM, names: dict[str, str] | None = None) -> dict[str, Any]:
     bindings = Bindings(names, VALUES, {"UpdateExpression": text})
-    return Update(expressions.update("UpdateExpression", text), bindings, ("id",))(item)
+    return Update(parser.update("UpdateExpression", text), bindings, ("id",))(item)
 
 
 def numbers(*texts: int) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def test_sums_are_exact(amounts):
     for amount in amounts:
         text = "ADD n :v"
         bindings = Bindings(None, {":v": {"N": str(amount)}}, {"UpdateExpression": text})
-        item = Update(expressions.update("UpdateExpression", text), bindings, ())(item)
+        item = Update(parser.update("UpdateExpression", text), bindings, ())(item)
     assert int(item["n"]["N"]) == sum(amounts)
 
 
@@ -200,10 +200,10 @@ def test_sums_are_exact(amounts):
 )
 def test_projections(text, expected):
     bindings = Bindings({"#i": "id"}, None, {"ProjectionExpression": text})
-    assert projector(expressions.projection("ProjectionExpression", text), bindings)(ITEM) == expected
+    assert projector(parser.projection("ProjectionExpression", text), bindings)(ITEM) == expected
 
 
 @pytest.mark.parametrize("text", ["m, m.a", "m.a, m", "id, id", "l[0], l[0]"])
 def test_projections_must_not_overlap(text):
     with pytest.raises(ApiError, match="Two document paths overlap with each other"):
-        projector(expressions.projection("ProjectionExpression", text), Bindings(None, None, {}))
+        projector(parser.projection("ProjectionExpression", text), Bindings(None, None, {}))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from statewright.tables.bindings import Bindings
-from statewright.tables.conditions import shown_path
-from statewright.tables.expression_tree import Path, Step
-from statewright.tables.expressions import fault
+from statewright.tables.expressions.bindings import Bindings
+from statewright.tables.expressions.conditions import shown_path
+from statewright.tables.expressions.parser import fault
+from statewright.tables.expressions.tree import Path, Step
 from statewright.tables.values import Item, Value
 
 Project = Callable[[Item], Item]
