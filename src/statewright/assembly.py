@@ -24,7 +24,7 @@ from statewright.events.buses import Buses
 from statewright.events.deliveries import POST, Deliveries
 from statewright.events.object_notices import ObjectNotices
 from statewright.events.scheduler import Scheduler
-from statewright.functions.event_sources import EventSources
+from statewright.functions.event_sources.mappings import EventSources
 from statewright.functions.functions import Functions
 from statewright.integrations.registry import Registry
 from statewright.jobs.jobs import Jobs

@@ -21,12 +21,12 @@ from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
 from statewright.functions.metering import FunctionMeter
-from statewright.functions.models import Model, ModelRunner
 from statewright.functions.names import parse_name
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
 from statewright.functions.records import Function
 from statewright.functions.versions import Aliases, Versions
+from statewright.functions.workers.models import Model, ModelRunner
 from statewright.metrics.recorder import Recorder
 from statewright.query.scope import Entropy
 from statewright.stores.protocol import Store

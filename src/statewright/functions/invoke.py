@@ -22,17 +22,18 @@ from statewright import chance
 from statewright.clock import Clock, VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.functions import names, plans
+from statewright.functions import names
 from statewright.functions.definitions import Definitions
-from statewright.functions.fork_servers import ForkServer, ForkServers
 from statewright.functions.logs import Logs
 from statewright.functions.metering import FunctionMeter
-from statewright.functions.models import ModelRunner
 from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked, answer_of, last_lines
-from statewright.functions.pools import Pool, Pools
 from statewright.functions.records import Alias, Configuration
-from statewright.functions.workers import Outcome, WorkerPlan
+from statewright.functions.workers import plans
+from statewright.functions.workers.fork_servers import ForkServer, ForkServers
+from statewright.functions.workers.models import ModelRunner
+from statewright.functions.workers.pools import Pool, Pools
+from statewright.functions.workers.worker import Outcome, WorkerPlan
 from statewright.limits import (
     FUNCTION_CONCURRENCY,
     FUNCTION_EVENT_BYTES,

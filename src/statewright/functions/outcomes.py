@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from statewright.functions.workers import Outcome
+from statewright.functions.workers.worker import Outcome
 from statewright.limits import FUNCTION_RESPONSE_BYTES
 
 UNHANDLED: Final = "Unhandled"

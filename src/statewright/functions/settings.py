@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from statewright.functions.names import invalid
-from statewright.functions.plans import RESERVED
 from statewright.functions.records import Configuration
+from statewright.functions.workers.plans import RESERVED
 from statewright.payload import Json
 
 SHOWN: Final = (

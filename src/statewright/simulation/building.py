@@ -19,7 +19,7 @@ from typing import Any, Final
 from statewright import chance
 from statewright.config import Config
 from statewright.errors import ApiError, DefinitionError, Diagnostic
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 from statewright.limits import AWS, OPEN, RateSettings
 from statewright.payload import Json
 from statewright.projects.deploy.calls import CallRefused

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from statewright.cost.bill import bill
 from statewright.cost.hints import hints
 from statewright.errors import ApiError
-from statewright.functions.scaling import PROFILES
+from statewright.functions.event_sources.scaling import PROFILES
 from statewright.simulation.curves import Curves
 from statewright.simulation.scenario import Scenario
 from statewright.virtual import VirtualSystem

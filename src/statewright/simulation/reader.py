@@ -14,7 +14,7 @@ from statewright.asl.document import Document
 from statewright.asl.findings import closest
 from statewright.clock import parse_duration_ms
 from statewright.errors import Diagnostic, Step
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 
 At = tuple[Step, ...]
 

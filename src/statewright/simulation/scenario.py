@@ -18,7 +18,7 @@ from statewright.clock import VIRTUAL_START_MS
 from statewright.cost.prices import PriceTableError, load
 from statewright.cost.usage import ITEMS
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.functions.scaling import PROFILES
+from statewright.functions.event_sources.scaling import PROFILES
 from statewright.limits import FUNCTION_CONCURRENCY
 from statewright.payload import Json
 from statewright.simulation.reader import INVALID_VALUE, At, Reader

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from statewright.functions.models import Model
+    from statewright.functions.workers.models import Model
     from statewright.testing.case import Case
     from statewright.testing.machine import Machine
     from statewright.testing.marks import sfn

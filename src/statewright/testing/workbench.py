@@ -29,7 +29,7 @@ from statewright.virtual.system import VirtualSystem
 
 if TYPE_CHECKING:
     from statewright.assembly import System
-    from statewright.functions.models import Model
+    from statewright.functions.workers.models import Model
     from statewright.testing.case import Case
     from statewright.testing.coverage import Coverage
     from statewright.testing.project import ProjectUnderTest

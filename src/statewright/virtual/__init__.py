@@ -1,6 +1,6 @@
 """A whole system in virtual time, in one process, for tests and simulations. Start reading at `system.py`."""
 
-from statewright.functions.models import Model, exponential, lognormal, normal, percentiles, uniform
+from statewright.functions.workers.models import Model, exponential, lognormal, normal, percentiles, uniform
 from statewright.virtual.system import NeverHappened, VirtualSystem
 
 __all__ = [

@@ -17,7 +17,7 @@ from statewright.api.app import GATHER, Api
 from statewright.api.listening import Connections, GuardedProtocol, Patience, bind
 from statewright.api.protocols.wire import Message, Receive
 from statewright.clock import VirtualClock
-from statewright.functions.pools import Pools
+from statewright.functions.workers.pools import Pools
 
 WORKER_HEADER: Final = b"x-statewright-worker"
 NOW_HEADER: Final = b"x-statewright-now"

@@ -40,7 +40,7 @@ from statewright.assembly import System, assemble
 from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
 from statewright.config import Config
 from statewright.events.deliveries import Deliveries
-from statewright.functions.models import Model, ModelRunner
+from statewright.functions.workers.models import Model, ModelRunner
 from statewright.payload import Json
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.protocol import Store

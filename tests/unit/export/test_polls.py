@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 from statewright.virtual import VirtualSystem
 from tests.unit.export.exporting import INVOKE, POLL, Json, exported, kinds, ran
 

@@ -10,7 +10,7 @@ import pytest
 
 from statewright.export.portable import export
 from statewright.export.semaphores import cleanup
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 from statewright.virtual import VirtualSystem
 from tests.unit.export.exporting import (
     ACQUIRE,

@@ -11,10 +11,10 @@ from statewright.clock import RealClock, VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions import logs as logs_module
-from statewright.functions import pools
 from statewright.functions.functions import Functions
 from statewright.functions.logs import Logs
 from statewright.functions.names import parse_name
+from statewright.functions.workers import pools
 from statewright.stores.memory.store import MemoryStore
 from tests.unit.functions.running import create, document, on_functions
 from tests.unit.functions.test_misbehaving_handlers import until_gone

@@ -9,7 +9,7 @@ import pytest
 
 from statewright.asl.validate import validate_value
 from statewright.config import Config
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 from statewright.limits import OPEN
 from statewright.virtual import VirtualSystem
 from tests.unit.virtual.building import EXAMPLES, entered, example_function, machine, start, summed, told

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from statewright.config import Config
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 from statewright.limits import OPEN
 from statewright.virtual import VirtualSystem
 from tests.unit.virtual.building import (

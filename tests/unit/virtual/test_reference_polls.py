@@ -16,7 +16,7 @@ from statewright.cost.bill import bill
 from statewright.cost.hints import hints
 from statewright.cost.prices import load
 from statewright.cost.usage import Usage
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 from statewright.virtual import VirtualSystem
 from tests.unit.virtual.building import EXAMPLES, entered, machine, start, told
 

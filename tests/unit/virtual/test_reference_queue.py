@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statewright.functions.models import Model
+from statewright.functions.workers.models import Model
 from statewright.virtual import VirtualSystem
 from tests.unit.virtual.building import QUEUE, counts, function, queue, summed
 

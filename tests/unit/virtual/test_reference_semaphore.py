@@ -15,7 +15,7 @@ from statewright.cost.bill import bill
 from statewright.cost.prices import load
 from statewright.cost.usage import Usage
 from statewright.errors import ApiError
-from statewright.functions.models import Duration, Model, lognormal
+from statewright.functions.workers.models import Duration, Model, lognormal
 from statewright.virtual import VirtualSystem
 from tests.unit.virtual.building import EXAMPLES, entered, example_function, machine, start, summed, told
 

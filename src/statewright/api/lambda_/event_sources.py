@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.functions.batches import REPORT
-from statewright.functions.mapping_records import MappingRecord
+from statewright.functions.event_sources.batches import REPORT
+from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.names import invalid
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.functions.event_sources import EventSources
+    from statewright.functions.event_sources.mappings import EventSources
 
 MOST_LISTED: Final = 100
 """Mappings on a page. Source: Lambda API reference, ListEventSourceMappings."""

@@ -1,6 +1,6 @@
 """The server's side of fork servers: starting one, having it start and end workers, hearing how they ended.
 
-Owns the processes of `runtimes/zygote.py` and the socket to each. What is said to a worker itself is `workers.py`'s.
+Owns the processes of `runtimes/zygote.py` and the socket to each. What is said to a worker itself is `worker.py`'s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import orjson
 
-RUNTIMES: Final = Path(__file__).parent / "runtimes"
+RUNTIMES: Final = Path(__file__).parents[1] / "runtimes"
 GRACE_SECONDS: Final = 0.5
 """How long a worker that is told to end has between SIGTERM and SIGKILL."""
 DESCRIPTORS: Final = 65_536

@@ -17,7 +17,7 @@ from typing import Final
 from statewright.background import Background
 from statewright.clock import Timer
 from statewright.errors import ApiError, StoreError
-from statewright.functions.batches import (
+from statewright.functions.event_sources.batches import (
     EVENT_BYTES,
     compile_filters,
     encode_record,
@@ -25,9 +25,9 @@ from statewright.functions.batches import (
     failed_items,
     record_of,
 )
+from statewright.functions.event_sources.records import MappingRecord
+from statewright.functions.event_sources.scaling import Ending, Profile, Scaling
 from statewright.functions.functions import Functions
-from statewright.functions.mapping_records import MappingRecord
-from statewright.functions.scaling import Ending, Profile, Scaling
 from statewright.queues.messages import Received
 from statewright.queues.queues import Queue, Queues
 

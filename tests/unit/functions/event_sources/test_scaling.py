@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from statewright.functions.scaling import PROFILES, Scaling
+from statewright.functions.event_sources.scaling import PROFILES, Scaling
 
 SECOND = 1_000
 MINUTE = 60_000

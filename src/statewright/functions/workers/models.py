@@ -19,7 +19,7 @@ import orjson
 
 from statewright import chance
 from statewright.clock import Clock, parse_duration_ms
-from statewright.functions.workers import Outcome
+from statewright.functions.workers.worker import Outcome
 from statewright.payload import Json
 
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.functions.models import (
+from statewright.functions.workers.models import (
     Distribution,
     Model,
     ModelRunner,

@@ -6,9 +6,9 @@ import pytest
 
 from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import Unavailable
-from statewright.functions.mapping_records import MappingRecord
-from statewright.functions.pollers import Poller
-from statewright.functions.scaling import PROFILES
+from statewright.functions.event_sources.pollers import Poller
+from statewright.functions.event_sources.records import MappingRecord
+from statewright.functions.event_sources.scaling import PROFILES
 from tests.unit.functions.queue_bench import FUNCTION_ARN, QUEUE_ARN, FakeFunctions, FakeQueues
 
 SECOND = 1_000

@@ -1,7 +1,7 @@
 """Event source mappings at work: messages of a queue in, invocations of a function out.
 
 Owns the catalogue of mappings and starts one `Poller` for each that is enabled. What a mapping may be is in
-`mapping_records.py`; how it pulls and invokes in `pollers.py`, how it scales in `scaling.py`.
+`records.py`; how it pulls and invokes in `pollers.py`, how it scales in `scaling.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from statewright import chance
 from statewright.errors import ApiError
-from statewright.functions.functions import Functions
-from statewright.functions.mapping_records import (
+from statewright.functions.event_sources.pollers import MappingCounts, Poller
+from statewright.functions.event_sources.records import (
     MAPPING,
     MappingRecord,
     check_timeouts,
@@ -22,9 +22,9 @@ from statewright.functions.mapping_records import (
     require_queue,
     with_request,
 )
+from statewright.functions.event_sources.scaling import PROFILES
+from statewright.functions.functions import Functions
 from statewright.functions.names import function_arn, invalid, parse_name, refusal
-from statewright.functions.pollers import MappingCounts, Poller
-from statewright.functions.scaling import PROFILES
 from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.queues.queues import Queue, Queues

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import orjson
 
-from statewright.functions.batches import REPORT, compile_filters
+from statewright.functions.event_sources.batches import REPORT, compile_filters
+from statewright.functions.event_sources.scaling import DEFAULT_PROFILE, PROFILES
 from statewright.functions.names import invalid
-from statewright.functions.scaling import DEFAULT_PROFILE, PROFILES
 from statewright.payload import Json
 from statewright.query.event_pattern import PatternError
 from statewright.stores.protocol import Record

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from statewright.config import Config
-from statewright.functions.fork_servers import RUNTIMES
 from statewright.functions.records import Configuration
+from statewright.functions.workers.fork_servers import RUNTIMES
 
 RESERVED: Final = frozenset(
     {

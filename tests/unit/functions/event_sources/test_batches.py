@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from statewright.functions.batches import compile_filters, encode_record, event_of, failed_items, record_of
+from statewright.functions.event_sources.batches import (
+    compile_filters,
+    encode_record,
+    event_of,
+    failed_items,
+    record_of,
+)
 from statewright.query.event_pattern import PatternError
 from statewright.queues.message_attributes import encoded
 from statewright.queues.messages import Received

@@ -23,8 +23,8 @@ from typing import Any, Final
 import orjson
 
 from statewright.clock import BusyToken, Clock, Timer
-from statewright.functions.fork_servers import RUNTIMES, ForkServer
 from statewright.functions.logs import StreamLog
+from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer
 
 log = logging.getLogger("statewright.functions")
 

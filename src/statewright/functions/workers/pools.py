@@ -19,7 +19,7 @@ from typing import Final
 from statewright import chance
 from statewright.background import Background
 from statewright.clock import Clock, Timer, VirtualClock
-from statewright.functions.workers import Outcome, Worker, WorkerPlan
+from statewright.functions.workers.worker import Outcome, Worker, WorkerPlan
 
 STARTING_AT_ONCE: Final = 4
 """Workers of one pool that may be on their way up."""

@@ -1,0 +1,1 @@
+"""Event source mappings: messages of queues in, batches for functions out."""

@@ -1,0 +1,1 @@
+"""Worker processes of functions: how they are started, kept warm, used and ended."""
