@@ -36,7 +36,7 @@ def _import_everything() -> None:
     import statewright.api.inner_calls
     import statewright.api.listening
     import statewright.cli.logs
-    import statewright.integrations.aws_services
+    import statewright.integrations.endpoints.tasks
     import statewright.integrations.http
     import statewright.server
     import statewright.stores.sqlite.store  # noqa: F401

@@ -24,7 +24,7 @@ def client(server: Server, service: str):
 
 def children(pid: int) -> list[psutil.Process]:
     found = psutil.process_iter(["cmdline"])
-    return [one for one in found if "statewright.integrations.volatile_server" in (one.info["cmdline"] or [])]
+    return [one for one in found if "statewright.integrations.endpoints.volatile_server" in (one.info["cmdline"] or [])]
 
 
 def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from statewright.api.protocols.wire import Answer, Incoming
 from statewright.config import Config, Endpoint
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import no_endpoint_text
-from statewright.integrations.volatile import VolatileServices
 
 SECONDS: Final = 70.0
 ANSWER_BYTES: Final = 256 * 1024 * 1024

@@ -1,7 +1,7 @@
 """Invocations: from a name and a payload to a worker and back.
 
 Owns finding the version that runs, concurrency limits, and the way of one invocation. Definitions come from the
-catalogue (`definitions.py`), processes from `pools.py`; Event invocations wait in `async_queue.py`.
+catalogue (`definitions.py`), processes from `workers/pools.py`; Event invocations wait in `async_queue.py`.
 """
 
 from __future__ import annotations

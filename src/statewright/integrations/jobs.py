@@ -20,7 +20,7 @@ from statewright.integrations.service_names import Api, optimised_api
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.integrations.aws_sdk import Clients
+    from statewright.integrations.endpoints.clients import Clients
 
 Named = Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
 """Makes a request from what the task submitted and the parameters it gave."""
@@ -219,7 +219,7 @@ def name_of(task: ScheduledCall, submitted: Json) -> str | None:
 
 def look(clients: Clients, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
     """Ask how a job stands; `None` while it runs. Blocks."""
-    from statewright.integrations.aws_sdk import send
+    from statewright.integrations.endpoints.clients import send
 
     asked = question(task, submitted)
     if isinstance(asked, Failed):
@@ -233,7 +233,7 @@ def look(clients: Clients, task: ScheduledCall, submitted: Json) -> Succeeded | 
 
 def stop(clients: Clients, task: ScheduledCall, submitted: Json) -> None:
     """Stop a job, best effort. Blocks."""
-    from statewright.integrations.aws_sdk import send
+    from statewright.integrations.endpoints.clients import send
 
     asked = ending(task, submitted)
     if asked is None:

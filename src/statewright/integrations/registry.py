@@ -18,18 +18,18 @@ from statewright.engine.dispatch import Failed, Later, ScheduledCall, TaskResult
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.buckets import Buckets, EndpointBuckets, OwnBuckets
+from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.function_calls import InvokeFunction
-from statewright.integrations.map_run_data import BucketData
+from statewright.integrations.map_data.buckets import Buckets, EndpointBuckets, OwnBuckets
+from statewright.integrations.map_data.items_and_results import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
 from statewright.integrations.posts import Posts
 from statewright.integrations.states_execution import Invoke, StatesExecution
-from statewright.integrations.volatile import VolatileServices
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.integrations.aws_services import AwsServices
+    from statewright.integrations.endpoints.tasks import AwsServices
     from statewright.integrations.http import HttpTasks
     from statewright.integrations.own_tasks import OwnTasks, Settles
 
@@ -218,7 +218,7 @@ class Registry:
 
     def _aws_services(self) -> AwsServices:
         if self._services is None:
-            from statewright.integrations.aws_services import AwsServices
+            from statewright.integrations.endpoints.tasks import AwsServices
 
             self._services = AwsServices(self._config, self._clock, self._blocking, self._answerer, self.volatile)
         return self._services

@@ -1,6 +1,6 @@
 """Event source mappings as the catalogue keeps them, and what may be asked of one.
 
-Owns the record, defaults, ranges and the service's refusals. What runs is `event_sources.py`.
+Owns the record, defaults, ranges and the service's refusals. What runs is `mappings.py`.
 
 Source: Lambda API reference, CreateEventSourceMapping; Lambda developer guide, "Using Lambda with Amazon SQS". Texts
 are the service's as SDK users report them.

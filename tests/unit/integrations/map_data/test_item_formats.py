@@ -5,8 +5,8 @@ import gzip
 import pytest
 import zstandard
 
-from statewright.integrations import item_formats
-from statewright.integrations.item_formats import (
+from statewright.integrations.map_data import item_formats
+from statewright.integrations.map_data.item_formats import (
     DelimitedText,
     JsonDocument,
     JsonLines,

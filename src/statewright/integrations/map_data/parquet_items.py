@@ -13,7 +13,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from statewright.integrations.item_formats import Unreadable
+from statewright.integrations.map_data.item_formats import Unreadable
 from statewright.payload import Json
 
 ROW_GROUP_BYTES: Final = 256 * 1024 * 1024

@@ -5,8 +5,8 @@ import threading
 from pathlib import Path
 
 from statewright.config import Config
-from statewright.integrations.volatile import LONGEST_SOCKET_PATH, VolatileServices, _socket_path
-from statewright.integrations.volatile_server import _keep_company
+from statewright.integrations.endpoints.volatile import LONGEST_SOCKET_PATH, VolatileServices, _socket_path
+from statewright.integrations.endpoints.volatile_server import _keep_company
 
 
 def test_it_may_be_unwanted(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from statewright.config import Config, Endpoint
 from statewright.engine.map_runs.data import Slice
 from statewright.engine.map_runs.head import RunHead
 from statewright.errors import ApiError
-from statewright.integrations import buckets
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.buckets import OwnBuckets, put
-from statewright.integrations.map_run_data import BucketData
+from statewright.integrations.map_data import buckets
+from statewright.integrations.map_data.buckets import OwnBuckets, put
+from statewright.integrations.map_data.items_and_results import BucketData
 from statewright.integrations.registry import Registry
 
 HEAD = RunHead("run", 1, "parent", 1, "r", 1, "STANDARD", "role", None, None, (), 0, "Map")

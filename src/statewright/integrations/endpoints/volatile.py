@@ -98,7 +98,7 @@ class VolatileServices:
         self._path.unlink(missing_ok=True)
         environment = {**os.environ, "MOTO_ACCOUNT_ID": self._config.account, "TZ": "UTC"}
         child = subprocess.Popen(
-            [sys.executable, "-m", "statewright.integrations.volatile_server", str(self._path)],
+            [sys.executable, "-m", "statewright.integrations.endpoints.volatile_server", str(self._path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -113,7 +113,9 @@ class VolatileServices:
         found = self._adopt() if line.strip() == b"ready" else None
         if found is None:
             child.kill()
-            raise OSError("moto could not be started; try: python -m statewright.integrations.volatile_server /tmp/x")
+            raise OSError(
+                "moto could not be started; try: python -m statewright.integrations.endpoints.volatile_server /tmp/x"
+            )
         return found
 
 

@@ -17,8 +17,8 @@ from statewright.engine.map_runs.data import Slice
 from statewright.engine.map_runs.head import RunHead
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.buckets import Buckets, put
-from statewright.integrations.item_formats import (
+from statewright.integrations.map_data.buckets import Buckets, put
+from statewright.integrations.map_data.item_formats import (
     JsonDocument,
     Unreadable,
     decompressor,
@@ -97,7 +97,7 @@ class BucketData:
             raise ApiError("Unreadable", text if known else f"{text} ({name})") from None
 
     async def _parquet(self, where: dict[str, Any]) -> AsyncGenerator[list[Json], None]:
-        from statewright.integrations.parquet_items import ParquetFile
+        from statewright.integrations.map_data.parquet_items import ParquetFile
 
         file = ParquetFile()
         try:

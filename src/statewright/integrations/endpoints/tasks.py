@@ -1,6 +1,6 @@
 """Tasks of services at endpoints, seen from the event loop: calls go to threads, jobs are followed to their end.
 
-botocore takes long to load, so `aws_sdk` and `jobs`, which need it, are imported on the thread of the first call.
+botocore takes long to load, so `clients` and `jobs`, which need it, are imported on the thread of the first call.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import Answers, Follower
-from statewright.integrations.volatile import VolatileServices
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.integrations.aws_sdk import Clients
+    from statewright.integrations.endpoints.clients import Clients
 
 
 class AwsServices:
@@ -71,13 +71,13 @@ class AwsServices:
     def _loaded(self) -> Clients:
         with self._lock:
             if self._clients is None:
-                from statewright.integrations.aws_sdk import Clients
+                from statewright.integrations.endpoints.clients import Clients
 
                 self._clients = Clients(self._config, self._volatile)
         return self._clients
 
     def _send(self, task: ScheduledCall) -> TaskResult:
-        from statewright.integrations.aws_sdk import call_service
+        from statewright.integrations.endpoints.clients import call_service
         from statewright.integrations.jobs import refusal_of
 
         if task.resource.pattern == "sync":

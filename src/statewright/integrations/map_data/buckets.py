@@ -16,7 +16,7 @@ from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
 
 if TYPE_CHECKING:
-    from statewright.integrations.aws_sdk import Clients
+    from statewright.integrations.endpoints.clients import Clients
     from statewright.integrations.own_services import InvokeOwn
 
 PIECE_BYTES: Final = 1024 * 1024
@@ -64,7 +64,7 @@ class EndpointBuckets:
     def _send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         from botocore.exceptions import BotoCoreError, ClientError
 
-        from statewright.integrations.aws_sdk import Clients, NoEndpoint
+        from statewright.integrations.endpoints.clients import Clients, NoEndpoint
         from statewright.integrations.service_names import api_of
 
         if self._clients is None:

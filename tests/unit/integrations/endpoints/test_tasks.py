@@ -6,8 +6,8 @@ import pytest
 from statewright.clock import run_virtual
 from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import Failed, Submitted, Succeeded
-from statewright.integrations.aws_services import AwsServices
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.endpoints.tasks import AwsServices
 from statewright.payload import Payload
 from tests.unit.integrations.stub import EXECUTION, Reply, replied, serving, task
 

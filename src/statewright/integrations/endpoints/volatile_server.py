@@ -1,4 +1,4 @@
-"""The child process with moto in it: `python -m statewright.integrations.volatile_server SOCKET`.
+"""The child process with moto in it: `python -m statewright.integrations.endpoints.volatile_server SOCKET`.
 
 Whoever needs it connects to the socket, is told pid and port, and stays connected. When nobody has been connected for
 ten minutes, the process ends. The wait is of real time: it concerns processes, not workflows.

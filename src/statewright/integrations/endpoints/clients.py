@@ -17,10 +17,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import ScheduledCall, TaskResult
+from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import NOT_CONFIGURED, no_endpoint_text
 from statewright.integrations.service_calls import Prepared, Refusal, finished, prepare, refusal_of, refused
 from statewright.integrations.service_names import Api
-from statewright.integrations.volatile import VolatileServices
 
 CONNECT_SECONDS: Final = 5
 READ_SECONDS: Final = 70
