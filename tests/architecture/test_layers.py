@@ -34,9 +34,13 @@ LAYERS = [
 
 PURE = ("query", "asl", "interpreter")
 BANNED_IN_PURE = {"time", "random", "asyncio", "threading", "logging", "secrets", "socket", "subprocess", "os"}
-THIRD_PARTY_IN_PURE = {"query/jsonata": {"jsonatapy"}, "asl/yaml_reader.py": {"yaml"}, "asl/yaml_faults.py": {"yaml"}}
+THIRD_PARTY_IN_PURE = {
+    "query/jsonata": {"jsonatapy"},
+    "asl/text/yaml_reader.py": {"yaml"},
+    "asl/text/yaml_faults.py": {"yaml"},
+}
 STANDARD_LIBRARY_ONLY = {"graph"}
-TABLES = {"asl/fields.py"}
+TABLES = {"asl/checks/fields.py"}
 """Modules that are tables rather than code: no limit on their length."""
 
 LONGEST_MODULE = 600

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.asl import jackson
 from statewright.asl.reader import Document, ReadError, Syntax, read_document
+from statewright.asl.text import jackson
 
 EXAMPLES = settings(max_examples=150, deadline=None)
 

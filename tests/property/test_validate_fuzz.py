@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.asl.fields import MACHINE_SHAPE, OBJECT_SHAPES, RULE_SHAPES, STATE_SHAPES
+from statewright.asl.checks.fields import MACHINE_SHAPE, OBJECT_SHAPES, RULE_SHAPES, STATE_SHAPES
 from statewright.asl.findings import LINT_CODES, SERVICE_CODES
 from statewright.asl.validate import MachineType, validate_value
 

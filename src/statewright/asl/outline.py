@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from statewright.asl.fields import JSONATA, JSONPATH, STATE_SHAPES, Language
+from statewright.asl.checks.fields import JSONATA, JSONPATH, STATE_SHAPES, Language
 from statewright.asl.findings import Path, has_placeholder
 from statewright.query.scope import Json
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from statewright.asl.document import (
+from statewright.asl.text.document import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     Document,
@@ -19,7 +19,7 @@ from statewright.asl.document import (
     Syntax,
     empty,
 )
-from statewright.asl.json_reader import read_json
+from statewright.asl.text.json_reader import read_json
 
 __all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "Document", "ReadError", "SourceText", "Syntax", "read_document"]
 
@@ -64,7 +64,7 @@ def read_document(
     if chosen == "json":
         return read_json(source, max_depth=max_depth, placeholders=placeholders)
     # Whoever reads only JSON does not pay for loading YAML.
-    from statewright.asl.yaml_reader import read_yaml
+    from statewright.asl.text.yaml_reader import read_yaml
 
     return read_yaml(
         source,

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, Protocol, TypeGuard
 
-from statewright.asl import branching, extensions, resource_kinds
-from statewright.asl.assignments import check_assignments
-from statewright.asl.document import MAX_DEPTH
-from statewright.asl.field_values import RESULT_FIELDS, FieldValues, Where, is_expression
-from statewright.asl.fields import (
+from statewright.asl import extensions
+from statewright.asl.checks import branching, resource_kinds
+from statewright.asl.checks.assignments import check_assignments
+from statewright.asl.checks.field_values import RESULT_FIELDS, FieldValues, Where, is_expression
+from statewright.asl.checks.fields import (
     BRANCH_SHAPE,
     DISTRIBUTED_ONLY,
     JSONATA,
@@ -31,6 +31,8 @@ from statewright.asl.fields import (
     Field,
     Shape,
 )
+from statewright.asl.checks.flow import check_flow, check_names
+from statewright.asl.checks.lints import add_lints
 from statewright.asl.findings import (
     DUPLICATE_LABEL,
     INVALID_LABEL,
@@ -39,9 +41,8 @@ from statewright.asl.findings import (
     Path,
     has_placeholder,
 )
-from statewright.asl.flow import check_flow, check_names
-from statewright.asl.lints import add_lints
 from statewright.asl.outline import Node, ScopeOutline, StateOutline, outline, top_language
+from statewright.asl.text.document import MAX_DEPTH
 from statewright.errors import Diagnostic
 from statewright.query.scope import Json
 

@@ -26,7 +26,7 @@ from statewright.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from statewright.asl.document import Document
+    from statewright.asl.text.document import Document
     from statewright.export.portable import Exported
 
 STDIN: Final = "-"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from statewright.asl.jackson import Fault, fault_at, first_fault
+from statewright.asl.text.jackson import Fault, fault_at, first_fault
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_record
 from statewright.errors import ApiError

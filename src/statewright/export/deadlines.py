@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from statewright.asl.checks.loops import loops_of
 from statewright.asl.extensions import LOOP_FIELDS, MAX_TURNS
 from statewright.asl.findings import has_placeholder
-from statewright.asl.loops import loops_of
 from statewright.asl.outline import Node, ScopeOutline, StateOutline
 from statewright.export.edits import LATE, Edits, expression, picked, redirected
 

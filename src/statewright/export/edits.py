@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from statewright.asl.document import Path
-from statewright.asl.fields import JSONATA
+from statewright.asl.checks.fields import JSONATA
 from statewright.asl.outline import Node, StateOutline, top_language
+from statewright.asl.text.document import Path
 from statewright.errors import ALL, TASK_FAILED, TIMEOUT
 from statewright.query.scope import Json
 

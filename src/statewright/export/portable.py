@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from statewright.asl.document import Document
 from statewright.asl.outline import Node, ScopeOutline, StateOutline, outline, states_of
+from statewright.asl.text.document import Document
 from statewright.export.deadlines import bounded, is_bounded
 from statewright.export.edits import Edits, Note, knowing_late, redirected
 from statewright.export.polls import poll

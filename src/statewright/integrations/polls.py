@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from statewright.asl.checks.resource_kinds import is_task_resource
 from statewright.asl.choice_rules import compile_rule
-from statewright.asl.resource_kinds import is_task_resource
 from statewright.asl.resources import Resource, parse_resource
 from statewright.clock import Clock, Timer
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from statewright.asl.document import Document, ReadError
 from statewright.asl.reader import read_document
+from statewright.asl.text.document import Document, ReadError
 from statewright.errors import Step
 from statewright.payload import Json
 from statewright.projects.resources import Finding, FindingSeverity, Place

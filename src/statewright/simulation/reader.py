@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from statewright.asl.document import Document
 from statewright.asl.findings import closest
+from statewright.asl.text.document import Document
 from statewright.clock import parse_duration_ms
 from statewright.errors import Diagnostic, Step
 from statewright.functions.workers.models import Model

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from statewright.asl.document import Document
 from statewright.asl.reader import ReadError, read_document
+from statewright.asl.text.document import Document
 from statewright.clock import VIRTUAL_START_MS
 from statewright.cost.prices import PriceTableError, load
 from statewright.cost.usage import ITEMS

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from statewright.asl.document import Document, ReadError
-from statewright.asl.document import Path as Place
 from statewright.asl.findings import has_placeholder
 from statewright.asl.reader import read_document
+from statewright.asl.text.document import Document, ReadError
+from statewright.asl.text.document import Path as Place
 from statewright.asl.validate import MachineType, validate
 from statewright.errors import DefinitionError, Diagnostic
 from statewright.query.scope import Json

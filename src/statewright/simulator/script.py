@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from statewright.asl.document import Document, Syntax
 from statewright.asl.findings import closest
 from statewright.asl.reader import read_document
+from statewright.asl.text.document import Document, Syntax
 from statewright.clock import parse_duration_ms
 from statewright.errors import DefinitionError, Diagnostic, ExecutionFailure, Step
 from statewright.payload import dump_json

@@ -9,8 +9,8 @@ import time
 import pytest
 import yaml
 
-from statewright.asl import jackson, yaml_reader
 from statewright.asl.reader import MAX_CHARACTERS, MAX_DEPTH, Document, ReadError, read_document
+from statewright.asl.text import jackson, yaml_reader
 from statewright.errors import DefinitionError, Diagnostic
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statewright.asl.jackson import first_fault
+from statewright.asl.text.jackson import first_fault
 from statewright.errors import ApiError
 
 

@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol, cast
 
 from statewright import chance
 from statewright.api.operations import App, Call, operation
-from statewright.asl import jackson
 from statewright.asl.compile import compile_definition
 from statewright.asl.program import Program, StateDef, TaskDef
 from statewright.asl.reader import ReadError
+from statewright.asl.text import jackson
 from statewright.clock import Timer
 from statewright.engine.dispatch import ScheduledCall, TaskResult, call_of, event_of
 from statewright.engine.machines.definitions import check_definition, compiled, findings_of, invalid_definition, tree_of

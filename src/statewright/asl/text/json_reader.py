@@ -12,8 +12,8 @@ from dataclasses import replace
 from math import isinf
 from typing import Final, NoReturn
 
-from statewright.asl import json_faults
-from statewright.asl.document import (
+from statewright.asl.text import json_faults
+from statewright.asl.text.document import (
     MAX_DIGITS,
     MAX_FINDINGS,
     Document,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from statewright.asl.fields import JSONATA, TEXT_CHARACTERS, Field, Language
+from statewright.asl.checks.fields import JSONATA, TEXT_CHARACTERS, Field, Language
 from statewright.asl.findings import (
     BAD_JSONATA,
     NO_DOLLAR,

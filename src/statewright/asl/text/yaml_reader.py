@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import yaml
 
-from statewright.asl import yaml_faults
-from statewright.asl.document import (
+from statewright.asl.text import yaml_faults
+from statewright.asl.text.document import (
     MAX_DIGITS,
     MAX_FINDINGS,
     Document,

@@ -7,7 +7,7 @@ from typing import Final
 
 import yaml
 
-from statewright.asl.document import Finding, Path, SourceText, shown
+from statewright.asl.text.document import Finding, Path, SourceText, shown
 
 _JSONATA: Final = re.compile(r"(?:^|[:\-,\[])\s*\{%")
 CLOUDFORMATION: Final = frozenset(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from statewright.asl import jackson
+from statewright.asl.text import jackson
 from statewright.errors import DefinitionError, Diagnostic, Step
 
 Json = Any

@@ -9,8 +9,8 @@ import heapq
 import re
 from collections.abc import Callable
 
-from statewright.asl.field_values import is_expression
-from statewright.asl.loops import Loop, leading_names
+from statewright.asl.checks.field_values import is_expression
+from statewright.asl.checks.loops import Loop, leading_names
 from statewright.asl.outline import ScopeOutline, StateOutline
 from statewright.query.jsonpath import PathSyntaxError, compile_path
 from statewright.query.scope import Json

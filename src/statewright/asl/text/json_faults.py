@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from statewright.asl.document import MAX_DIGITS, Finding, SourceText, shown
+from statewright.asl.text.document import MAX_DIGITS, Finding, SourceText, shown
 
 Explain = Callable[[SourceText, int, int | None], Finding]
 """Takes the text, the offset where reading stopped, and that of the innermost open bracket, if any."""

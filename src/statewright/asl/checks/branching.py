@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from statewright.asl.choice_rules import OPERATORS
-from statewright.asl.field_values import ERROR_FIELDS, Where
-from statewright.asl.fields import (
+from statewright.asl.checks.field_values import ERROR_FIELDS, Where
+from statewright.asl.checks.fields import (
     COMBINATIONS,
     JSONATA,
     NESTED_RULE_SHAPE,
@@ -20,6 +19,7 @@ from statewright.asl.fields import (
     RULE_SHAPES,
     Shape,
 )
+from statewright.asl.choice_rules import OPERATORS
 from statewright.asl.findings import Findings, Path, has_placeholder
 from statewright.asl.outline import Node
 from statewright.query.scope import Json

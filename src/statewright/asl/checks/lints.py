@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from statewright.asl.event_counts import EventWeights, literal_item_count
-from statewright.asl.field_values import is_expression
+from statewright.asl.checks.event_counts import EventWeights, literal_item_count
+from statewright.asl.checks.field_values import is_expression
+from statewright.asl.checks.flow import reachable
+from statewright.asl.checks.loops import Dependency, Loop, loops_of
 from statewright.asl.findings import Findings, has_placeholder
-from statewright.asl.flow import reachable
-from statewright.asl.loops import Dependency, Loop, loops_of
 from statewright.asl.outline import Edge, Node, ScopeOutline, StateOutline, states_of
 from statewright.limits import AWS, TASK_TIMEOUT_SECONDS
 from statewright.query.scope import Json

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from statewright.asl.fields import INTEGRATIONS, READER_ACTIONS, WRITER_ACTIONS
+from statewright.asl.checks.fields import INTEGRATIONS, READER_ACTIONS, WRITER_ACTIONS
 from statewright.asl.findings import Findings, Path, has_placeholder
 from statewright.query.scope import Json
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from statewright.asl.field_values import VariableRead
-from statewright.asl.fields import VARIABLE_CHARACTERS
+from statewright.asl.checks.field_values import VariableRead
+from statewright.asl.checks.fields import VARIABLE_CHARACTERS
 from statewright.asl.findings import Findings, Path, has_placeholder
 from statewright.asl.outline import ScopeOutline, StateOutline
 from statewright.query.scope import Json

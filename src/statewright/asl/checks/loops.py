@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from statewright.asl.assignments import assignments_of
+from statewright.asl.checks.assignments import assignments_of
+from statewright.asl.checks.field_values import is_expression
 from statewright.asl.choice_rules import rule_paths
-from statewright.asl.field_values import is_expression
 from statewright.asl.outline import Edge, ScopeOutline, StateOutline
 from statewright.query.jsonata import JsonataSyntaxError, compile_expression
 from statewright.query.jsonpath import PathSyntaxError, compile_path
