@@ -22,7 +22,7 @@ from statewright.engine.map_runs.live import LiveRun
 from statewright.engine.runner import Input
 from statewright.errors import ApiError
 from statewright.interpreter import events
-from statewright.interpreter.map_run_state import child_name
+from statewright.interpreter.map_run.state import child_name
 from statewright.interpreter.state import ExecutionState
 from statewright.limits import AWS, EXPRESS, Limits
 from statewright.payload import Payload, dump_json, parse_json

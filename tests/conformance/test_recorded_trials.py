@@ -18,7 +18,7 @@ from statewright.asl.validate import validate_value
 from statewright.errors import ApiError, Failure
 from statewright.interpreter.commands import ScheduleTask
 from statewright.interpreter.events import TaskSucceeded
-from statewright.interpreter.state_test import (
+from statewright.interpreter.trial import (
     STATE_NAME,
     StateTrial,
     TrialSetup,

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from statewright.asl.compile import compile_definition
 from statewright.asl.program import MapDef
-from statewright.interpreter import map_run_messages as messages
 from statewright.interpreter.commands import StartMapRun
-from statewright.interpreter.map_run import advance_map_run, exceeds_tolerance
-from statewright.interpreter.map_run_codec import decode_map_run, encode_map_run
-from statewright.interpreter.map_run_results import result_files
-from statewright.interpreter.map_run_state import (
+from statewright.interpreter.map_run import messages
+from statewright.interpreter.map_run.advance import advance_map_run, exceeds_tolerance
+from statewright.interpreter.map_run.codec import decode_map_run, encode_map_run
+from statewright.interpreter.map_run.results import result_files
+from statewright.interpreter.map_run.state import (
     COUNT_NAMES,
     PENDING,
     PENDING_REDRIVE,

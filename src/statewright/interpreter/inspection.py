@@ -1,7 +1,7 @@
 """What a trial shows of one state (`inspectionData`), and what it hands to the state in place of a real surrounding.
 
 `advance` fills an `Inspection` that it is given; without one it keeps nothing. Which members a kind of state shows is
-the table below; handlers note whatever they have. Trials themselves are in `state_test.py`.
+the table below; handlers note whatever they have. Trials themselves are in `trial.py`.
 """
 
 from __future__ import annotations

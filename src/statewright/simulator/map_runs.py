@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from statewright.asl.program import Program
 from statewright.interpreter import events
-from statewright.interpreter import map_run_messages as messages
 from statewright.interpreter.commands import RedriveMapRun, StartMapRun
-from statewright.interpreter.map_run import advance_map_run
-from statewright.interpreter.map_run_messages import MapRunEvent
-from statewright.interpreter.map_run_results import manifest_of, result_files
-from statewright.interpreter.map_run_state import (
+from statewright.interpreter.map_run import messages
+from statewright.interpreter.map_run.advance import advance_map_run
+from statewright.interpreter.map_run.messages import MapRunEvent
+from statewright.interpreter.map_run.results import manifest_of, result_files
+from statewright.interpreter.map_run.state import (
     MapRunState,
     child_execution_arn,
     child_machine_arn,

@@ -16,7 +16,7 @@ from statewright.clock import VIRTUAL_START_MS, TimerQueue
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import advance, new_execution
 from statewright.interpreter.history import HistoryEvent
-from statewright.interpreter.map_run_messages import RunStarted, RunStopped
+from statewright.interpreter.map_run.messages import RunStarted, RunStopped
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.limits import AWS, BURST_TRANSITIONS, Limits
 from statewright.payload import Payload

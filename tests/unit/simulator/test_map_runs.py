@@ -11,7 +11,7 @@ from statewright.asl.compile import compile_definition
 from statewright.clock import VIRTUAL_START_MS
 from statewright.errors import TIMEOUT
 from statewright.interpreter import events
-from statewright.interpreter.map_run import READER_FAILED, THRESHOLD_EXCEEDED, WRITER_FAILED
+from statewright.interpreter.map_run.advance import READER_FAILED, THRESHOLD_EXCEEDED, WRITER_FAILED
 from statewright.limits import AWS, OPEN
 from statewright.payload import Payload, parse_json
 from statewright.simulator.mocks import Hung, Result, Returned, Rule, Script, Spans, TaskCall, Threw

@@ -1,6 +1,6 @@
 """TestState: one state, run by itself.
 
-Owns what the request may hold and how the answer is written; the trial itself is `interpreter.state_test`, the
+Owns what the request may hold and how the answer is written; the trial itself is `interpreter.trial`, the
 judgement of mocked results `api.mock_shapes`. A Task without a mock makes its call through the same integrations as an
 execution.
 
@@ -25,7 +25,7 @@ from statewright.engine.machines.definitions import check_definition, compiled, 
 from statewright.errors import TIMEOUT, ApiError, Failure
 from statewright.interpreter.events import Event, TaskFailed, TimerFired
 from statewright.interpreter.state import Identity
-from statewright.interpreter.state_test import (
+from statewright.interpreter.trial import (
     STATE_NAME,
     Mock,
     PendingTrial,

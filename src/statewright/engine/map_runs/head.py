@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from statewright.interpreter.map_run_state import child_machine_arn
+from statewright.interpreter.map_run.state import child_machine_arn
 from statewright.payload import Json, dump_row, parse_json
 
 

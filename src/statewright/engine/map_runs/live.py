@@ -22,13 +22,13 @@ from statewright.engine.runner import AlreadyThere, Input
 from statewright.engine.turnstile import CHILD
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
-from statewright.interpreter import map_run_messages as messages
 from statewright.interpreter.advance import new_execution
-from statewright.interpreter.map_run import SLICE_ITEMS, advance_map_run
-from statewright.interpreter.map_run_codec import MapRunEncoder, decode_map_run
-from statewright.interpreter.map_run_messages import MapRunCommand, MapRunEvent
-from statewright.interpreter.map_run_results import bucket_of, folder_of, manifest_of, result_files
-from statewright.interpreter.map_run_state import (
+from statewright.interpreter.map_run import messages
+from statewright.interpreter.map_run.advance import SLICE_ITEMS, advance_map_run
+from statewright.interpreter.map_run.codec import MapRunEncoder, decode_map_run
+from statewright.interpreter.map_run.messages import MapRunCommand, MapRunEvent
+from statewright.interpreter.map_run.results import bucket_of, folder_of, manifest_of, result_files
+from statewright.interpreter.map_run.state import (
     RUNNING,
     MapRunState,
     child_execution_arn,

@@ -3,7 +3,7 @@
 A run is an aggregate of its own, stored like an execution: its header is the state, its children are the frames. The
 parent's outbox row names it until the parent has the result, a stop's inbox row until it is closed; which children run
 is told by their rows. So a restart finds everything from these two kinds of rows. What a run decides is in
-`interpreter.map_run`; one run at work is in `live.py`.
+`interpreter.map_run.advance`; one run at work is in `live.py`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from statewright.engine.runner import Input
 from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.events import MapRunMissing, TimerFired
-from statewright.interpreter.map_run_messages import ChildEnded, RunStarted, RunUpdated
-from statewright.interpreter.map_run_state import MapRunState, execution_counts, item_counts, new_map_run
+from statewright.interpreter.map_run.messages import ChildEnded, RunStarted, RunUpdated
+from statewright.interpreter.map_run.state import MapRunState, execution_counts, item_counts, new_map_run
 from statewright.interpreter.state import SERIAL_BITS
 from statewright.payload import Json
 from statewright.stores.cursor import pack_cursor

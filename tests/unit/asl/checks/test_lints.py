@@ -274,7 +274,7 @@ def test_express_children_cannot_wait():
 
 
 def test_users_find_every_code_in_the_documentation():
-    text = (Path(__file__).parents[3] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     documented = dict(re.findall(r"^\| `([A-Z_]+)` \| (.+?) \|", text, re.MULTILINE))
     for code, sentence in {**SERVICE_CODES, **LINT_CODES}.items():
         assert documented.get(code) == sentence

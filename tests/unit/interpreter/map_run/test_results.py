@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from statewright.errors import DATA_LIMIT, RUNTIME
-from statewright.interpreter import map_run_messages as messages
-from statewright.interpreter.map_run import SLICE_ITEMS, THRESHOLD_EXCEEDED, WRITER_FAILED, advance_map_run
-from statewright.interpreter.map_run_codec import encode_map_run
-from statewright.interpreter.map_run_results import manifest_of, record_of, result_files
-from statewright.interpreter.map_run_state import (
+from statewright.interpreter.map_run import messages
+from statewright.interpreter.map_run.advance import SLICE_ITEMS, THRESHOLD_EXCEEDED, WRITER_FAILED, advance_map_run
+from statewright.interpreter.map_run.codec import encode_map_run
+from statewright.interpreter.map_run.results import manifest_of, record_of, result_files
+from statewright.interpreter.map_run.state import (
     child_execution_arn,
     child_machine_arn,
     child_name,
@@ -21,7 +21,7 @@ from statewright.interpreter.map_run_state import (
 )
 from statewright.limits import AWS
 from statewright.payload import Payload, parse_json
-from tests.unit.interpreter.map_run_bench import PREFIX, TOLERATES_ALL, WRITER, Bench, reading
+from tests.unit.interpreter.map_run.bench import PREFIX, TOLERATES_ALL, WRITER, Bench, reading
 
 # ------------------------------------------------------------------ results
 

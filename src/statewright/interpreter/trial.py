@@ -21,8 +21,8 @@ from statewright.interpreter.dataflow import exit_state, item_scope, scope_of
 from statewright.interpreter.events import BurstContinued, Event, TaskFailed, TaskSucceeded
 from statewright.interpreter.failing import state_failed
 from statewright.interpreter.inspection import Inspection
-from statewright.interpreter.map_run_items import close_batch, own_items, take_items
-from statewright.interpreter.map_run_state import MapRunState, new_map_run
+from statewright.interpreter.map_run.items import close_batch, own_items, take_items
+from statewright.interpreter.map_run.state import MapRunState, new_map_run
 from statewright.interpreter.phases import BACKING_OFF, TASK
 from statewright.interpreter.state import ROOT, ExecutionState, Frame, Identity
 from statewright.interpreter.turn import Turn

@@ -17,7 +17,7 @@ from statewright.interpreter.events import (
     TimerFired,
 )
 from statewright.interpreter.state import Identity
-from statewright.interpreter.state_test import (
+from statewright.interpreter.trial import (
     STATE_NAME,
     PendingTrial,
     StateTrial,

@@ -2,7 +2,7 @@
 
 A child is known by its index in item order; its name and ARN follow from the run's ARN and that index. Which rows wait
 for their first start, or for a redrive, can be told from the rows and the counters, so nothing here lists them.
-Only `map_run.py` changes the state.
+Only `advance.py` changes the state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Map Run to bytes and back: one header, and one body for each child.
 
 The header holds counters, limits and the batch that is still open, so it does not grow with the number of children.
-Large values are named by hash, as in `codec.py`. Which children wait for a redrive is found in the rows.
+Large values are named by hash, as in `interpreter/codec.py`. Which children wait for a redrive is found in the rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from statewright.interpreter.codec import VERSION, Decoder, Encoder, Texts, read_row
-from statewright.interpreter.map_run_state import MapChild, MapRunSettings, MapRunState
+from statewright.interpreter.map_run.state import MapChild, MapRunSettings, MapRunState
 from statewright.interpreter.phases import OPEN
 from statewright.payload import Payload, dump_row
 

@@ -1,6 +1,6 @@
 """What is told to a Map Run, and what a Map Run asks for. Past tense comes in, imperatives go out.
 
-`map_run.py` takes the first and gives the second; a driver (simulator, engine) stands between it, the child
+`advance.py` takes the first and gives the second; a driver (simulator, engine) stands between it, the child
 executions, and S3. Delivery is at least once: every message that could do harm twice names an index and an attempt.
 """
 

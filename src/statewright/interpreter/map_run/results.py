@@ -1,6 +1,6 @@
 """What comes of a Map Run: the Map state's result, and the files that a ResultWriter leaves in its bucket.
 
-Source: developer guide, "ResultWriter (Map)". When results are assembled or written is decided in `map_run.py`; the
+Source: developer guide, "ResultWriter (Map)". When results are assembled or written is decided in `advance.py`; the
 writing itself is the driver's.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from statewright.asl.program import MapDef
 from statewright.asl.timestamps import format_timestamp
-from statewright.interpreter.map_run_state import (
+from statewright.interpreter.map_run.state import (
     ABORTED,
     FAILED,
     PENDING,

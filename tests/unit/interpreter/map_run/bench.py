@@ -7,12 +7,12 @@ from typing import Any
 from statewright.asl.compile import compile_definition
 from statewright.asl.program import MapDef
 from statewright.interpreter import events
-from statewright.interpreter import map_run_messages as messages
 from statewright.interpreter.advance import advance, new_execution
 from statewright.interpreter.commands import StartMapRun
-from statewright.interpreter.map_run import SLICE_ITEMS, MapRunStep, advance_map_run
-from statewright.interpreter.map_run_codec import decode_map_run, encode_map_run
-from statewright.interpreter.map_run_state import MapRunState, execution_counts, item_counts, new_map_run
+from statewright.interpreter.map_run import messages
+from statewright.interpreter.map_run.advance import SLICE_ITEMS, MapRunStep, advance_map_run
+from statewright.interpreter.map_run.codec import decode_map_run, encode_map_run
+from statewright.interpreter.map_run.state import MapRunState, execution_counts, item_counts, new_map_run
 from statewright.interpreter.phases import MAP_RUN_PHASES
 from statewright.interpreter.state import Identity
 from statewright.limits import AWS, Limits

@@ -1,6 +1,6 @@
 """Items of a distributed Map on their way into child executions: ItemSelector, ItemBatcher, the size limit.
 
-Where items come from, and when a child starts, is decided in `map_run.py`.
+Where items come from, and when a child starts, is decided in `advance.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from statewright.asl.program import Evaluate
 from statewright.errors import DATA_LIMIT, WordedFailure
-from statewright.interpreter.map_run_state import PENDING, MapChild, MapRunState
+from statewright.interpreter.map_run.state import PENDING, MapChild, MapRunState
 from statewright.payload import Payload, dump_json
 from statewright.query.scope import NO_VARIABLES, Json, Scope
 

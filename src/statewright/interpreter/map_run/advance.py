@@ -2,7 +2,7 @@
 
 It reads items in slices, keeps at most so many child executions running, counts how they end, decides whether the run
 goes on, and reports to the parent. A child's end costs the same however many children there are; only a redrive and
-the result look at all of them. Items become inputs in `map_run_items.py`, outputs a result in `map_run_results.py`.
+the result look at all of them. Items become inputs in `items.py`, outputs a result in `results.py`.
 
 Source: developer guide, "Using Map state in Distributed mode" and "Redriving Map Runs".
 """
@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from statewright.asl.program import MapDef
 from statewright.errors import DATA_LIMIT, RUNTIME, ExecutionFailure, WordedFailure
-from statewright.interpreter import map_run_messages as messages
-from statewright.interpreter.map_run_items import close_batch, own_items, take_items
-from statewright.interpreter.map_run_messages import MapRunCommand, MapRunEvent
-from statewright.interpreter.map_run_results import bucket_of, exported_result, folder_of, needs_records, result_of
-from statewright.interpreter.map_run_state import (
+from statewright.interpreter.map_run import messages
+from statewright.interpreter.map_run.items import close_batch, own_items, take_items
+from statewright.interpreter.map_run.messages import MapRunCommand, MapRunEvent
+from statewright.interpreter.map_run.results import bucket_of, exported_result, folder_of, needs_records, result_of
+from statewright.interpreter.map_run.state import (
     ABORTED,
     FAILED,
     PENDING,

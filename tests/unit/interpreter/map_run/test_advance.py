@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from statewright.errors import DATA_LIMIT, RUNTIME
-from statewright.interpreter import map_run_messages as messages
-from statewright.interpreter.map_run import BACKLOG, READER_FAILED, SLICE_ITEMS, THRESHOLD_EXCEEDED
+from statewright.interpreter.map_run import messages
+from statewright.interpreter.map_run.advance import BACKLOG, READER_FAILED, SLICE_ITEMS, THRESHOLD_EXCEEDED
 from statewright.interpreter.phases import CLOSED
 from statewright.limits import AWS, OPEN
 from statewright.payload import Payload
-from tests.unit.interpreter.map_run_bench import READER, TOLERATES_ALL, WRITER, Bench, inputs, reading
+from tests.unit.interpreter.map_run.bench import READER, TOLERATES_ALL, WRITER, Bench, inputs, reading
 
 # ------------------------------------------------------------------ items
 
