@@ -1,6 +1,6 @@
 """A project, whatever its files are written for: which file describes it, and which reader that needs.
 
-Owns finding the file. Reading is up to `stacks.py` (CloudFormation and SAM), `cdk.py` and `serverless.py`; plain
+Owns finding the file. Reading is up to `stacks.py` (CloudFormation and SAM), `cdk.py` and `serverless/`; plain
 folders, and what `statewright.toml` says, are `found.py`'s.
 """
 
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from statewright.payload import Json
-from statewright.projects import cdk, serverless
+from statewright.projects import cdk
 from statewright.projects.cloudformation import Identity, stack_name
 from statewright.projects.intrinsics import text_of
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, ProjectError, ProjectKind
-from statewright.projects.samconfig import read_samconfig
+from statewright.projects.sam.config import read_samconfig
+from statewright.projects.serverless import sections as serverless
 from statewright.projects.sources import Sources, Template, meant
 from statewright.projects.stacks import Setting, read_stack
 from statewright.projects.supported import tell_unsupported

@@ -1,6 +1,6 @@
 """What every kind of project file becomes: resources shaped as CloudFormation has them, an order, and findings.
 
-Owns these values and what holds for all of them. The readers (`cloudformation.py`, `sam.py`, `serverless.py`, `cdk.py`,
+Owns these values and what holds for all of them. The readers (`cloudformation.py`, `sam/`, `serverless/`, `cdk.py`,
 `folder.py`) make them, `reading.py` chooses among the readers, and `deploy/` makes them real.
 
 What readers have settled: parameters, pseudo parameters, conditions, mappings and imports are worked out, so a

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from statewright.payload import Json
-from statewright.projects import expansion, sam
+from statewright.projects import expansion
 from statewright.projects.artifacts import Locate, attach, local_path
 from statewright.projects.cloudformation import Identity, Stack
 from statewright.projects.intrinsics import Unresolved
+from statewright.projects.sam import template as sam
 from statewright.projects.sources import Sources, Steps, Template, meant
 
 NESTED: Final = {"AWS::CloudFormation::Stack": "TemplateURL", "AWS::Serverless::Application": "Location"}

@@ -9,7 +9,7 @@ import pytest
 
 from statewright.payload import Json
 from statewright.projects.resources import Project
-from statewright.projects.sam import merged
+from statewright.projects.sam.template import merged
 from tests.unit.projects.reading import read, texts, write
 
 FUNCTION_ARN = {"Fn::GetAtt": ["Work", "Arn"]}

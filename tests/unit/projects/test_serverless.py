@@ -10,7 +10,7 @@ import pytest
 
 from statewright.payload import Json
 from statewright.projects.resources import Project
-from statewright.projects.serverless_service import normalized
+from statewright.projects.serverless.service import normalized
 from tests.unit.projects.reading import read, resolved, texts, write
 
 HANDLERS = {"src/app.py": "def one(event, context): ...\ndef two(event, context): ...\n"}

@@ -1,6 +1,6 @@
 """Serverless templates (SAM): their types turned into plain ones.
 
-Owns what `AWS::Serverless::*` resources stand for, and `Globals`. What their events stand for is in `sam_events.py`;
+Owns what `AWS::Serverless::*` resources stand for, and `Globals`. What their events stand for is in `events.py`;
 all the rest of a template is `cloudformation.py`'s.
 
 Source: Serverless Application Model developer guide, "AWS SAM resources" and "Generated CloudFormation resources".
@@ -16,7 +16,7 @@ from statewright.projects.cloudformation import Stack
 from statewright.projects.expansion import SERVERLESS, transforms_of
 from statewright.projects.intrinsics import NO_VALUE, waits
 from statewright.projects.resources import Resource
-from statewright.projects.sam_events import Making, function_events, invoke_config, machine_events
+from statewright.projects.sam.events import Making, function_events, invoke_config, machine_events
 from statewright.projects.sources import meant
 
 _PREFIX: Final = "AWS::Serverless::"

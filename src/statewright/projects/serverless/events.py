@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from statewright.payload import Json
-from statewright.projects.serverless_service import Service, normalized
+from statewright.projects.serverless.service import Service, normalized
 from statewright.projects.sources import Steps, meant
 
 _LOST: Final = {

@@ -1,7 +1,7 @@
 """`serverless.yml`: a service's functions, state machines and resources as CloudFormation has them.
 
 Owns what the file's sections stand for, and the ids that its resources get. Variables are in
-`serverless_variables.py`, events in `serverless_events.py`; what comes out is read like any other template.
+`variables.py`, events in `events.py`; what comes out is read like any other template.
 
 Source: Serverless Framework guide, "Serverless.yml Reference"; documentation of serverless-step-functions.
 """
@@ -18,10 +18,10 @@ from statewright.payload import Json
 from statewright.projects.cloudformation import Identity
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project
-from statewright.projects.sam import merged
-from statewright.projects.serverless_events import function_events, invoke_config, machine_events
-from statewright.projects.serverless_service import Service, normalized
-from statewright.projects.serverless_variables import Variables
+from statewright.projects.sam.template import merged
+from statewright.projects.serverless.events import function_events, invoke_config, machine_events
+from statewright.projects.serverless.service import Service, normalized
+from statewright.projects.serverless.variables import Variables
 from statewright.projects.sources import Sources, Steps, Template, meant
 from statewright.projects.stacks import Setting, read_stack
 from statewright.projects.supported import tell_unsupported

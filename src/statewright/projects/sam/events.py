@@ -1,6 +1,6 @@
 """Events of serverless functions and state machines: the mappings, rules, schedules and subscriptions behind them.
 
-Owns what each type of event stands for, and `EventInvokeConfig`. The resources that have events are `sam.py`'s.
+Owns what each type of event stands for, and `EventInvokeConfig`. The resources that have events are `template.py`'s.
 
 Source: Serverless Application Model developer guide, "EventSource".
 """

@@ -1,0 +1,1 @@
+"""Serverless templates (SAM): their types, events and settings turned into plain CloudFormation."""

@@ -1,0 +1,1 @@
+"""Services of the Serverless Framework: `serverless.yml` with its variables and events."""
