@@ -1,6 +1,7 @@
 """The server: the one place that wires concrete stores, clocks, engines and the API together, and runs them.
 
-Owns start, ready line, drain and end of a server process. Commands (`cli/serve.py`) turn options into `ServerOptions`.
+Owns start, ready line, drain and end of a server process. Options of the command line become `ServerOptions` in
+`cli/serving/serve.py`.
 """
 
 from __future__ import annotations

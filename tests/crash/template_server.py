@@ -35,7 +35,7 @@ def main() -> None:
 def _import_everything() -> None:
     import statewright.api.inner_calls
     import statewright.api.listening
-    import statewright.cli.logs
+    import statewright.cli.serving.logs
     import statewright.integrations.endpoints.tasks
     import statewright.integrations.http
     import statewright.server
@@ -52,7 +52,7 @@ def _be_a_server(data: Path, port: int, log: str, point: str) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         to_log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(to_log, 2)
-        from statewright.cli import logs
+        from statewright.cli.serving import logs
         from statewright.config import Config, Connection
         from statewright.server import ServerOptions, serve
         from statewright.stores import fail_points

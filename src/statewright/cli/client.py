@@ -363,7 +363,7 @@ def _make_client(service: str, endpoint: str, identity: tuple[str, str, str], he
 
 def _identity() -> tuple[str, str, str]:
     """Key, secret and region: of statewright.toml here, of the environment, or dummies."""
-    from statewright.cli.serve import config_of
+    from statewright.cli.serving.serve import config_of
 
     config = config_of(None, None)
     if config.credentials:

@@ -21,7 +21,7 @@ def variables(endpoint: str, settings: str | None = None) -> dict[str, str]:
     resolve. `AWS_DISABLE_HOST_PREFIX_INJECTION` stops that in recent versions of botocore and of the AWS CLI; an
     older client is told by itself: `Config(inject_host_prefix=False)` in boto3, `disableHostPrefix` in JavaScript.
     """
-    from statewright.cli.serve import config_of
+    from statewright.cli.serving.serve import config_of
 
     config = config_of(settings, None)
     key, secret = next(iter(config.credentials.items()), ("test", "test"))

@@ -13,23 +13,26 @@ from typing import Any
 import click
 
 from statewright import __version__
-from statewright.cli.backup import backup
 from statewright.cli.completion import completion
-from statewright.cli.data_table import table
-from statewright.cli.deploy import deploy
-from statewright.cli.dev import dev
-from statewright.cli.doctor import doctor
 from statewright.cli.env import aws, env
-from statewright.cli.execution import execution
-from statewright.cli.export import export
-from statewright.cli.function import function
-from statewright.cli.graph import graph
-from statewright.cli.init import init
-from statewright.cli.limit import limit
-from statewright.cli.machine import machine
-from statewright.cli.map_run import map_run
-from statewright.cli.metrics import metrics
-from statewright.cli.object import object_
+from statewright.cli.inspection.data_table import table
+from statewright.cli.inspection.execution import execution
+from statewright.cli.inspection.function import function
+from statewright.cli.inspection.limit import limit
+from statewright.cli.inspection.machine import machine
+from statewright.cli.inspection.map_run import map_run
+from statewright.cli.inspection.metrics import metrics
+from statewright.cli.inspection.object import object_
+from statewright.cli.inspection.queue import queue
+from statewright.cli.inspection.schedule import schedule
+from statewright.cli.inspection.topic import topic
+from statewright.cli.local.export import export
+from statewright.cli.local.graph import graph
+from statewright.cli.local.init import init
+from statewright.cli.local.run import run
+from statewright.cli.local.simulate import simulate
+from statewright.cli.local.test import test
+from statewright.cli.local.validate import validate
 from statewright.cli.output import (
     FAILED,
     INTERNAL,
@@ -47,15 +50,12 @@ from statewright.cli.output import (
     stderr,
     stdout,
 )
-from statewright.cli.queue import queue
-from statewright.cli.restore import restore
-from statewright.cli.run import run
-from statewright.cli.schedule import schedule
-from statewright.cli.serve import serve
-from statewright.cli.simulate import simulate
-from statewright.cli.test import test
-from statewright.cli.topic import topic
-from statewright.cli.validate import validate
+from statewright.cli.serving.backup import backup
+from statewright.cli.serving.deploy import deploy
+from statewright.cli.serving.dev import dev
+from statewright.cli.serving.doctor import doctor
+from statewright.cli.serving.restore import restore
+from statewright.cli.serving.serve import serve
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DEFINITION_NAMES = (".json", ".yaml", ".yml", ".asl")

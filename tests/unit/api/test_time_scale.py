@@ -7,7 +7,7 @@ import json
 import pytest
 
 from statewright.cli.output import Stop
-from statewright.cli.serve import config_of
+from statewright.cli.serving.serve import config_of
 from statewright.clock import Pauses
 from statewright.config import Config, ConfigError, read_config
 from statewright.virtual import Model, VirtualSystem

@@ -15,7 +15,7 @@ from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, count_words, stdout
 
 if TYPE_CHECKING:
-    from statewright.cli.project_lines import ProjectLines
+    from statewright.cli.serving.project_lines import ProjectLines
     from statewright.config import Config
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Report, Result
@@ -58,8 +58,8 @@ def deploy(
       statewright deploy template.yaml --parameter Stage=dev --dry-run
       statewright deploy shop --prune
     """
-    from statewright.cli.project_lines import ProjectLines
-    from statewright.cli.server_calls import ServerCalls
+    from statewright.cli.serving.project_lines import ProjectLines
+    from statewright.cli.serving.server_calls import ServerCalls
     from statewright.simulator.load import DEFINITION_ENDINGS
 
     path = Path(place)
@@ -114,7 +114,7 @@ def _told(printer: Printer, tell: Any) -> Any:
 
 
 def _config_of(path: Path) -> Config:
-    from statewright.cli.serve import config_of
+    from statewright.cli.serving.serve import config_of
 
     folder = path if path.is_dir() else path.parent
     own = folder / SETTINGS_FILE

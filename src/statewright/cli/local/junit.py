@@ -60,7 +60,7 @@ class _Page(io.StringIO):
 
 
 def _details(result: CaseResult) -> list[str]:
-    from statewright.cli.test import failure_words, mismatch_lines
+    from statewright.cli.local.test import failure_words, mismatch_lines
 
     printer = Printer(_Page())
     lines = [printer.styled(line) for mismatch in result.mismatches for line in mismatch_lines(mismatch)]

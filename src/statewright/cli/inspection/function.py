@@ -85,7 +85,7 @@ def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str
     """
     import base64
 
-    from statewright.cli.execution import input_text
+    from statewright.cli.inspection.execution import input_text
     from statewright.payload import parse_json
 
     payload = input_text(input).encode()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from statewright.asl.compile import compile_definition
-from statewright.cli.follow import _event_of
+from statewright.cli.inspection.follow import _event_of
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState
 from statewright.payload import Payload

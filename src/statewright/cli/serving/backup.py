@@ -67,7 +67,7 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
 
 def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
     """Copy a data folder; what the copy holds. Raises: StoreError, OSError."""
-    from statewright.cli import backup_files
+    from statewright.cli.serving import backup_files
     from statewright.errors import StoreError
     from statewright.stores.sqlite.file import FILE_NAME, connect, copy_database
 
@@ -99,7 +99,7 @@ def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
 
 def copied_files(names: list[str], source: Path, target: Path) -> int:
     """Copy files, with a bar on a terminal; returns their bytes. Raises: OSError."""
-    from statewright.cli.backup_files import copy_files
+    from statewright.cli.serving.backup_files import copy_files
 
     hidden = not sys.stderr.isatty()
     with click.progressbar(length=len(names), label="copying files", file=sys.stderr, hidden=hidden) as bar:
@@ -108,7 +108,7 @@ def copied_files(names: list[str], source: Path, target: Path) -> int:
 
 def files_needed(copy: Path, folder: Path) -> list[str]:
     """Names of the files that a copy needs of a folder."""
-    from statewright.cli.backup_files import needed
+    from statewright.cli.serving.backup_files import needed
     from statewright.stores.sqlite.file import connect
 
     connection = connect(copy)

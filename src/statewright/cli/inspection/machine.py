@@ -13,7 +13,7 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Refused, Span, 
 
 if TYPE_CHECKING:
     from statewright.cli.client import Answer
-    from statewright.cli.definition_diff import Difference
+    from statewright.cli.inspection.definition_diff import Difference
 
 RECENT = 5
 
@@ -190,7 +190,7 @@ def diff(target: str, before: str | None, after: str | None, form: str, endpoint
 
     Exit code: 0 the same, 1 they differ.
     """
-    from statewright.cli.definition_diff import compare
+    from statewright.cli.inspection.definition_diff import compare
 
     sides = [side for side in (before, after) if side is not None]
     if not sides:

@@ -40,7 +40,7 @@ def fork(
       statewright execution fork order:run-7 --at Charge -i '{"amount": 5}' --var 'retries=0' --follow
       statewright execution fork run-7 --at Ship --to order:4
     """
-    from statewright.cli.execution import follow, input_text
+    from statewright.cli.inspection.execution import follow, input_text
 
     with Server(endpoint) as server:
         arn = server.execution_arn(target, machine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.cli.metrics import _period, _usual, curve
+from statewright.cli.inspection.metrics import _period, _usual, curve
 
 MINUTE = 60_000
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.cli import map_run
+from statewright.cli.inspection import map_run
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.stub_server import PREFIX, stub
 

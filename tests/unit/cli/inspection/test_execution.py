@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from statewright.cli import client, execution
+from statewright.cli import client
 from statewright.cli.client import ApiProblem, endpoint_of, machine_of, short_name
-from statewright.cli.follow import transitions_of
+from statewright.cli.inspection import execution
+from statewright.cli.inspection.follow import transitions_of
 from statewright.cli.output import Stop
 from statewright.cli.table import dated, length_words
 from statewright.interpreter.history import HistoryEvent
@@ -141,7 +142,7 @@ def test_retried_attempts_are_transitions():
 
 
 def test_every_command_is_documented(statewright: Run):
-    text = (Path(__file__).resolve().parents[3] / "docs" / "server.md").read_text()
+    text = (Path(__file__).resolve().parents[4] / "docs" / "server.md").read_text()
     for group in ("execution", "machine", "map-run"):
         listed = statewright(group, "--help").out.split("Commands:")[1]
         for name in [line.split()[0] for line in listed.splitlines() if line.strip()]:

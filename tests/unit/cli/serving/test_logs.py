@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from statewright.cli.logs import JsonFormatter, TextFormatter, configure
+from statewright.cli.serving.logs import JsonFormatter, TextFormatter, configure
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from statewright import server
-from statewright.cli import dev
-from statewright.cli.dev import Loader
+from statewright.cli.serving import dev
+from statewright.cli.serving.dev import Loader
 from statewright.config import Config
 from statewright.projects.deploy.calls import CallRefused
 from statewright.server import CannotServe
@@ -109,7 +109,7 @@ def test_an_empty_folder(loader, capsys):
 
 def test_the_command(statewright: Run, folder: Path, monkeypatch: pytest.MonkeyPatch):
     given: list[Any] = []
-    monkeypatch.setattr("statewright.cli.logs.configure", lambda _form, _level: None)
+    monkeypatch.setattr("statewright.cli.serving.logs.configure", lambda _form, _level: None)
     monkeypatch.setattr(Loader, "start", lambda _self, endpoint: given.append(endpoint))
 
     def serve(options: Any, on_ready: Any) -> None:

@@ -78,7 +78,7 @@ def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) ->
     if form == "json":
         stdout().json(session.document(took_ms))
     elif form == "junit":
-        from statewright.cli.junit import junit_report
+        from statewright.cli.local.junit import junit_report
 
         stdout().plain(junit_report(session.results, session.broken))
     else:

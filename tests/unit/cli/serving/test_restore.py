@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.cli import backup_files
+from statewright.cli.serving import backup_files
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.objects.objects import Objects

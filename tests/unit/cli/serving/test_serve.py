@@ -21,7 +21,7 @@ def served(monkeypatch, tmp_path):
         on_ready("ready")
 
     monkeypatch.setattr(server, "serve", serve)
-    monkeypatch.setattr("statewright.cli.logs.configure", lambda _form, _level: None)
+    monkeypatch.setattr("statewright.cli.serving.logs.configure", lambda _form, _level: None)
     monkeypatch.chdir(tmp_path)
     return given
 

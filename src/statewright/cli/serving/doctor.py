@@ -113,7 +113,7 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
 
 
 def _config(settings: str | None) -> Config:
-    from statewright.cli.serve import config_of
+    from statewright.cli.serving.serve import config_of
 
     return config_of(settings, None)
 

@@ -12,12 +12,12 @@ import click
 
 from statewright.cli.client import Server, endpoint_option, form_option, machine_of, short_name
 from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
-from statewright.cli.execution_fork import fork
+from statewright.cli.inspection.execution_fork import fork
 from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
 
 if TYPE_CHECKING:
     from statewright.cli.client import Answer
-    from statewright.cli.follow import Following
+    from statewright.cli.inspection.follow import Following
 
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 HELD_AT_ONCE = 50
@@ -113,7 +113,7 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
       statewright execution show order:run-7 --cost
       statewright execution show run-7 -o json | jq .states
     """
-    from statewright.cli.follow import Following, named
+    from statewright.cli.inspection.follow import Following, named
     from statewright.cli.run_report import summary
 
     table = wanted_table(cost, prices)
@@ -134,7 +134,7 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
 
 
 def _print_execution(following: Following) -> None:
-    from statewright.cli.follow import definition_of
+    from statewright.cli.inspection.follow import definition_of
     from statewright.cli.live_tree import TreeView
     from statewright.cli.output import json_text
     from statewright.cli.table import length_words, local_time, print_facts, status_span
@@ -355,7 +355,7 @@ def start_execution(server: Server, target: str, input: str | None, name: str | 
 
 def input_text(option: str | None) -> str:
     """The JSON text of `-i JSON|@FILE|-`. Raises: Stop."""
-    from statewright.cli.run_setup import read_input
+    from statewright.cli.local.run_setup import read_input
     from statewright.payload import Payload
 
     return "{}" if option is None else Payload(read_input(option)[0]).text
@@ -363,7 +363,7 @@ def input_text(option: str | None) -> str:
 
 def follow(server: Server, arn: str, form: str, *, quiet: bool = False) -> int:
     """Follow an execution and print how it ended; returns the exit code."""
-    from statewright.cli.follow import Following, show_outcome
+    from statewright.cli.inspection.follow import Following, show_outcome
 
     following = Following(server, arn, quiet=quiet, stream_events=form == "jsonl")
     if following.notes.is_terminal and not quiet:
@@ -388,7 +388,7 @@ def run_machine(target: str, input: str | None, form: str, *, quiet: bool, endpo
 
 
 def _file_hint(target: str) -> str | None:
-    from statewright.cli.run_setup import files_like
+    from statewright.cli.local.run_setup import files_like
 
     near = files_like(Path(target))
     return f"to run the file: statewright run {near[0]}" if near else None

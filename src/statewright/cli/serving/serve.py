@@ -90,7 +90,7 @@ def serve(
       statewright serve --data /var/lib/statewright --log json
       statewright serve --store postgresql://statewright@db.example/statewright
     """
-    from statewright.cli import logs
+    from statewright.cli.serving import logs
     from statewright.errors import StoreError
     from statewright.server import CannotServe, ServerOptions
     from statewright.server import serve as run_server

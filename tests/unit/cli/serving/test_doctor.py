@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from statewright.cli import doctor
 from statewright.cli.client import ENDPOINT_VARIABLES
+from statewright.cli.serving import doctor
 from statewright.config import Config, Endpoint
 from statewright.stores.sqlite.store import SqliteStore
 from tests.unit.cli.conftest import Run

@@ -15,7 +15,7 @@ import click
 
 from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, Printer, Stop, finding_json, stdout
-from statewright.cli.project_lines import FUNCTION, MACHINE, ProjectLines
+from statewright.cli.serving.project_lines import FUNCTION, MACHINE, ProjectLines
 
 if TYPE_CHECKING:
     import asyncio
@@ -81,9 +81,9 @@ def dev(
       statewright dev workflows --port 4600 --express price
       statewright dev --parameter Stage=test --stage test
     """
-    from statewright.cli import logs
-    from statewright.cli.deploy import parameters_of
-    from statewright.cli.serve import config_of
+    from statewright.cli.serving import logs
+    from statewright.cli.serving.deploy import parameters_of
+    from statewright.cli.serving.serve import config_of
     from statewright.errors import StoreError
     from statewright.server import CannotServe, ServerOptions
     from statewright.server import serve as run_server
@@ -164,7 +164,7 @@ class Loader:
 
     def start(self, endpoint: str) -> None:
         """Begin, with the server's address."""
-        from statewright.cli.server_calls import ServerCalls
+        from statewright.cli.serving.server_calls import ServerCalls
 
         self._calls = ServerCalls(endpoint, _identity(self.config))
         self.attach(self._calls)
@@ -288,7 +288,7 @@ class Loader:
         """The settings with the tables as they are now; what the server was started with stays. Raises: Stop."""
         from dataclasses import replace
 
-        from statewright.cli.serve import config_of
+        from statewright.cli.serving.serve import config_of
 
         path = self.root / SETTINGS_FILE
         now = config_of(str(path), None) if path.is_file() else None

@@ -124,7 +124,7 @@ def _variants(scenario: Path, axes: Sequence[str], variants: bool, common: Mappi
 
 
 def _write(documents: list[dict[str, Any]], html_file: str | None, form: str, *, compared: bool) -> None:
-    from statewright.cli.simulate_report import print_comparison, print_result
+    from statewright.cli.local.simulate_report import print_comparison, print_result
     from statewright.simulation import grid
     from statewright.simulation.report_html import comparison_page, result_page
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from statewright.cli.backup import DATA_FOLDER, checked, copied_files, files_needed
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_words, reason_of, stdout
+from statewright.cli.serving.backup import DATA_FOLDER, checked, copied_files, files_needed
 
 
 @click.command(short_help="Make a data folder from a backup.")
@@ -65,7 +65,7 @@ def restore(source: str, data: str, form: str) -> int:
 
 def _files(backup: Path) -> list[str]:
     """The files that come with a backup. Raises: StoreError where some are missing."""
-    from statewright.cli.backup_files import files_of, missing
+    from statewright.cli.serving.backup_files import files_of, missing
     from statewright.errors import StoreError
 
     folder = files_of(backup)
@@ -81,7 +81,7 @@ def _files(backup: Path) -> list[str]:
 
 def _restore_files(names: list[str], backup: Path, folder: Path) -> None:
     """Put files into a data folder. Raises: OSError, StoreError where other ones are there."""
-    from statewright.cli.backup_files import OBJECTS, files_of
+    from statewright.cli.serving.backup_files import OBJECTS, files_of
     from statewright.errors import StoreError
 
     taken = folder / OBJECTS

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import asyncio
 
     from statewright.cli.live_tree import LiveTree
+    from statewright.cli.local.run_setup import Setup
     from statewright.cli.run_report import GivenUp, Outcome
-    from statewright.cli.run_setup import Setup
     from statewright.clock import RealClock
     from statewright.interpreter.history import HistoryEvent
     from statewright.interpreter.state import ExecutionState
@@ -106,10 +106,10 @@ def run(
 
     Exit code: 0 succeeded, 1 failed, 2 usage, 3 not found, 4 server unreachable, 5 timed out, 130 interrupted.
     """
-    from statewright.cli.run_setup import Wishes, names_machine, prepare
+    from statewright.cli.local.run_setup import Wishes, names_machine, prepare
 
     if names_machine(file):
-        from statewright.cli.execution import run_machine
+        from statewright.cli.inspection.execution import run_machine
 
         refuse_for_machines(
             file, case=case, mock=mock, machine=machine, limits=limits, seed=seed, start=start,
@@ -135,7 +135,7 @@ def run(
 
 def refuse_for_machines(target: str, **options: str | None) -> None:
     """Refuse options that a server cannot follow. Raises: Stop."""
-    from statewright.cli.run_setup import files_like
+    from statewright.cli.local.run_setup import files_like
 
     given = [name for name, value in options.items() if value is not None]
     if given:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from statewright.cli.dev import Loader
+from statewright.cli.serving.dev import Loader
 from statewright.config import Config
 from statewright.projects.deploy.calls import CallRefused
 
