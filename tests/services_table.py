@@ -1,7 +1,8 @@
-"""Writes docs/services.md from the registry of operations: `python -m tests.services_table`, or `make tables`.
+"""Writes docs/services.md: `python -m tests.services_table`, or `make tables`.
 
-What a service has comes from botocore's model, what this version has from the registry, so that the document cannot
-claim more than there is. A test fails while the document is not what this would write.
+What a service has comes from botocore's model, what this version has from the list of services and the registry of
+operations, so that the document cannot claim more than there is. A test fails while the document is not what this would
+write.
 """
 
 from __future__ import annotations
@@ -11,60 +12,28 @@ from pathlib import Path
 from statewright.api import operations
 from statewright.api.errors import not_here_yet
 from statewright.api.models import load_model
-from statewright.api.routing import PROTOCOLS, QUERY, REST
+from statewright.api.service import QUERY, REST, Service
+from statewright.api.services import SERVICES
 from statewright.api.shapes import operation_names
-from statewright.assembly import OWN_SERVICES
 from statewright.integrations.service_names import OPTIMISED
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "services.md"
 COMMAND = "make tables"
 
-ABOUT = {
-    "states": ("Step Functions", "server.md"),
-    "batch": ("Batch", "jobs.md"),
-    "dynamodb": ("DynamoDB", "tables.md"),
-    "ecs": ("ECS", "jobs.md"),
-    "events": ("EventBridge", "events.md"),
-    "iam": ("IAM", "small-services.md"),
-    "lambda": ("Lambda", "functions.md"),
-    "logs": ("CloudWatch Logs", "small-services.md"),
-    "monitoring": ("CloudWatch", "metrics.md"),
-    "s3": ("S3", "objects.md"),
-    "scheduler": ("EventBridge Scheduler", "schedules.md"),
-    "secretsmanager": ("Secrets Manager", "small-services.md"),
-    "sns": ("SNS", "topics.md"),
-    "sqs": ("SQS", "queues.md"),
-    "ssm": ("Systems Manager: Parameter Store", "small-services.md"),
-    "statewright": ("Statewright's own", "limits.md"),
-    "sts": ("STS", "small-services.md"),
-}
-"""What services are called, and the document that says more."""
 
-
-def named(service: str) -> tuple[str, str]:
-    """What a service is called, and the document that says more, which may not be there yet."""
-    return ABOUT.get(service, (service, "none"))
-
-
-def protocols(service: str) -> str:
+def protocols(service: Service) -> str:
     """The protocols that a service speaks here."""
-    version = load_model(service)["metadata"].get("protocol", "")  # type: ignore[index]
+    version = load_model(service.name)["metadata"].get("protocol", "")  # type: ignore[index]
     rest = "REST XML" if version == "rest-xml" else "REST JSON"
     names = {REST: rest, QUERY: "query", "json": "AWS JSON", "cbor": "CBOR"}
-    return ", ".join(names.get(one, one) for one in PROTOCOLS[service])
+    return ", ".join(names.get(one, one) for one in service.protocols)
 
 
-def task_names(service: str) -> str:
+def task_names(service: Service) -> str:
     """How tasks name a service that is called in the process itself."""
-    if service == "states":
-        return "`states`, `aws-sdk:sfn`"
-    if service not in OWN_SERVICES.values():
-        return f"`{service}`" if service == "statewright" else "none"
-    names = sorted(name for name, of in OWN_SERVICES.items() if of == service)
-    # A signing name that SDKs do not have is left to their own word for it.
-    told = [name for name in names if name != service or len(names) == 1]
-    optimised = [f"`{name}`" for name in names if name in OPTIMISED]
-    return ", ".join([*optimised, *(f"`aws-sdk:{name}`" for name in told)])
+    # Where SDKs have a word of their own for a service without optimised integration, the other name is left out.
+    plain = [name for name in service.task_names if name in OPTIMISED or not service.sdk_names]
+    return ", ".join([*(f"`{name}`" for name in plain), *(f"`aws-sdk:{name}`" for name in sorted(service.sdk_names))])
 
 
 def written() -> str:
@@ -87,17 +56,15 @@ def written() -> str:
         "| service | operations | of | protocol | names in tasks |",
         "|---|--:|--:|---|---|",
     ]
-    for service in operations.services():
-        title, document = named(service)
-        shown = f"[{title}]({document})" if (DOCUMENT.parent / document).is_file() else title
-        served = operations.registered(service)
-        known = operation_names(service)
+    for service in SERVICES:
+        served = operations.registered(service.name)
+        known = operation_names(service.name)
         lines.append(
-            f"| {shown} | [{len(served)}](#{anchor(title)}) | {len(known)} | {protocols(service)} | "
-            f"{task_names(service)} |"
+            f"| [{service.title}]({service.document}) | [{len(served)}](#{anchor(service.title)}) | {len(known)} | "
+            f"{protocols(service)} | {task_names(service)} |"
         )
-    for service in operations.services():
-        lines += ["", f"## {named(service)[0]}", "", *listed(service)]
+    for service in SERVICES:
+        lines += ["", f"## {service.title}", "", *listed(service.name)]
     return "\n".join(lines) + "\n"
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from statewright.api import inner_calls, operations, target_calls
 from statewright.api.forwarding import Forwarding
+from statewright.api.own.service import SERVICE as STATEWRIGHT
+from statewright.api.services import SERVICES
+from statewright.api.states.service import SERVICE as STATES
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
@@ -43,28 +46,6 @@ from statewright.stores.protocol import Store
 from statewright.tables.tables import Tables
 from statewright.topics.messages import read_message
 from statewright.topics.topics import Topics
-
-OWN_SERVICES: Final = {
-    "batch": "batch",
-    "cloudwatch": "monitoring",
-    "cloudwatchevents": "events",
-    "cloudwatchlogs": "logs",
-    "dynamodb": "dynamodb",
-    "ecs": "ecs",
-    "eventbridge": "events",
-    "events": "events",
-    "iam": "iam",
-    "lambda": "lambda",
-    "logs": "logs",
-    "s3": "s3",
-    "scheduler": "scheduler",
-    "secretsmanager": "secretsmanager",
-    "sns": "sns",
-    "sqs": "sqs",
-    "ssm": "ssm",
-    "sts": "sts",
-}
-"""Services besides Step Functions that tasks call in this very process: signing names by names in resource ARNs."""
 
 
 class Part(Protocol):
@@ -156,7 +137,11 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     deliveries.calls = posts.calls = target_calls.TargetCalls(app, integrations.posts)
     for part in (engine, called["queues"], called["functions"], topics, deliveries, callers["event_buses"]):
         part.measure_with(metrics)
-    own = {name: inner_calls.OwnInvoker(app, service) for name, service in OWN_SERVICES.items()}
+    # Tasks of Step Functions and of Statewright have handlers of their own.
+    called_by_tasks = [one for one in SERVICES if one not in (STATES, STATEWRIGHT)]
+    own = {
+        name: inner_calls.OwnInvoker(app, one) for one in called_by_tasks for name in (*one.task_names, *one.sdk_names)
+    }
     integrations.attach(engine, inner_calls.invoker(app), own, inner_calls.function_invoker(app), engine)
     parts = {"metrics": metrics, **called, "engine": engine, "deliveries": deliveries, "posts": posts, **callers}
     return System(engine, integrations, parts, app)

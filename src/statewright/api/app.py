@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Final
 
 import orjson
@@ -23,23 +22,19 @@ from statewright.api.errors import internal_error
 from statewright.api.metrics import CONTENT_TYPE as METRICS_TYPE
 from statewright.api.metrics import CallCounters, Sample, render
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
-from statewright.api.protocols.json10 import NEWER_TYPE, JsonWire
-from statewright.api.protocols.rest import JsonBodies, RestWire
-from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive, Wire
+from statewright.api.protocols.json10 import JsonWire
+from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive
 from statewright.api.routing import (
-    FOREIGN,
-    JSON,
-    LINKED,
-    QUERY,
-    REST,
-    SERVICES,
     UNSIGNED_FORM,
     Route,
     form_route,
-    is_link,
+    linked_service,
     route,
     signing_service,
 )
+from statewright.api.service import BODY_BYTES, JSON
+from statewright.api.services import BY_NAME
+from statewright.api.wires import wire_of
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
 
@@ -56,18 +51,6 @@ GATHER: Final = "statewright.gather"
 PAGES: Final = frozenset({"/health", "/metrics"})
 WARN_SECONDS: Final = 1.0
 """A store that does not answer is told of once in this time."""
-BODY_BYTES: Final = {
-    "states": guard.BODY_BYTES,
-    "sqs": 8 << 20,
-    "lambda": 72 << 20,
-    "s3": 16 << 20,
-    "dynamodb": 20 << 20,
-    "logs": 8 << 20,
-}
-"""Longest body taken into memory, by service: what its quotas allow, with room for escapes and base64.
-
-What S3 streams has no such bound.
-"""
 
 
 @dataclass(slots=True)
@@ -109,7 +92,8 @@ class Api:
                 query = scope["query_string"].decode("latin-1")
                 handling.where = route(scope["method"], path, query, headers)
                 raw_path = scope.get("raw_path", path.encode()).decode("latin-1")
-                limit = self.body_bytes or BODY_BYTES.get(handling.where.service, guard.BODY_BYTES)
+                service = BY_NAME.get(handling.where.service)
+                limit = self.body_bytes or (BODY_BYTES if service is None else service.body_bytes)
                 incoming = Incoming(scope["method"], raw_path, query, headers, receive, limit,
                                     gather=scope.get(GATHER))  # fmt: skip
                 handling.incoming = incoming
@@ -134,12 +118,13 @@ class Api:
         key = await self._verify(where, incoming)
         if where == UNSIGNED_FORM and signing_service(incoming.query, incoming.headers) is None:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
-        if where.protocol == FOREIGN:
+        service = BY_NAME.get(where.service)
+        if service is None:
             answer: Answer = await self.app.part("forwarding").call(where.service, incoming)
             return answer
-        wire = wire_of(where.service, where.protocol)
+        wire = wire_of(service, where.protocol)
         handling.operation, request = await wire.read(incoming)
-        if key is None and self.app.config.credentials and handling.operation not in LINKED:
+        if key is None and self.app.config.credentials and handling.operation not in service.open_operations:
             raise ApiError("MissingAuthenticationTokenException", "Missing Authentication Token")
         call = Call(
             where.service, handling.operation, handling.request_id,
@@ -155,9 +140,10 @@ class Api:
         config = self.app.config
         if not config.credentials:
             return None
-        if where.service == "sns" and is_link(incoming.query, incoming.headers):
+        if where.service == linked_service(incoming.query, incoming.headers):
             return None
-        body = None if where.service == "s3" else await incoming.body()
+        service = BY_NAME.get(where.service)
+        body = None if service is not None and service.streams else await incoming.body()
         signed = auth.Request(incoming.method, incoming.raw_path, incoming.query, incoming.headers, body)
         secrets = self.app.secrets(incoming.headers, incoming.query)
         return auth.verify(signed, secrets, time.time())
@@ -208,7 +194,7 @@ class Api:
             return None
         if path == "/health":
             state = {"status": "draining" if self.draining else "ok", "version": __version__}
-            services = {name: len(of) for name in sorted(SERVICES) if (of := registered(name))}
+            services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
             return Answer(503 if self.draining else 200, orjson.dumps({**state, "operations": services}))
         samples = list(await self.sampler()) if self.sampler is not None else []
         samples.append(Sample("statewright_api_polls", "gauge", "Calls that wait for something.", len(self._polls)))
@@ -240,7 +226,8 @@ class Api:
     async def _refuse(self, send: Send, handling: _Handling, error: ApiError) -> None:
         self._note(handling, error.code)
         where = handling.where
-        wire = wire_of(where.service, where.protocol) if where.service in SERVICES else _ANYBODY
+        service = BY_NAME.get(where.service)
+        wire = wire_of(service, where.protocol) if service is not None else _ANYBODY
         answer = wire.refusal(error, handling.request_id, handling.scope["path"])
         try:
             if handling.incoming is not None and not await handling.incoming.drop_rest():
@@ -254,7 +241,7 @@ class Api:
         service, operation = handling.where.service, handling.operation
         # Names come from callers: only those that exist are counted apart.
         known = find(service, operation) is not None
-        service = service if service in SERVICES or not service else "foreign"
+        service = service if service in BY_NAME or not service else "foreign"
         self.counters.note(service or "none", operation if known else "other", code, seconds)
         if log.isEnabledFor(logging.DEBUG):
             log.debug(
@@ -296,41 +283,6 @@ class _Handling:
     where: Route = field(default_factory=lambda: Route("", JSON))
     operation: str = ""
     incoming: Incoming | None = None
-
-
-@cache
-def wire_of(service: str, protocol: str) -> Wire:
-    """The protocol of a service, loaded with its first request."""
-    if service == "sqs":
-        from statewright.api.sqs import wires
-
-        return wires.QUERY_WIRE if protocol == QUERY else wires.JSON_WIRE
-    if service in ("sts", "iam"):
-        from statewright.api.iam.wires import wire_of as by_query
-
-        return by_query(service)
-    if service == "sns":
-        from statewright.api.sns.wires import WIRE as SNS_WIRE
-
-        return SNS_WIRE
-    if service == "monitoring":
-        from statewright.api.cloudwatch.wires import WIRES
-
-        return WIRES[protocol]
-    if service == "dynamodb":
-        from statewright.api.dynamodb.wires import WIRE
-
-        return WIRE
-    if service == "s3":
-        from statewright.api.protocols.xml_bodies import XmlBodies
-        from statewright.api.s3.paths import path_of
-
-        return RestWire(service, XmlBodies(service), path_of)
-    if protocol == REST:
-        return RestWire(service, JsonBodies(service))
-    if service in ("ecs", "events", "logs", "secretsmanager", "ssm"):
-        return JsonWire(service, content_type=NEWER_TYPE)
-    return JsonWire(service)
 
 
 _ANYBODY: Final = JsonWire("")

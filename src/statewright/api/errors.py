@@ -1,6 +1,7 @@
 """From `ApiError` to what a caller sees: the HTTP status of each error code.
 
-The error itself knows best, then the table here, which has what the service models lack, then the model.
+The error itself knows best, then the service, then the table here, which has what the service models lack, then the
+model.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from functools import cache
 from typing import Final
 
 from statewright.api.models import load_model
+from statewright.api.services import BY_NAME
 from statewright.errors import ApiError
 
 STATUSES: Final = {
@@ -26,25 +28,12 @@ STATUSES: Final = {
 """HTTP status by error code. Source: service API reference, "Common Errors"; the rest are our own."""
 
 
-SERVICE_STATUSES: Final = {
-    "sqs": {
-        "InvalidAddress": 404,
-        "InvalidSecurity": 403,
-        "OverLimit": 403,
-        "PurgeQueueInProgress": 403,
-        "ReceiptHandleIsInvalid": 404,
-        "RequestThrottled": 403,
-        "ResourceNotFoundException": 404,
-    }
-}
-"""HTTP status by service and error code. Source: service models in the newer modelling language."""
-
-
 def status_of(error: ApiError, service: str = "") -> int:
     """The HTTP status of an error that a service answers; 400 unless something says otherwise."""
     if error.status is not None:
         return error.status
-    own = SERVICE_STATUSES.get(service, {}).get(error.code)
+    ours = BY_NAME.get(service)
+    own = ours.statuses.get(error.code) if ours is not None else None
     return own or STATUSES.get(error.code) or (_modelled(service).get(error.code) if service else None) or 400
 
 

@@ -12,9 +12,6 @@ from urllib.parse import urlsplit
 
 from statewright.errors import ApiError
 
-BODY_BYTES: Final = 2 * 1024 * 1024
-"""Longest body of a request for JSON services. Source: service quotas, 1 MB a request; ours leaves room for escapes."""
-
 _LOOPBACK: Final = re.compile(r"localhost|(.+\.)?localhost|127(\.[0-9]{1,3}){3}|\[?::1\]?", re.IGNORECASE)
 _ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
 

@@ -15,6 +15,7 @@ from statewright.api.errors import status_of
 from statewright.api.models import load_model
 from statewright.api.operations import App, Call, perform
 from statewright.api.protocols.uploads import Upload
+from statewright.api.service import QUERY, Service
 from statewright.errors import ApiError
 from statewright.payload import Json
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from statewright.integrations.function_calls import InvokeFunction
 
 STATES: Final = "states"
+JSON_TYPE: Final = "application/x-amz-json-1.0"
+XML_TYPE: Final = "text/xml"
 
 
 class Invoke(Protocol):
@@ -42,11 +45,13 @@ def invoker(app: App) -> Invoke:
 
 
 class OwnInvoker:
-    """Runs operations of one service, by signing name, on `app`."""
+    """Runs operations of one service on `app`."""
 
-    def __init__(self, app: App, service: str) -> None:
+    def __init__(self, app: App, service: Service) -> None:
         self._app = app
-        self._service = service
+        self._service = service.name
+        self.content_type = XML_TYPE if service.protocols == (QUERY,) else JSON_TYPE
+        """What its answers would be on the wire."""
 
     async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Json:
         """The answer. Raises: ApiError, with the HTTP status that a caller outside would see."""

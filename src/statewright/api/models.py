@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import orjson
 
-FOLDERS: Final = {"states": "stepfunctions", "monitoring": "cloudwatch", "email": "ses"}
+from statewright.api.services import SERVICES
+
+_FOLDERS: Final = {"email": "ses", **{one.name: one.client for one in SERVICES if one.client is not None}}
 """botocore's folder of a service, by signing name, where the two differ."""
 
 OWN: Final = Path(__file__).parent / "model"
@@ -26,7 +28,7 @@ Model = dict[str, Any]
 def load_model(service: str) -> Model | None:
     """The newest model of a service, by signing name or botocore's own; `None` for a service that botocore lacks."""
     own = OWN / service
-    folder = own if own.is_dir() else _data() / FOLDERS.get(service, service)
+    folder = own if own.is_dir() else _data() / _FOLDERS.get(service, service)
     versions = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     for version in reversed(versions):
         packed = folder / version / "service-2.json.gz"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from statewright.api import shapes
 from statewright.api.errors import not_here_yet, unknown_operation
+from statewright.api.services import SERVICES
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
@@ -123,75 +124,6 @@ STATES: Final = "states"
 
 _OPERATIONS: dict[tuple[str, str], Operation] = {}
 _WAITING: set[tuple[str, str]] = set()
-MODULES: Final = (
-    "statewright.api.states.machines",
-    "statewright.api.states.versions",
-    "statewright.api.states.aliases",
-    "statewright.api.states.tags",
-    "statewright.api.states.validation",
-    "statewright.api.states.executions",
-    "statewright.api.states.tasks",
-    "statewright.api.states.activities",
-    "statewright.api.states.map_runs",
-    "statewright.api.states.trials",
-    "statewright.api.own.limits",
-    "statewright.api.own.forks",
-    "statewright.api.lambda_.functions",
-    "statewright.api.lambda_.versions",
-    "statewright.api.lambda_.settings",
-    "statewright.api.lambda_.invocations",
-    "statewright.api.lambda_.event_sources",
-    "statewright.api.lambda_.absent",
-    "statewright.api.sqs.requests",
-    "statewright.api.sqs.catalogue",
-    "statewright.api.sqs.tags",
-    "statewright.api.sqs.permissions",
-    "statewright.api.sqs.sending",
-    "statewright.api.sqs.receiving",
-    "statewright.api.sqs.move_tasks",
-    "statewright.api.dynamodb.catalogue",
-    "statewright.api.dynamodb.items",
-    "statewright.api.dynamodb.queries",
-    "statewright.api.dynamodb.batches",
-    "statewright.api.dynamodb.transactions",
-    "statewright.api.dynamodb.settings",
-    "statewright.api.dynamodb.exports",
-    "statewright.api.dynamodb.absent",
-    "statewright.api.s3.buckets",
-    "statewright.api.s3.settings",
-    "statewright.api.s3.access",
-    "statewright.api.s3.notifications",
-    "statewright.api.s3.objects",
-    "statewright.api.s3.listings",
-    "statewright.api.s3.multipart",
-    "statewright.api.ecs.definitions",
-    "statewright.api.ecs.clusters",
-    "statewright.api.ecs.tasks",
-    "statewright.api.batch.definitions",
-    "statewright.api.batch.jobs",
-    "statewright.api.scheduler.schedules",
-    "statewright.api.scheduler.groups",
-    "statewright.api.sns.topics",
-    "statewright.api.sns.subscriptions",
-    "statewright.api.sns.publishing",
-    "statewright.api.events.buses",
-    "statewright.api.events.rules",
-    "statewright.api.sts.callers",
-    "statewright.api.iam.roles",
-    "statewright.api.iam.users",
-    "statewright.api.iam.entities",
-    "statewright.api.iam.policies",
-    "statewright.api.secretsmanager.secrets",
-    "statewright.api.secretsmanager.listings",
-    "statewright.api.ssm.parameters",
-    "statewright.api.ssm.listings",
-    "statewright.api.logs.groups",
-    "statewright.api.logs.streams",
-    "statewright.api.cloudwatch.metrics",
-    "statewright.api.cloudwatch.statistics",
-    "statewright.api.cloudwatch.dashboards",
-)
-"""Where operations are; `load` imports them."""
 
 
 def operation(service: str, name: str, *, waits: bool = False) -> Callable[[Operation], Operation]:
@@ -221,11 +153,6 @@ def waits_for_events(service: str, name: str) -> bool:
     return (service, name) in _WAITING
 
 
-def services() -> list[str]:
-    """Services that have operations here, Step Functions first."""
-    return sorted({of for of, _ in _OPERATIONS}, key=lambda name: (name != "states", name))
-
-
 def registered(service: str) -> list[str]:
     """Names of the operations that a service has here."""
     return sorted(name for of, name in _OPERATIONS if of == service)
@@ -253,9 +180,6 @@ async def perform(app: App, call: Call, request: Json) -> Json:
 
 def load() -> None:
     """Import every module that registers operations."""
-    for module in MODULES:
-        try:
+    for service in SERVICES:
+        for module in service.modules:
             import_module(module)
-        except ModuleNotFoundError as missing:
-            if missing.name != module:
-                raise

@@ -13,54 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs
 
+from statewright.api.service import CBOR, JSON, QUERY, REST
+from statewright.api.services import BY_NAME, SERVICES
 from statewright.errors import ApiError
 
-JSON: Final = "json"
-QUERY: Final = "query"
-REST: Final = "rest"
-CBOR: Final = "cbor"
 FOREIGN: Final = "foreign"
 """The protocol of services that are not ours: whatever it is, it is passed on."""
-
-TARGETS: Final = {
-    "AWSStepFunctions": "states",
-    "Statewright": "statewright",
-    "AmazonSQS": "sqs",
-    "DynamoDB_20120810": "dynamodb",
-    "AmazonEC2ContainerServiceV20141113": "ecs",
-    "secretsmanager": "secretsmanager",
-    "AmazonSSM": "ssm",
-    "Logs_20140328": "logs",
-    "AWSEvents": "events",
-    "GraniteServiceVersion20100801": "monitoring",
-}
-"""Services by the prefix of their X-Amz-Target. Source: `targetPrefix` of the service models."""
-
-PROTOCOLS: Final = {
-    "states": (JSON,),
-    "statewright": (JSON,),
-    "sqs": (JSON, QUERY),
-    "lambda": (REST,),
-    "s3": (REST,),
-    "dynamodb": (JSON,),
-    "ecs": (JSON,),
-    "batch": (REST,),
-    "scheduler": (REST,),
-    "events": (JSON,),
-    "sts": (QUERY,),
-    "iam": (QUERY,),
-    "secretsmanager": (JSON,),
-    "ssm": (JSON,),
-    "logs": (JSON,),
-    "sns": (QUERY,),
-    "monitoring": (JSON, CBOR, QUERY),
-}
-"""Services that answer here, by signing name, with the protocols they speak; the last needs no target."""
-
-SERVICES: Final = frozenset(PROTOCOLS)
-
-VERSIONS: Final = {"2011-06-15": "sts", "2010-05-08": "iam", "2010-03-31": "sns", "2010-08-01": "monitoring"}
-"""Services of the query protocol by the version that their forms name; nothing else tells unsigned ones apart."""
 
 RPC_CBOR: Final = "rpc-v2-cbor"
 CBOR_PATH: Final = re.compile(r".*/service/(?P<service>[^/]+)/operation/(?P<operation>[^/?]+)")
@@ -71,9 +29,9 @@ _DATED_PATH: Final = re.compile(r"/20[0-9]{2}-[01][0-9]-[0-3][0-9]/")
 """The paths of Lambda's API begin with the date of the operation's version."""
 _OURS: Final = re.compile(r"/(health|metrics|console|favicon\.ico|robots\.txt)?(/.*)?")
 
-
-LINKED: Final = frozenset({"ConfirmSubscription", "Unsubscribe"})
-"""Operations of SNS that need no signature. Source: SNS API reference."""
+_BY_TARGET: Final = {one.target: one for one in SERVICES if one.target is not None}
+_BY_VERSION: Final = {one.version: one for one in SERVICES if one.version is not None}
+_BY_LINK: Final = {operation: one for one in SERVICES for operation in one.open_operations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +58,27 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
         # Whom the path names has the name of targets, too.
         found = CBOR_PATH.fullmatch(path)
         prefix = found["service"] if found else ""
-    service = signed_for or TARGETS.get(prefix)
+    service = BY_NAME.get(signed_for) if signed_for is not None else _BY_TARGET.get(prefix)
     if service is None:
+        if signed_for is not None:
+            return Route(signed_for, FOREIGN)
         if prefix:
             raise ApiError("UnknownOperationException", f"No service here has the target {prefix[:100]}.")
         return _unsigned(method, path, query, headers)
-    if service not in SERVICES:
-        return Route(service, FOREIGN)
-    protocols = PROTOCOLS[service]
     if prefix:
-        if TARGETS.get(prefix) != service:
-            raise ApiError("UnknownOperationException", f"The service '{service}' has no target {prefix[:100]}.")
-        return Route(service, CBOR if in_cbor and CBOR in protocols else JSON)
-    return Route(service, protocols[-1])
+        if service.target != prefix:
+            raise ApiError("UnknownOperationException", f"The service '{service.name}' has no target {prefix[:100]}.")
+        return Route(service.name, CBOR if in_cbor and CBOR in service.protocols else JSON)
+    return Route(service.name, service.protocols[-1])
 
 
 def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:
     """The route of a request that nobody signed and that names no target."""
     if _DATED_PATH.match(path):
         return Route("lambda", REST)
-    if is_link(query, headers):
-        return Route("sns", QUERY)
+    linked = linked_service(query, headers)
+    if linked is not None:
+        return Route(linked, QUERY)
     form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     if (method == "POST" and form) or (method in ("GET", "POST") and "Action=" in query):
         return UNSIGNED_FORM
@@ -129,19 +87,20 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
     raise ApiError("NotFound", f"There is nothing at {path[:200]}. Point an AWS SDK or the AWS CLI at this address.")
 
 
-def is_link(query: str, headers: Mapping[str, str]) -> bool:
-    """Whether an unsigned request is one of the links in messages of topics: they are for everybody."""
+def linked_service(query: str, headers: Mapping[str, str]) -> str | None:
+    """The service whose message holds the link that an unsigned request follows, `None` for every other request."""
     if "Action=" not in query or signing_service(query, headers) is not None:
-        return False
-    return parse_qs(query, keep_blank_values=True).get("Action", [""])[0] in LINKED
+        return None
+    service = _BY_LINK.get(parse_qs(query, keep_blank_values=True).get("Action", [""])[0])
+    return service.name if service is not None else None
 
 
 def form_route(where: Route, query: str, body: bytes) -> Route:
     """The route of an unsigned form, once it has been read: its version names the service."""
     found = _VERSION.search(query) or _VERSION.search(body[-4_096:].decode("latin-1"))
     found = found or _VERSION.search(body[:4_096].decode("latin-1"))
-    service = VERSIONS.get(found[1]) if found else None
-    return where if service is None else Route(service, QUERY)
+    service = _BY_VERSION.get(found[1]) if found else None
+    return where if service is None else Route(service.name, QUERY)
 
 
 def bucket_in_host(host: str) -> str | None:

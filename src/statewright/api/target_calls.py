@@ -14,31 +14,13 @@ from typing import Any, Final
 from statewright.api.inner_calls import OwnInvoker
 from statewright.api.models import Model, load_model
 from statewright.api.operations import App, find
+from statewright.api.services import SERVICES
 from statewright.api.sqs.errors import legacy
 from statewright.errors import ApiError
 from statewright.payload import Json
 
-SIGNING_NAMES: Final = {
-    "batch": "batch",
-    "cloudwatch": "monitoring",
-    "cloudwatchevents": "events",
-    "cloudwatchlogs": "logs",
-    "dynamodb": "dynamodb",
-    "ecs": "ecs",
-    "iam": "iam",
-    "eventbridge": "events",
-    "lambda": "lambda",
-    "s3": "s3",
-    "scheduler": "scheduler",
-    "secretsmanager": "secretsmanager",
-    "sfn": "states",
-    "sns": "sns",
-    "sqs": "sqs",
-    "ssm": "ssm",
-    "sts": "sts",
-}
-"""Signing names by the identifiers that universal targets have."""
-
+SERVICES_BY_SDK_NAME: Final = {name: one for one in SERVICES for name in one.sdk_names}
+"""Services by the identifiers that universal targets have."""
 
 Post = Callable[[Any, Any, Any], Awaitable[None]]
 """Posts to a URL with headers and a text. Raises: ApiError with a status."""
@@ -49,13 +31,12 @@ class TargetCalls:
 
     def __init__(self, app: App, post: Post | None = None) -> None:
         self._post = post
-        self._invokers = {name: OwnInvoker(app, name) for name in set(SIGNING_NAMES.values())}
+        self._invokers = {one.name: OwnInvoker(app, one) for one in SERVICES_BY_SDK_NAME.values()}
 
     def knows(self, service: str, action: str) -> bool:
         """Whether this version has the operation."""
-        signing = SIGNING_NAMES.get(service.lower())
-        name = operation_named(signing, action) if signing is not None else None
-        return signing is not None and name is not None and find(signing, name) is not None
+        known = _known(service, action)
+        return known is not None and find(*known) is not None
 
     async def __call__(
         self, service: str, action: str, request: Mapping[str, Json], *, request_id: str
@@ -64,16 +45,23 @@ class TargetCalls:
         if service == "http" and self._post is not None:
             await self._post(request["Url"], request["Headers"], request["Body"])
             return {}
-        signing = SIGNING_NAMES.get(service.lower())
-        name = operation_named(signing, action) if signing is not None else None
-        if signing is None or name is None:
+        known = _known(service, action)
+        if known is None:
             raise ApiError("UnknownOperationException", f"There is no {service}:{action} here.", status=404)
+        signing, name = known
         members = request_members(signing, name, request)
         try:
             answer: Mapping[str, Json] = await self._invokers[signing](name, members, request_id=request_id)
         except ApiError as error:
             raise (legacy(error) if signing == "sqs" else error) from None
         return answer
+
+
+def _known(service: str, action: str) -> tuple[str, str] | None:
+    """The signing name of a service and the name of one of its operations, `None` where either is unknown."""
+    found = SERVICES_BY_SDK_NAME.get(service.lower())
+    name = operation_named(found.name, action) if found is not None else None
+    return None if found is None or name is None else (found.name, name)
 
 
 @cache

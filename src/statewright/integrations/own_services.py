@@ -28,12 +28,12 @@ LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
 """What a streamed answer may hold at most: far over what any state can take."""
 
 
-_QUERY: Final = frozenset({"sns", "sts", "iam"})
-"""Services that answer in XML."""
-
-
 class InvokeOwn(Protocol):
     """Runs an operation of one of our services. Instants are epoch milliseconds, blobs bytes."""
+
+    @property
+    def content_type(self) -> str:
+        """What its answers would be on the wire."""
 
     def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Awaitable[Json]:
         """The answer. Raises: ApiError, with the HTTP status that a caller outside would see; StoreError."""
@@ -180,7 +180,7 @@ class OwnServices:
             headers = {
                 "connection": "keep-alive",
                 "Content-Length": "0",
-                "Content-Type": "text/xml" if service in _QUERY else "application/x-amz-json-1.0",
+                "Content-Type": self._invokers[service].content_type,
                 "Date": date,
                 "x-amzn-RequestId": request_id,
             }

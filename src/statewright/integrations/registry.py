@@ -39,28 +39,6 @@ _OURS: Final = frozenset({"states", "aws-sdk:sfn"})
 _NOT_HERE_YET: Final = frozenset({"statewright", "bedrockagentcore"})
 _EXTRA: Final = "statewright"
 """The service name of tasks that only Statewright has."""
-_DURABLE: Final = frozenset(
-    {
-        "batch",
-        "cloudwatch",
-        "cloudwatchlogs",
-        "dynamodb",
-        "ecs",
-        "eventbridge",
-        "events",
-        "iam",
-        "lambda",
-        "logs",
-        "s3",
-        "scheduler",
-        "secretsmanager",
-        "sns",
-        "sqs",
-        "ssm",
-        "sts",
-    }
-)
-"""Services that are our own: without them nothing volatile takes their place."""
 _FAULT: Final = "Statewright.InternalError"
 
 
@@ -190,7 +168,7 @@ class Registry:
         if self._own.serves(task):
             return await self._own.call(task)
         name = service.removeprefix("aws-sdk:")
-        if not self._config.endpoints and (name in _DURABLE or not self.volatile.available()):
+        if not self._config.endpoints and not self.volatile.available():
             return Failed(NOT_CONFIGURED, no_endpoint_text(name))
         return await self._aws_services().call(task)
 

@@ -197,10 +197,11 @@ class Tasks:
         if (resource.kind != "lambda" and resource.resource_type != "lambda") or not isinstance(name, str):
             return False
         from statewright.api.inner_calls import OwnInvoker
+        from statewright.api.lambda_.service import SERVICE as LAMBDA
 
         assert self._system is not None
         try:
-            await OwnInvoker(self._system.app, "lambda")("GetFunction", {"FunctionName": name}, request_id="test")
+            await OwnInvoker(self._system.app, LAMBDA)("GetFunction", {"FunctionName": name}, request_id="test")
         except ApiError:
             return False
         return True

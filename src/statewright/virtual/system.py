@@ -35,6 +35,7 @@ from typing import Any, Final, Self, TypeVar
 from statewright import chance
 from statewright.api.app import Api
 from statewright.api.inner_calls import OwnInvoker
+from statewright.api.services import service_named
 from statewright.asl import extensions
 from statewright.assembly import System, assemble
 from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
@@ -51,7 +52,6 @@ from statewright.virtual.port import WorkerPort
 T = TypeVar("T")
 Instant = datetime | int
 """A date with its zone, or epoch milliseconds."""
-SIGNING_NAMES: Final = {"stepfunctions": "states", "sfn": "states"}
 ROLE: Final = "arn:aws:iam::{}:role/virtual"
 ANY_TIME: Final = "365d"
 """How long is waited for something unless told otherwise."""
@@ -177,7 +177,7 @@ class VirtualSystem:
         Raises: ApiError.
         """
         live = self._live
-        invoke = OwnInvoker(live.system.app, SIGNING_NAMES.get(service, service))
+        invoke = OwnInvoker(live.system.app, service_named(service))
         request_id = live.enter(chance.uuid4)
         return live.settled(invoke(operation, dict(request or {}), request_id=request_id))
 
@@ -187,7 +187,7 @@ class VirtualSystem:
 
     async def ask(self, service: str, operation: str, request: Mapping[str, Json] | None = None) -> Any:
         """As `call`, for what runs within the system: the answer of a model that calls services as its handler does."""
-        invoke = OwnInvoker(self._live.system.app, SIGNING_NAMES.get(service, service))
+        invoke = OwnInvoker(self._live.system.app, service_named(service))
         return await invoke(operation, dict(request or {}), request_id=chance.uuid4())
 
     def client(self, service: str, **settings: Any) -> Any:

@@ -12,7 +12,7 @@ from statewright.api import operations
 from statewright.api.app import Api
 from statewright.api.operations import App, Call, find, operation, registered
 from statewright.api.protocols import json10
-from statewright.api.routing import SERVICES
+from statewright.api.services import SERVICES
 from statewright.config import Config
 from statewright.errors import ApiError, Unavailable
 from tests.unit.api.asgi import Reply, call, exchange, make_api, request, scope_of
@@ -141,7 +141,7 @@ def test_health():
     api = make_api()
     reply = request(api, path="/health", method="GET")
     assert (reply.status, reply.json["status"]) == (200, "ok")
-    assert reply.json["operations"] == {name: len(registered(name)) for name in SERVICES if registered(name)}
+    assert reply.json["operations"] == {one.name: len(registered(one.name)) for one in SERVICES}
     assert request(api, path="/health", method="HEAD").body == b""
     api.drain()
     assert request(api, path="/health", method="GET").status == 503

@@ -13,10 +13,12 @@ from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 
-from statewright.api.cloudwatch.wires import WIRES
+from statewright.api.cloudwatch.service import SERVICE as MONITORING
 from statewright.api.protocols.cbor import CborError, Instant, decode, encode
 from statewright.api.protocols.wire import Incoming
-from statewright.api.routing import CBOR, Route, route
+from statewright.api.routing import Route, route
+from statewright.api.service import CBOR
+from statewright.api.wires import wire_of
 from statewright.errors import ApiError
 
 MODEL = ServiceModel(Loader().load_service_model("cloudwatch", "service-2"), "cloudwatch")
@@ -80,14 +82,14 @@ def test_requests_of_botocore_are_read_and_answers_understood() -> None:
     sent = create_serializer("smithy-rpc-v2-cbor").serialize_to_request(members, operation)
     headers = {name.lower(): value for name, value in sent["headers"].items()}
     assert route("POST", sent["url_path"], "", headers) == Route("monitoring", CBOR)
-    name, request = asyncio.run(WIRES[CBOR].read(incoming(sent)))
+    name, request = asyncio.run(wire_of(MONITORING, CBOR).read(incoming(sent)))
     assert name == "GetMetricData"
     assert request == {
         "StartTime": 1_767_268_800.5,
         "EndTime": 1_767_312_000,
         "MetricDataQueries": [{"Id": "a", "Expression": "b + 1", "ReturnData": False, "Period": 60}],
     }
-    answer = WIRES[CBOR].answer(
+    answer = wire_of(MONITORING, CBOR).answer(
         name,
         {
             "MetricDataResults": [
@@ -106,7 +108,7 @@ def test_requests_of_botocore_are_read_and_answers_understood() -> None:
 
 
 def test_errors_are_understood() -> None:
-    answer = WIRES[CBOR].refusal(ApiError("InvalidParameterValueException", "no"), "r", "/")
+    answer = wire_of(MONITORING, CBOR).refusal(ApiError("InvalidParameterValueException", "no"), "r", "/")
     headers = {name.decode(): value.decode() for name, value in answer.headers}
     assert isinstance(answer.body, bytes)
     parsed = create_parser("smithy-rpc-v2-cbor").parse(
@@ -129,7 +131,7 @@ def test_what_a_body_may_not_be(content_type: str, body: bytes, code: str) -> No
         "headers": {"content-type": content_type},
     }  # fmt: skip
     with pytest.raises(ApiError) as refused:
-        asyncio.run(WIRES[CBOR].read(incoming(sent)))
+        asyncio.run(wire_of(MONITORING, CBOR).read(incoming(sent)))
     assert refused.value.code == code
 
 

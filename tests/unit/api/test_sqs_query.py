@@ -11,7 +11,9 @@ import pytest
 
 from statewright.api.protocols.query import NAMESPACE, read_form, write_answer
 from statewright.api.protocols.wire import Incoming
-from statewright.api.sqs.wires import QUERY_WIRE
+from statewright.api.service import QUERY
+from statewright.api.sqs.service import SERVICE as SQS
+from statewright.api.wires import wire_of
 from statewright.errors import ApiError
 
 URL = "http://127.0.0.1:4566/000000000000/q"
@@ -155,7 +157,7 @@ def test_forms_without_an_action(form: str, code: str, message: str) -> None:
     ],
 )
 def test_the_path_may_be_the_queue(request_: Incoming, members: dict[str, str]) -> None:
-    assert asyncio.run(QUERY_WIRE.read(request_)) == ("DeleteQueue", members)
+    assert asyncio.run(wire_of(SQS, QUERY).read(request_)) == ("DeleteQueue", members)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_the_path_may_be_the_queue(request_: Incoming, members: dict[str, str]) 
 )
 def test_what_is_no_form(method: str, kind: str, code: str) -> None:
     with pytest.raises(ApiError) as caught:
-        asyncio.run(QUERY_WIRE.read(incoming(method, body=b"Action=ListQueues", kind=kind)))
+        asyncio.run(wire_of(SQS, QUERY).read(incoming(method, body=b"Action=ListQueues", kind=kind)))
     assert caught.value.code == code
 
 
@@ -254,7 +256,7 @@ def test_an_operation_without_a_result() -> None:
     ],
 )
 def test_errors(error: ApiError, status: int, code: str, message: str) -> None:
-    answer = QUERY_WIRE.refusal(error, "r-1", "/")
+    answer = wire_of(SQS, QUERY).refusal(error, "r-1", "/")
     assert answer.status == status
     assert isinstance(answer.body, bytes)
     assert tags(ElementTree.fromstring(answer.body)) == [

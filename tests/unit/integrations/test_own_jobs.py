@@ -37,6 +37,8 @@ class Still(RealClock):
 class Service:
     """ECS and Batch with one job, which stands as `shown` says."""
 
+    content_type = "application/x-amz-json-1.0"
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.asked: list[str] = []

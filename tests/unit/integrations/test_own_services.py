@@ -19,6 +19,8 @@ FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 class Service:
     """Notes what it is asked, and answers what it was given."""
 
+    content_type = "application/x-amz-json-1.0"
+
     def __init__(self, answer: Any) -> None:
         self.answer = answer
         self.asked: list[tuple[str, dict[str, Any]]] = []

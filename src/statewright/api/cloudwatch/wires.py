@@ -19,7 +19,7 @@ from statewright.api.protocols.json10 import JsonWire
 from statewright.api.protocols.query import QueryWire
 from statewright.api.protocols.rpc_cbor import CborWire
 from statewright.api.protocols.wire import Incoming, Wire
-from statewright.api.routing import CBOR, JSON, QUERY
+from statewright.api.service import CBOR, QUERY
 from statewright.errors import ApiError
 
 SERVICE: Final = "monitoring"
@@ -93,11 +93,12 @@ def _unpacked(packed: bytes) -> bytes:
     return body
 
 
-WIRES: Final[dict[str, Wire]] = {
-    JSON: Unpacking(JsonWire(SERVICE, type_of=type_of, headers_of=headers_of)),
-    CBOR: Unpacking(CborWire(SERVICE, type_of=type_of, headers_of=headers_of)),
-    QUERY: Unpacking(QueryWire(SERVICE, legacy=legacy)),
-}
+def wire(service: str, protocol: str) -> Wire:
+    """The wire of one of the three protocols."""
+    if protocol == QUERY:
+        return Unpacking(QueryWire(service, legacy=legacy))
+    plain = CborWire if protocol == CBOR else JsonWire
+    return Unpacking(plain(service, type_of=type_of, headers_of=headers_of))
 
 
 def invalid(text: str) -> ApiError:

@@ -53,4 +53,6 @@ def _checksummed(answer: Answer) -> Answer:
     return Answer(answer.status, answer.body, answer.content_type, (*answer.headers, checksum))
 
 
-WIRE: Final[Wire] = ChecksummedWire(JsonWire(_SERVICE, type_of=type_of))
+def wire(service: str, _protocol: str) -> Wire:
+    """The wire of its one protocol."""
+    return ChecksummedWire(JsonWire(service, type_of=type_of))

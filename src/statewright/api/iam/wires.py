@@ -34,6 +34,6 @@ def in_query_words(error: ApiError) -> ApiError:
     return ApiError(code, error.message, status=403 if code in _FORBIDDEN else error.status)
 
 
-def wire_of(service: str) -> Wire:
+def wire(service: str, _protocol: str) -> Wire:
     """The wire of one of the two, by signing name."""
     return QueryWire(service, legacy=in_query_words)

@@ -17,9 +17,6 @@ from statewright.topics.refusals import invalid
 if TYPE_CHECKING:
     from statewright.topics.topics import Topics
 
-WIRE: Final[Wire] = QueryWire("sns")
-UNSIGNED: Final = frozenset({"ConfirmSubscription", "Unsubscribe"})
-"""Operations that anybody may call: the links in messages lead to them."""
 _NULL: Final = "Member must not be null"
 _MEMBERS: Final = {"topicArn": "TopicArn", "message": "Message", "awsAccountId": "AWSAccountId"}
 
@@ -37,6 +34,11 @@ def _refusal(problems: Problems) -> ApiError:
             name = _MEMBERS.get(path, path[:1].upper() + path[1:])
             return invalid(f"{name} Reason: no value for required parameter")
     return ApiError("ValidationError", problem_text(problems))
+
+
+def wire(service: str, _protocol: str) -> Wire:
+    """The wire of its one protocol."""
+    return QueryWire(service)
 
 
 refuse_with("sns", _refusal)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import orjson
 
 from statewright.api.protocols.json10 import JsonWire
 from statewright.api.protocols.query import QueryWire
 from statewright.api.protocols.wire import Wire
+from statewright.api.service import QUERY
 from statewright.api.sqs.errors import headers_of, legacy, type_of
 from statewright.payload import Json, parse_json
 
@@ -24,5 +23,8 @@ def parse(body: bytes) -> Json:
         return parse_json(body)
 
 
-JSON_WIRE: Final[Wire] = JsonWire("sqs", type_of=type_of, headers_of=headers_of, parse=parse)
-QUERY_WIRE: Final[Wire] = QueryWire("sqs", legacy=legacy, at_path="QueueUrl")
+def wire(service: str, protocol: str) -> Wire:
+    """The wire of one of the two protocols."""
+    if protocol == QUERY:
+        return QueryWire(service, legacy=legacy, at_path="QueueUrl")
+    return JsonWire(service, type_of=type_of, headers_of=headers_of, parse=parse)

@@ -29,13 +29,6 @@ MOST_CHECKED_BYTES: Final = 256 * 1024 * 1024
 """Larger stores are not read through for damage: it would take too long."""
 LEAST_FREE_BYTES: Final = 500 * 1024 * 1024
 
-_TITLES: Final = {
-    "states": "Step Functions", "lambda": "Lambda", "dynamodb": "DynamoDB", "batch": "Batch", "events": "EventBridge",
-    "scheduler": "EventBridge Scheduler", "logs": "CloudWatch Logs", "secretsmanager": "Secrets Manager",
-    "monitoring": "CloudWatch", "statewright": "our own",
-}  # fmt: skip
-"""Services that are not called by the capitals of their signing name."""
-
 Status = Literal["ok", "note", "problem"]
 _MARKS: Final[dict[str, tuple[str, Tone]]] = {"ok": ("✓", "ok"), "note": ("○", "wait"), "problem": ("✗", "fail")}
 
@@ -374,17 +367,16 @@ def check_environment() -> Check:
 def check_operations() -> Check:
     """Which operations of each service are served, and which of Step Functions are not."""
     from statewright.api import operations, shapes
+    from statewright.api.services import SERVICES
 
     operations.load()
-    served = {name: operations.registered(name) for name in operations.services()}
+    served = {one.name: operations.registered(one.name) for one in SERVICES}
     counts = {
         name: {"served": len(found), "known": len(shapes.operation_names(name))} for name, found in served.items()
     }
     missing = sorted(set(shapes.operation_names("states")) - set(served["states"]))
     facts = {"operations": served["states"], "missingOperations": missing, "services": counts}
-    words = ", ".join(
-        f"{_TITLES.get(name, name.upper())} {one['served']} of {one['known']}" for name, one in counts.items()
-    )
+    words = ", ".join(f"{one.title} {counts[one.name]['served']} of {counts[one.name]['known']}" for one in SERVICES)
     if missing:
         return Check("operations", "note", f"{words}; missing: {', '.join(missing)}", facts=facts)
     return Check("operations", "ok", words, facts=facts)
@@ -394,10 +386,10 @@ def check_integrations(config: Config) -> Check:
     """Which tasks are carried out here, which go to another endpoint, and who plays all other services."""
     from importlib.util import find_spec
 
-    from statewright.api import operations
+    from statewright.api.services import SERVICES
+    from statewright.api.states.service import SERVICE as STATES
 
-    operations.load()
-    own = [name for name in operations.services() if name != "states"]
+    own = [one.name for one in SERVICES if one is not STATES]
     endpoints = {name: endpoint.url for name, endpoint in sorted(config.endpoints.items())}
     played = config.volatile and find_spec("moto") is not None
     facts = {

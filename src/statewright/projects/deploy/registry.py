@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Final
 
+from statewright.api.services import SERVICES
 from statewright.payload import Json
-from statewright.projects.deploy import (
-    bucket_rules,
-    buckets,
-    function_parts,
-    functions,
-    jobs,
-    machines,
-    queues,
-    roles,
-    schedules,
-    small,
-    tables,
-    topics,
-)
 from statewright.projects.deploy.kinds import Kind, LeftOut, Site, Wanted
 
 IGNORED: Final = frozenset({"AWS::CDK::Metadata", "AWS::CloudFormation::WaitConditionHandle"})
 """Types that ask for nothing; nothing is said of them."""
 
 _KNOWN: Final[dict[str, Kind]] = {
-    **machines.KINDS, **functions.KINDS, **function_parts.KINDS, **queues.KINDS, **tables.KINDS, **topics.KINDS,
-    **buckets.KINDS, **bucket_rules.KINDS, **schedules.KINDS, **small.KINDS, **roles.KINDS, **jobs.KINDS,
-}  # fmt: skip
+    name: kind
+    for service in SERVICES
+    for module in service.deployed_by
+    for name, kind in import_module(module).KINDS.items()
+}
 
 
 def _unknown(_site: Site, wanted: Wanted) -> Mapping[str, Json]:

@@ -31,6 +31,8 @@ PAGE = 2
 class FakeS3:
     """Answers as S3 does, out of a dict; lists two keys a page."""
 
+    content_type = "application/xml"
+
     def __init__(self, objects: dict[str, bytes]) -> None:
         self.objects = objects
         self.closed = 0

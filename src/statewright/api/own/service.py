@@ -1,0 +1,21 @@
+"""Statewright's own operations: what the cloud service has no API for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.api.service import JSON, Service
+
+SERVICE: Final = Service(
+    name="statewright",
+    title="Statewright's own",
+    document="limits.md",
+    package=__package__,
+    operations=(
+        "limits",
+        "forks",
+    ),
+    protocols=(JSON,),
+    target="Statewright",
+    task_names=("statewright",),
+)

@@ -1,0 +1,67 @@
+"""What a service is: one value, `SERVICE`, in the module `service` of its folder.
+
+Owns the form. `services.py` lists the values; routing, limits on bodies, wires, the names that tasks and targets use,
+deployment and `docs/services.md` are derived from that list. A value names its modules instead of importing them:
+operations are loaded when a system is assembled, wires with their first request, deployment by commands that deploy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+JSON: Final = "json"
+QUERY: Final = "query"
+REST: Final = "rest"
+CBOR: Final = "cbor"
+
+BODY_BYTES: Final = 2 * 1024 * 1024
+"""Longest body of a request for JSON services. Source: service quotas, 1 MB a request; ours leaves room for escapes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Service:
+    """One service, as everything outside its folder needs to know it."""
+
+    name: str
+    """What requests are signed for, and operations are registered under: `monitoring`."""
+    title: str
+    """What it is called in documents: `CloudWatch`."""
+    document: str
+    """The file in `docs/` that describes it."""
+    package: str
+    """Its folder, as a dotted name."""
+    operations: tuple[str, ...]
+    """Modules of `package` that register operations, and how their requests are refused."""
+    protocols: tuple[str, ...]
+    """The protocols that it speaks; the last one is that of requests without X-Amz-Target."""
+    wires: str | None = None
+    """A module with `wire(service, protocol) -> Wire`, as a dotted name; `None` for the plain protocols."""
+    json_version: str = "1.0"
+    """Of AWS JSON. Source: `jsonVersion` of the service model."""
+    target: str | None = None
+    """Prefix of its X-Amz-Target. Source: `targetPrefix` of the service model."""
+    version: str | None = None
+    """The version that its forms in the query protocol name: nothing else tells unsigned forms apart."""
+    client: str | None = None
+    """botocore's name of it, where that is not `name`: `cloudwatch`."""
+    body_bytes: int = BODY_BYTES
+    """Longest body taken into memory: what its quotas allow, with room for escapes and base64."""
+    streams: bool = False
+    """Whether operations take bodies piece by piece, and compare the signed hash themselves."""
+    open_operations: frozenset[str] = frozenset()
+    """Operations that need no signature: links in messages lead to them."""
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    """HTTP status by error code, where the service model has none."""
+    task_names: tuple[str, ...] = ()
+    """Names in the ARNs of task resources: `events` in `arn:aws:states:::events:putEvents`."""
+    sdk_names: tuple[str, ...] = ()
+    """Names of SDKs for it, in `aws-sdk:` resources and in universal targets of schedules: `eventbridge`."""
+    deployed_by: tuple[str, ...] = ()
+    """Modules with `KINDS`, the resources of templates that become resources of this service, as dotted names."""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that register its operations, as dotted names."""
+        return tuple(f"{self.package}.{module}" for module in self.operations)

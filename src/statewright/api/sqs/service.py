@@ -1,0 +1,40 @@
+"""SQS: queues and their messages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from statewright.api.service import JSON, QUERY, Service
+
+SERVICE: Final = Service(
+    name="sqs",
+    title="SQS",
+    document="queues.md",
+    package=__package__,
+    operations=(
+        "requests",
+        "catalogue",
+        "tags",
+        "permissions",
+        "sending",
+        "receiving",
+        "move_tasks",
+    ),
+    protocols=(JSON, QUERY),
+    wires=f"{__package__}.wires",
+    target="AmazonSQS",
+    body_bytes=8 << 20,
+    # Source: service models in the newer modelling language.
+    statuses={
+        "InvalidAddress": 404,
+        "InvalidSecurity": 403,
+        "OverLimit": 403,
+        "PurgeQueueInProgress": 403,
+        "ReceiptHandleIsInvalid": 404,
+        "RequestThrottled": 403,
+        "ResourceNotFoundException": 404,
+    },
+    task_names=("sqs",),
+    sdk_names=("sqs",),
+    deployed_by=("statewright.projects.deploy.queues",),
+)
