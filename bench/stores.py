@@ -25,7 +25,8 @@ from pathlib import Path
 
 from statewright.stores.ids import IdSource
 from statewright.stores.opening import open_store
-from statewright.stores.protocol import Commit, HistoryPage, OutboxRow, Row, Store, TimerRow
+from statewright.stores.protocol import Commit, HistoryPage, OutboxRow, Row, TimerRow
+from statewright.stores.store import Store
 
 NOW_MS = 1_767_225_600_000
 ROUNDS = 3

@@ -42,7 +42,7 @@ from statewright.records.log_reading import Extents
 from statewright.records.parameters import Parameters
 from statewright.records.secrets import Secrets
 from statewright.records.sessions import Sessions
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 from statewright.tables.tables import Tables
 from statewright.topics.messages import read_message
 from statewright.topics.topics import Topics

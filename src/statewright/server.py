@@ -33,7 +33,8 @@ from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.opening import open_store
-from statewright.stores.protocol import STATUSES, Store
+from statewright.stores.protocol import STATUSES
+from statewright.stores.store import Store
 
 GARBAGE_THRESHOLDS: Final = (20_000, 50, 100)
 """Python's own make a request of every few look through all that 100,000 open iterations hold; hardly anything here

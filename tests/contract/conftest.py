@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 from tests.contract.stores import MAKERS
 
 Body = Callable[[Store], Awaitable[None]]

@@ -9,8 +9,9 @@ from typing import Any
 
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.postgres.store import PostgresStore
-from statewright.stores.protocol import Commit, HistoryPage, Row, Store
+from statewright.stores.protocol import Commit, HistoryPage, Row
 from statewright.stores.sqlite.store import SqliteStore
+from statewright.stores.store import Store
 from tests.postgres_server import server_or_skip
 
 

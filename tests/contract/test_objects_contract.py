@@ -19,7 +19,8 @@ from statewright.stores.object_rows import (
     UploadRow,
     Written,
 )
-from statewright.stores.protocol import Record, Store
+from statewright.stores.protocol import Record
+from statewright.stores.store import Store
 
 BUCKET = BucketRow(1, "bucket", 5, b"{}")
 ANYHOW = Demand()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from statewright.errors import Unavailable
-from statewright.stores.protocol import Store
 from statewright.stores.queue_protocol import (
     Claim,
     Claimed,
@@ -22,6 +21,7 @@ from statewright.stores.queue_protocol import (
     Once,
     Want,
 )
+from statewright.stores.store import Store
 from tests.contract.stores import START_MS
 
 QUEUE, OTHER = 3, 4

@@ -20,10 +20,10 @@ from statewright.stores.protocol import (
     Outcome,
     Record,
     Stale,
-    Store,
     Stored,
     TimerRow,
 )
+from statewright.stores.store import Store
 from tests.contract.stores import START_MS, end, page, row, start, step
 
 NOBODY = dict.fromkeys(STATUSES, 0)

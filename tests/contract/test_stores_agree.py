@@ -10,7 +10,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.stores.protocol import STATUSES, Commit, Existing, HistoryPage, InboxRow, OutboxRow, Store, TimerRow
+from statewright.stores.protocol import STATUSES, Commit, Existing, HistoryPage, InboxRow, OutboxRow, TimerRow
+from statewright.stores.store import Store
 from tests.contract.stores import MAKERS, START_MS, row
 
 IDS = st.integers(1, 5)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from statewright.errors import ApiError, Unavailable
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, Span, StoredItem
 
 ODD = '{"a":{"S":"\\u0000\\"\\\\ é \U0001f600 \u2028"}}'

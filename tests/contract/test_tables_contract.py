@@ -12,7 +12,7 @@ import pytest
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 from statewright.stores.table_protocol import StoredItem
 from statewright.tables.altering import alter
 from statewright.tables.table import Table, parse

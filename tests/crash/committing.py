@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from statewright.stores.ids import IdSource
-from statewright.stores.protocol import Commit, Committed, HistoryPage, InboxRow, OutboxRow, Row, Store, TimerRow
+from statewright.stores.protocol import Commit, Committed, HistoryPage, InboxRow, OutboxRow, Row, TimerRow
 from statewright.stores.sqlite.store import SqliteStore
+from statewright.stores.store import Store
 
 COMMITTERS = 40
 LAST_VERSION = 6

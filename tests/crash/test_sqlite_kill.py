@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from statewright.stores.protocol import Store, TimerRow
+from statewright.stores.protocol import TimerRow
 from statewright.stores.sqlite.file import FILE_NAME
 from statewright.stores.sqlite.store import SqliteStore
+from statewright.stores.store import Store
 from tests.crash import committing
 from tests.crash.committing import DUE_MS, LAST_VERSION, commit_to
 

@@ -49,7 +49,8 @@ from statewright.limits import EXPRESS as EXPRESS_LIMITS
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, JsonTextError, Payload
 from statewright.stores.ids import IdSource
-from statewright.stores.protocol import Row, Store
+from statewright.stores.protocol import Row
+from statewright.stores.store import Store
 
 logger = logging.getLogger(__name__)
 

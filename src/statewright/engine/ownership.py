@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from statewright.errors import OwnershipLost
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from statewright.events.rules import Event, Rules
 from statewright.events.schedule_records import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonTextError, dump_json, parse_json
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 
 PAGE: Final = 500
 ENTRIES_BYTES: Final = 1_048_576

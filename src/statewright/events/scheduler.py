@@ -38,7 +38,8 @@ from statewright.events.schedule_records import (
     schedule_of,
 )
 from statewright.events.targets import UNIVERSAL
-from statewright.stores.protocol import Record, Store
+from statewright.stores.protocol import Record
+from statewright.stores.store import Store
 
 PAGE: Final = 500
 CONFLICTS: Final = 20

@@ -34,7 +34,7 @@ from statewright.functions.records import (
 from statewright.functions.settings import checked_layers, merged
 from statewright.limits import FUNCTION_CONCURRENCY, FUNCTION_UNRESERVED
 from statewright.query.scope import Entropy
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 
 ReadObject = Callable[[str, str], Awaitable[bytes]]
 """Bucket and key to the object's bytes. Raises: ApiError."""

@@ -29,7 +29,7 @@ from statewright.functions.versions import Aliases, Versions
 from statewright.functions.workers.models import Model, ModelRunner
 from statewright.metrics.recorder import Recorder
 from statewright.query.scope import Entropy
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 
 Kind = Literal["RequestResponse", "Event", "DryRun"]
 CODE: Final = "functions/code"

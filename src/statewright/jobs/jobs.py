@@ -12,7 +12,7 @@ from statewright.jobs.containers import Machine
 from statewright.jobs.ecs_tasks import Tasks
 from statewright.jobs.processes import Processes
 from statewright.jobs.rows import Rows
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 
 
 class Jobs:

@@ -51,7 +51,8 @@ from statewright.stores.object_rows import (
     SegmentRow,
     Written,
 )
-from statewright.stores.protocol import Record, Store
+from statewright.stores.protocol import Record
+from statewright.stores.store import Store
 
 T = TypeVar("T")
 

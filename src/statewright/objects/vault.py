@@ -20,7 +20,7 @@ from statewright.clock import Clock
 from statewright.errors import StoreError
 from statewright.objects.bodies import Bodies, FileBodies, MemoryBodies, Reading
 from statewright.stores.object_rows import ObjectStore
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

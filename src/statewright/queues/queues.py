@@ -21,8 +21,8 @@ from statewright.queues.metering import NAMESPACE
 from statewright.queues.move_tasks import MoveTask, MoveTasks
 from statewright.queues.queue import Queue, Site
 from statewright.stores.ids import FIRST_MS, IdSource
-from statewright.stores.protocol import Store
 from statewright.stores.queue_protocol import Once
+from statewright.stores.store import Store
 
 FORGET_EVERY_MS: Final = 60_000
 HISTORY_KEPT_MS: Final = 15 * 86_400_000

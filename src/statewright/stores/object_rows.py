@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from statewright.stores.protocol import Record
+from statewright.stores.protocol import Record
 
 IN_ROW: Final = 0
 IN_FILE: Final = 1

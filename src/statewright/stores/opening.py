@@ -7,9 +7,9 @@ from pathlib import Path
 from statewright.clock import Clock
 from statewright.errors import StoreError
 from statewright.stores.memory.store import MemoryStore
-from statewright.stores.protocol import Store
 from statewright.stores.sqlite.file import Durability
 from statewright.stores.sqlite.store import SqliteStore
+from statewright.stores.store import Store
 
 
 def open_store(location: str, *, durability: Durability = "full", clock: Clock | None = None) -> Store:

@@ -1,4 +1,4 @@
-"""What the engine asks of a store. Every store passes `tests/contract`; changes start there.
+"""What executions and the catalogue ask of a store. Every store passes `tests/contract`; changes start there.
 
 A `Commit` is everything that one step of one aggregate changes: one transaction, all or nothing, gated by the
 aggregate's version. Stores group commits as they like; each commit gets an answer of its own. Nothing here knows what
@@ -12,11 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
-
-from statewright.stores.job_queue import GroupFigures
-from statewright.stores.object_rows import ObjectStore, UploadStore
-from statewright.stores.queue_protocol import QueueStore
-from statewright.stores.table_protocol import TableStore
 
 STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 """Statuses of executions and Map Runs; a store keeps the index."""
@@ -246,52 +241,3 @@ class CatalogStore(Protocol):
 
     async def next_number(self, name: str) -> int:
         """1, 2, 3 ...: a durable counter that never gives a number twice."""
-
-
-class Store(Protocol):
-    """A whole store. `executions` and `catalog` are the aggregates; more follow with their packages."""
-
-    @property
-    def executions(self) -> ExecutionStore:
-        """The executions."""
-
-    @property
-    def catalog(self) -> CatalogStore:
-        """The catalogue."""
-
-    @property
-    def objects(self) -> ObjectStore:
-        """Buckets and objects."""
-
-    @property
-    def uploads(self) -> UploadStore:
-        """Multipart uploads."""
-
-    @property
-    def queues(self) -> QueueStore:
-        """The messages of queues."""
-
-    @property
-    def tables(self) -> TableStore:
-        """The items of tables."""
-
-    async def open(self, owner: str) -> int:
-        """Take the store for this process; returns the lease's epoch. Raises: Unavailable, naming who has it."""
-
-    async def close(self) -> None:
-        """Write what is queued and let go."""
-
-    def check_lease(self) -> None:
-        """Whether this process still owns the store; asks nobody.
-
-        Raises: OwnershipLost once it is known that another does; Unavailable while nobody can say.
-        """
-
-    async def newest_id(self, shard: int) -> int:
-        """The greatest id in a shard's executions, outbox, inbox and messages, or 0: where `IdSource` goes on."""
-
-    def figures(self) -> GroupFigures:
-        """How it has written since it was opened."""
-
-    async def backup(self, target: str) -> None:
-        """Copy the whole store to a new file while it runs. Raises: StoreError where the store cannot."""

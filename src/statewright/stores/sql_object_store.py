@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from statewright.stores import sql_objects
 from statewright.stores.object_rows import (
@@ -15,10 +15,8 @@ from statewright.stores.object_rows import (
     UploadRow,
     WriteOutcome,
 )
+from statewright.stores.protocol import Record
 from statewright.stores.sql_objects import Sql
-
-if TYPE_CHECKING:
-    from statewright.stores.protocol import Record
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ connections and ending transactions is the stores' business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from statewright.stores.key_pages import after_prefix, page_of
 from statewright.stores.object_rows import (
@@ -25,9 +25,7 @@ from statewright.stores.object_rows import (
     WriteOutcome,
     Written,
 )
-
-if TYPE_CHECKING:
-    from statewright.stores.protocol import Record
+from statewright.stores.protocol import Record
 
 NO_LIMIT: Final = 2**31
 

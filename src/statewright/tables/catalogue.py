@@ -18,7 +18,8 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
 from statewright.payload import Json
-from statewright.stores.protocol import Record, Store
+from statewright.stores.protocol import Record
+from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
 from statewright.tables.creating import definition_of_new, in_use
 from statewright.tables.definitions import ACTIVE, TABLE, Definition, Index, definition_of

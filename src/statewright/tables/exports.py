@@ -26,7 +26,8 @@ from statewright.background import Spawn
 from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
-from statewright.stores.protocol import Record, Store
+from statewright.stores.protocol import Record
+from statewright.stores.store import Store
 from statewright.tables.catalogue import Catalogue
 from statewright.tables.keys import BEHIND_PARTS
 from statewright.tables.table import Table, parse

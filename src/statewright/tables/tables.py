@@ -15,7 +15,7 @@ from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.payload import Json
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
 from statewright.tables import reads, transactions
 from statewright.tables.catalogue import Catalogue

@@ -20,7 +20,8 @@ from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import Deliveries
 from statewright.metrics.recorder import Recorder
 from statewright.queues.queues import Queues
-from statewright.stores.protocol import CatalogStore, Record, Store
+from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.store import Store
 from statewright.topics.attributes import (
     check_name,
     check_subscription_attribute,

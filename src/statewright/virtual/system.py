@@ -44,8 +44,8 @@ from statewright.events.deliveries import Deliveries
 from statewright.functions.workers.models import Model, ModelRunner
 from statewright.payload import Json
 from statewright.stores.memory.store import MemoryStore
-from statewright.stores.protocol import Store
 from statewright.stores.sqlite.store import SqliteStore
+from statewright.stores.store import Store
 from statewright.virtual import transport
 from statewright.virtual.port import WorkerPort
 

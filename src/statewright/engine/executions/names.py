@@ -13,7 +13,8 @@ import orjson
 
 from statewright.arn import EXECUTION, EXPRESS, StatesArn, parse_arn
 from statewright.errors import ApiError
-from statewright.stores.protocol import Record, Row, Store
+from statewright.stores.protocol import Record, Row
+from statewright.stores.store import Store
 
 MACHINE_IDS: Final = "executionsOf"
 """Kind of the catalogue's entries: a machine's ARN and the ids it has had, newest last."""

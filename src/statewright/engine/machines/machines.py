@@ -58,7 +58,8 @@ from statewright.errors import ApiError, Conflict
 from statewright.limits import AWS, EXPRESS, Limits
 from statewright.payload import Json
 from statewright.query.scope import Entropy
-from statewright.stores.protocol import Record, Store
+from statewright.stores.protocol import Record
+from statewright.stores.store import Store
 
 if TYPE_CHECKING:
     from statewright.asl.validate import MachineType

@@ -28,7 +28,7 @@ from statewright.functions.names import function_arn, invalid, parse_name, refus
 from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.queues.queues import Queue, Queues
-from statewright.stores.protocol import Store
+from statewright.stores.store import Store
 
 PAGE: Final = 1_000
 

@@ -6,7 +6,6 @@ import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from statewright.errors import Unavailable
 from statewright.stores.key_pages import page_of
@@ -25,9 +24,7 @@ from statewright.stores.object_rows import (
     WriteOutcome,
     Written,
 )
-
-if TYPE_CHECKING:
-    from statewright.stores.protocol import Record
+from statewright.stores.protocol import Record
 
 
 class MemoryObjects:

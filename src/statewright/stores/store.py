@@ -1,0 +1,63 @@
+"""A whole store, as a server opens it: one protocol for each aggregate, and what concerns all of them.
+
+What an aggregate asks is in `protocol` (executions, the catalogue), `object_rows`, `queue_protocol`, `table_protocol`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from statewright.stores.job_queue import GroupFigures
+from statewright.stores.object_rows import ObjectStore, UploadStore
+from statewright.stores.protocol import CatalogStore, ExecutionStore
+from statewright.stores.queue_protocol import QueueStore
+from statewright.stores.table_protocol import TableStore
+
+
+class Store(Protocol):
+    """A whole store: one attribute for each aggregate."""
+
+    @property
+    def executions(self) -> ExecutionStore:
+        """The executions."""
+
+    @property
+    def catalog(self) -> CatalogStore:
+        """The catalogue."""
+
+    @property
+    def objects(self) -> ObjectStore:
+        """Buckets and objects."""
+
+    @property
+    def uploads(self) -> UploadStore:
+        """Multipart uploads."""
+
+    @property
+    def queues(self) -> QueueStore:
+        """The messages of queues."""
+
+    @property
+    def tables(self) -> TableStore:
+        """The items of tables."""
+
+    async def open(self, owner: str) -> int:
+        """Take the store for this process; returns the lease's epoch. Raises: Unavailable, naming who has it."""
+
+    async def close(self) -> None:
+        """Write what is queued and let go."""
+
+    def check_lease(self) -> None:
+        """Whether this process still owns the store; asks nobody.
+
+        Raises: OwnershipLost once it is known that another does; Unavailable while nobody can say.
+        """
+
+    async def newest_id(self, shard: int) -> int:
+        """The greatest id in a shard's executions, outbox, inbox and messages, or 0: where `IdSource` goes on."""
+
+    def figures(self) -> GroupFigures:
+        """How it has written since it was opened."""
+
+    async def backup(self, target: str) -> None:
+        """Copy the whole store to a new file while it runs. Raises: StoreError where the store cannot."""
