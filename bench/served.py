@@ -124,7 +124,7 @@ async def _fill(folder: Path, count: int, seconds: int, earlier_seconds: int) ->
     from statewright.clock import RealClock
     from statewright.config import Config
     from statewright.engine.engine import Engine
-    from statewright.engine.machines.machines import Machines
+    from statewright.engine.machines.catalogue import MachineCatalogue
     from statewright.engine.machines.views import NewMachine
     from statewright.integrations.registry import Registry
     from statewright.stores.sqlite.store import SqliteStore
@@ -134,8 +134,8 @@ async def _fill(folder: Path, count: int, seconds: int, earlier_seconds: int) ->
     store = SqliteStore(folder)
     await store.open("load")
     config = Config()
-    machines = Machines(store, clock, config)
-    engine = Engine(store, clock, machines, Registry(config, clock))
+    engine = Engine(store, clock, MachineCatalogue(store, clock, config), Registry(config, clock))
+    machines = engine.machines
     await engine.start()
     definition = {
         "StartAt": "W",

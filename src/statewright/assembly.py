@@ -21,7 +21,7 @@ from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.engine import Engine, EngineSettings
-from statewright.engine.machines.machines import Machines
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.events.deliveries import POST, Deliveries
@@ -69,7 +69,7 @@ class System:
 
     async def start(self) -> None:
         """Take up what the store holds; what is called comes before who calls."""
-        await self.engine.machines.recover()
+        await self.engine.catalogue.recover()
         for part in self.parts.values():
             await part.start()
 
@@ -101,9 +101,9 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     metrics = Recorder(clock, data / "metrics" if data is not None else None)
     clock.pauses.scale = config.time_scale
     integrations = Registry(config, clock, data)
-    machines = Machines(store, clock, config, limits=config.limits)
+    catalogue = MachineCatalogue(store, clock, config)
     settings = EngineSettings(limits=config.limits, data=data)
-    engine = Engine(store, clock, machines, integrations, settings=settings, data=integrations.data)
+    engine = Engine(store, clock, catalogue, integrations, settings=settings, data=integrations.data)
     engine.subscribe(integrations.status_changed)
 
     called = _services(ground, integrations)
@@ -133,7 +133,7 @@ def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endp
     }
     rates = config.rates.of(config.region)
     throttle = Throttle(rates, clock, metrics) if rates else None
-    app = operations.App(engine, machines, clock, config, extras, throttle)
+    app = operations.App(engine, engine.machines, clock, config, extras, throttle)
     deliveries.calls = posts.calls = target_calls.TargetCalls(app, integrations.posts)
     for part in (engine, called["queues"], called["functions"], topics, deliveries, callers["event_buses"]):
         part.measure_with(metrics)

@@ -164,6 +164,12 @@ API_RATES_ELSEWHERE: Final = {
 LARGEST_REGIONS: Final = frozenset({"us-east-1", "us-west-2", "eu-west-1"})
 
 
+def express_limits(limits: Limits) -> Limits:
+    """The limits of EXPRESS executions beside these of STANDARD ones: what is lifted stays lifted."""
+    longest = None if limits.execution_ms is None else EXPRESS.execution_ms
+    return replace(limits, history_events=None, execution_ms=longest, redrivable_period_ms=0)
+
+
 @dataclass(frozen=True, slots=True)
 class RateSettings:
     """How often the API may be called: `profile` is `none` or `aws`, `own` are single actions, `None` for no limit."""

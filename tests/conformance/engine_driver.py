@@ -15,7 +15,9 @@ from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succee
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.live import decode_live
 from statewright.engine.executions.views import Head, StatusChange
-from statewright.engine.machines.machines import Machines, Target
+from statewright.engine.machines.catalogue import MachineCatalogue
+from statewright.engine.machines.machines import Target
+from statewright.engine.machines.programs import Programs
 from statewright.engine.map_runs.data import Slice
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.live import LiveRun
@@ -34,8 +36,8 @@ from statewright.stores.memory.store import MemoryStore
 from tests.conformance.our_cases import Case, Outcome, event_of
 
 
-class CaseMachines(Machines):
-    """A catalogue that knows one program, whether the validator would take it or not."""
+class CasePrograms(Programs):
+    """Programs of which there is one, whether the validator would take it or not."""
 
     program: Program
 
@@ -200,12 +202,13 @@ class EngineRun:
         case, clock = self.case, self.clock
         await self.store.open("case")
         mocks = Mocks(clock, load_script(dump_json({"mocks": case.get("mocks", {})}), syntax="json").start())
-        machines = CaseMachines(self.store, clock, limits=self.limits)
-        machines.program = self.program
+        catalogue = MachineCatalogue(self.store, clock)
+        catalogue.programs = programs = CasePrograms(catalogue.records)
+        programs.program = self.program
         seed = case.get("seed", "seed").encode()
         settings = EngineSettings(limits=self.limits, make_seed=lambda: seed, hot_executions=0, retention_ms=None)
         self.engine = mocks.engine = CaseEngine(
-            self.store, clock, machines, mocks, settings=settings, publish=self._published, data=mocks
+            self.store, clock, catalogue, mocks, settings=settings, publish=self._published, data=mocks
         )
         await self.engine.start()
         self.arn = make_identity().execution_arn

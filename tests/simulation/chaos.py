@@ -17,7 +17,7 @@ from typing import Any
 from statewright.clock import VirtualClock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, event_of
 from statewright.engine.engine import Engine, EngineSettings
-from statewright.engine.machines.machines import Machines
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.runner import Input
 from statewright.errors import ApiError, Unavailable
 from tests.simulation.faults import HeldStore, LateClock
@@ -106,11 +106,11 @@ class Chaos:
         held: Any = hold
         clock: Any = LateClock(self.clock, self)
         await held.open("chaos")
-        machines = Machines(held, clock, limits=LIMITS)
+        catalogue = MachineCatalogue(held, clock)
         # Compiled again, they would only cost time.
-        machines._programs = self.prepared.programs
+        catalogue.programs._kept = self.prepared.programs
         settings = EngineSettings(limits=LIMITS, hot_executions=self._hot, make_seed=self._make_seed)
-        engine = self._starting = Engine(held, clock, machines, self, settings=settings)
+        engine = self._starting = Engine(held, clock, catalogue, self, settings=settings)
         self.attach(engine, clock)
         starting = asyncio.create_task(engine.start())
         self._calls.add(starting)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from statewright.clock import VirtualClock, run_virtual
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines, Target
 from statewright.engine.machines.views import NewMachine
 from statewright.query.scope import Entropy
@@ -135,7 +136,7 @@ def prepared() -> Prepared:
     async def main(clock: VirtualClock) -> Prepared:
         store = MemoryStore()
         await store.open("preparing")
-        machines = Machines(store, clock, entropy=Entropy(b"machines"), limits=LIMITS)
+        machines = Machines(MachineCatalogue(store, clock), entropy=Entropy(b"machines"), limits=LIMITS)
         await machines.activities.create("a", (), None)
 
         async def target(name: str, definition: dict[str, Any], type: Any) -> Target:
@@ -145,6 +146,6 @@ def prepared() -> Prepared:
         targets = {name: await target(name, kind.definition, "STANDARD") for name, kind in KINDS.items()}
         targets[FAST] = await target(FAST, machine(W=wait(2, "T"), T=task(LAMBDA, **TRIED)), "EXPRESS")
         await store.close()
-        return Prepared(store, targets, machines._programs)
+        return Prepared(store, targets, machines.programs._kept)
 
     return run_virtual(main)

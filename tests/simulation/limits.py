@@ -21,9 +21,9 @@ from statewright.engine.dispatch import Later, ScheduledCall, Succeeded, TaskRes
 from statewright.engine.engine import Engine
 from statewright.engine.executions.live import QUEUED
 from statewright.engine.forks import Wish, fork
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.engine.machines.machines import Machines, Target
-from statewright.engine.machines.tags import Tags
 from statewright.engine.machines.views import NewMachine
 from statewright.engine.semaphores import PERMIT
 from statewright.errors import ApiError
@@ -147,7 +147,7 @@ def limits_prepared() -> Prepared:
     async def main(clock: VirtualClock) -> Prepared:
         store = MemoryStore()
         await store.open("preparing")
-        machines = Machines(store, clock, entropy=Entropy(b"machines"), limits=LIMITS)
+        machines = Machines(MachineCatalogue(store, clock), entropy=Entropy(b"machines"), limits=LIMITS)
         targets: dict[str, Target] = {}
         for name, kind in KINDS.items():
             tags = tuple({"key": key, "value": value} for key, value in TAGS.get(name, {}).items())
@@ -155,7 +155,7 @@ def limits_prepared() -> Prepared:
                 made = await machines.create(NewMachine(name, json.dumps(kind.definition), ROLE, tags=tags))
             targets[name] = await machines.resolve(made.machine.arn)
         await store.close()
-        return Prepared(store, targets, machines._programs)
+        return Prepared(store, targets, machines.programs._kept)
 
     return run_virtual(main)
 
@@ -228,9 +228,9 @@ class LimitsChaos(Chaos):
             self.tell(f"the limit is {value or 'none'}")
             if value:
                 tag = {"key": MOST_AT_ONCE, "value": value}
-                await self.ask(lambda engine: Tags(engine.machines).put(arn, [tag]))  # noqa: B023
+                await self.ask(lambda engine: engine.machines.tags.put(arn, [tag]))  # noqa: B023
             else:
-                await self.ask(lambda engine: Tags(engine.machines).take(arn, [MOST_AT_ONCE]))
+                await self.ask(lambda engine: engine.machines.tags.take(arn, [MOST_AT_ONCE]))
 
     async def take_away(self) -> None:
         """An operator who takes a permit from whoever holds it."""

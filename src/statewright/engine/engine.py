@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ from statewright.engine.executions.tokens import no_such_task, read_output, read
 from statewright.engine.executions.views import ExecutionView, Head, Started, StatusChange, SyncOutcome, Tail, view_of
 from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.inbox import Inbox
+from statewright.engine.machines.catalogue import MachineCatalogue
+from statewright.engine.machines.limits import Limit
 from statewright.engine.machines.machines import Machines, Target
 from statewright.engine.map_runs.data import MapRunData
 from statewright.engine.map_runs.map_runs import MapRuns
@@ -44,10 +46,10 @@ from statewright.interpreter import events
 from statewright.interpreter.advance import new_execution
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.phases import TASK
-from statewright.limits import AWS, Limits
-from statewright.limits import EXPRESS as EXPRESS_LIMITS
+from statewright.limits import AWS, Limits, express_limits
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, JsonTextError, Payload
+from statewright.query.scope import Entropy
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import Row
 from statewright.stores.store import Store
@@ -62,12 +64,14 @@ class EngineSettings:
     """What an engine may be told. `limits` are those of STANDARD executions.
 
     `hot_executions`: how many idle executions stay in memory. `make_seed`: where an execution's chance comes from.
+    `entropy`: what draws versions behind aliases; from the operating system unless given.
     `retention_ms`: how long closed executions are kept; `None` for ever. Source: service quotas, 90 days.
     """
 
     limits: Limits = AWS
     hot_executions: int = 512
     make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16)
+    entropy: Entropy | None = None
     retention_ms: int | None = 90 * DAY_MS
     data: Path | None = None
     """The data folder, for the logs of executions."""
@@ -80,7 +84,7 @@ class Engine:
         self,
         store: Store,
         clock: Clock,
-        machines: Machines,
+        catalogue: MachineCatalogue,
         integrations: Integrations,
         *,
         settings: EngineSettings | None = None,
@@ -89,35 +93,37 @@ class Engine:
     ) -> None:
         self.store = store
         self.clock = clock
-        self.machines = machines
+        self.catalogue = catalogue
         self.settings = settings or EngineSettings()
-        self.region = machines.config.region
+        self.region = catalogue.config.region
+        self.machines = Machines(
+            catalogue, entropy=self.settings.entropy, limits=self.settings.limits, on_limit=self._set_limit
+        )
         self.names = ExecutionNames(store)
         self.dispatcher = Dispatcher(integrations, self._call_failed)
         self.timers = DueSoon(store.executions, clock, SHARD, self._fire)
-        self.activities = Activities(clock, machines.activities.get, self._take_activity_task)
+        self.activities = Activities(clock, self.machines.activities.get, self._take_activity_task)
         self.runner = Runner(
             store.executions,
             clock,
-            machines,
+            catalogue.programs,
             self.limits_of,
             self.region,
             self.settings.hot_executions,
             self._after_commit,
             publish,
         )
-        self.runner.is_deleting = machines.deleting.__contains__
+        self.runner.is_deleting = catalogue.deleting.__contains__
         self.logs = ExecutionLogs(self.settings.data)
         self.ownership = Ownership(store, self._let_go)
         self.runner.on_ownership_lost = lambda: self.ownership.lose(SHARD)
         self.admission = Admission(self)
-        machines.on_limit = self.admission.set_limit
         self.runner.on_unbegun = lambda live: self.admission.left(live.row.machine, live.id)
         self.semaphores = Semaphores(self)
         self.inbox = Inbox(self)
         self.express = ExpressRuns(self)
         self.map_runs = MapRuns(self, data)
-        also = (self.map_runs.forget, machines.forget_deleted)
+        also = (self.map_runs.forget, self.machines.forget_deleted)
         self.retention = Retention(store.executions, clock, self.settings.retention_ms, also)
         self.on_history: Callable[[Head, list[HistoryEvent]], None] | None = None
         """Told what every execution's history has gained, once it is durable; it may not wait."""
@@ -194,10 +200,10 @@ class Engine:
     def limits_of(self, execution_type: str) -> Limits:
         """The limits of an execution."""
         limits = self.settings.limits
-        if execution_type != "EXPRESS":
-            return limits
-        longest = EXPRESS_LIMITS.execution_ms if limits.execution_ms is not None else None
-        return replace(limits, history_events=None, execution_ms=longest, redrivable_period_ms=0)
+        return limits if execution_type != "EXPRESS" else express_limits(limits)
+
+    async def _set_limit(self, machine: int, arn: str, limit: Limit | None) -> None:
+        await self.admission.set_limit(machine, arn, limit)
 
     # ------------------------------------------------------------------ executions
 
@@ -280,7 +286,7 @@ class Engine:
     def view(self, row: Row) -> ExecutionView:
         """What a row shows."""
         standard = self.limits_of("STANDARD")
-        return view_of(row, self.clock.now_ms(), standard, deleting=row.machine in self.machines.deleting)
+        return view_of(row, self.clock.now_ms(), standard, deleting=row.machine in self.catalogue.deleting)
 
     async def list_executions(
         self,
@@ -301,7 +307,7 @@ class Engine:
             parent = await self.map_runs.id_of(arn)
             qualifier = None
         else:
-            machine = await self.machines.existing(parsed.machine, shown=arn)
+            machine = await self.catalogue.existing(parsed.machine, shown=arn)
             if machine.type == "EXPRESS":
                 raise type_not_supported()
             parent = machine.id
@@ -408,14 +414,14 @@ class Engine:
     def _log(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:
         if self.on_history is not None:
             self.on_history(head, history)
-        settings = self.machines.log_settings(head.machine_id, head.revision_id)
+        settings = self.catalogue.programs.log_settings(head.machine_id, head.revision_id)
         if settings is not None:
             self.logs.log(settings, history, head.execution_arn, redrives)
 
     def history_log(self, head: Head) -> Callable[[list[HistoryEvent]], None] | None:
         """Where the history of an EXPRESS execution goes; `None` for nowhere."""
         meter = self.runner.meter
-        is_logged = self.machines.log_settings(head.machine_id, head.revision_id) is not None
+        is_logged = self.catalogue.programs.log_settings(head.machine_id, head.revision_id) is not None
         is_logged = is_logged or self.on_history is not None
         if meter is None:
             return (lambda history: self._log(head, history, 0)) if is_logged else None

@@ -242,7 +242,7 @@ class Sfn:
     def _prepare(self, system: System) -> None:
         self.tasks.take_over(system)
         if self.coverage is not None:
-            system.engine.machines.refine = self.coverage.counted
+            system.engine.catalogue.programs.refine = self.coverage.counted
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

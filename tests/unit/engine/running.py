@@ -12,7 +12,8 @@ from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.views import StatusChange
-from statewright.engine.machines.machines import Machines, Target
+from statewright.engine.machines.catalogue import MachineCatalogue
+from statewright.engine.machines.machines import Target
 from statewright.engine.machines.views import NewMachine
 from statewright.limits import AWS, Limits
 from statewright.query.scope import Entropy
@@ -84,16 +85,18 @@ class Rig:
     async def up(self) -> Rig:
         """Start an engine."""
         await self.store.open("test")
-        self.machines = Machines(self.store, self.clock, entropy=Entropy(b"machines"), limits=self.limits)
-        settings = EngineSettings(limits=self.limits, hot_executions=self.hot, make_seed=self.seed)
+        settings = EngineSettings(
+            limits=self.limits, hot_executions=self.hot, make_seed=self.seed, entropy=Entropy(b"machines")
+        )
         self.engine = Engine(
             self.store,
             self.clock,
-            self.machines,
+            MachineCatalogue(self.store, self.clock),
             self.integrations,
             settings=settings,
             publish=self.heard,
         )
+        self.machines = self.engine.machines
         await self.engine.start()
         return self
 

@@ -11,7 +11,6 @@ import pytest
 from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND, Limit, limit_of
 from statewright.engine.machines.machines import Target
-from statewright.engine.machines.tags import Tags
 from statewright.engine.machines.views import NewMachine
 from statewright.engine.runner import PATIENCE
 from statewright.errors import ApiError, Unavailable
@@ -314,7 +313,7 @@ def test_nobody_is_let_in_while_those_inside_are_counted():
 
 
 async def tag(rig: Rig, target: Target, value: str, key: str = MOST_AT_ONCE) -> None:
-    await Tags(rig.machines).put(target.machine_arn, [{"key": key, "value": value}])
+    await rig.machines.tags.put(target.machine_arn, [{"key": key, "value": value}])
 
 
 def test_a_tag_whose_answer_was_lost_counts_when_it_is_put_again():

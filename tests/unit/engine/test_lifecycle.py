@@ -338,7 +338,7 @@ def test_settings_have_defaults() -> None:
         rig = await Rig(clock).up()
         await rig.down()
         await rig.store.open("again")
-        engine = Engine(rig.store, clock, rig.machines, rig.integrations)
+        engine = Engine(rig.store, clock, rig.engine.catalogue, rig.integrations)
         assert len(engine.settings.make_seed()) == 16
         assert engine.settings == EngineSettings(make_seed=engine.settings.make_seed)
         assert json.dumps(await engine.metrics())

@@ -33,7 +33,7 @@ class Redrive:
                 return False
         if live.head.map_run and not self._by_map_run:
             raise not_redrivable("Execution is a child of a Map Run and is redriven by it")
-        deleting = live.row.machine in self._engine.machines.deleting
+        deleting = live.row.machine in self._engine.catalogue.deleting
         reason = redrive_refusal(live.row, live.head, live.tail, now_ms, live.limits, deleting=deleting)
         if reason is not None:
             raise not_redrivable(reason)

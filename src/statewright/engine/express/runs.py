@@ -99,7 +99,7 @@ class ExpressRuns:
             engine.inbox.discard(inbox_id)
             return
         head = Head.decode(stored.row.head)
-        program = await patiently(lambda: engine.machines.program_of(head.machine_id, head.revision_id))
+        program = await patiently(lambda: engine.catalogue.programs.program_of(head.machine_id, head.revision_id))
         texts = {digest: text.decode() for digest, text in stored.texts.items()}
         state = decode(stored.state, (), texts)
         await self._to_its_end(stored.row, stored.version, inbox_id, head, program, state)

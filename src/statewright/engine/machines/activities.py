@@ -7,25 +7,23 @@ Owns creating, describing, listing and deleting them. Who polls an activity and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from statewright.arn import ACTIVITY, activity_arn, parse_arn
 from statewright.engine.list_tokens import page_size, read_token, write_token
 from statewright.engine.machines import records
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.records import Activity, TagSet, again_on_conflict
 from statewright.engine.machines.settings import check_name, encryption_of, tags_with
 from statewright.errors import ApiError
-
-if TYPE_CHECKING:
-    from statewright.engine.machines.machines import Machines
 
 
 class ActivityRecords:
     """The activities of one catalogue."""
 
-    def __init__(self, machines: Machines) -> None:
-        self.machines = machines
-        self.records = machines.records
+    def __init__(self, catalogue: MachineCatalogue) -> None:
+        self.catalogue = catalogue
+        self.records = catalogue.records
 
     @again_on_conflict
     async def create(
@@ -40,7 +38,7 @@ class ActivityRecords:
             `ActivityAlreadyExists` when the encryption differs).
         """
         check_name(name)
-        config = self.machines.config
+        config = self.catalogue.config
         arn = activity_arn(config.region, config.account, name)
         wanted = encryption_of(encryption)
         kept = tags_with({}, tags, arn)
@@ -49,8 +47,8 @@ class ActivityRecords:
             if present.encryption != wanted:
                 raise ApiError("ActivityAlreadyExists", f"Activity Already Exists: '{arn}'")
             return present
-        number = await self.machines.store.catalog.next_number("activity")
-        activity = Activity(arn, name, number, self.machines.clock.now_ms(), wanted)
+        number = await self.catalogue.store.catalog.next_number("activity")
+        activity = Activity(arn, name, number, self.catalogue.clock.now_ms(), wanted)
         await self.records.write(activity, *([TagSet(arn, kept)] if kept else []))
         return activity
 
@@ -64,7 +62,7 @@ class ActivityRecords:
 
     async def list_activities(self, token: str | None, max_results: int | None) -> tuple[list[Activity], str | None]:
         """One page of the activities, newest first. Raises: ApiError (`InvalidToken`)."""
-        now_ms = self.machines.clock.now_ms()
+        now_ms = self.catalogue.clock.now_ms()
         found, place = await self.records.page(
             Activity,
             "",

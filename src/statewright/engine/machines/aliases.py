@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from statewright.arn import MACHINE, StatesArn, parse_arn
 from statewright.engine.list_tokens import page_size, read_token, write_token
 from statewright.engine.machines import records
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.records import (
     Alias,
     Machine,
@@ -21,10 +22,8 @@ from statewright.engine.machines.records import (
     no_such_resource,
 )
 from statewright.engine.machines.settings import MOST_ALIASES
+from statewright.engine.machines.versions import Versions
 from statewright.errors import ApiError
-
-if TYPE_CHECKING:
-    from statewright.engine.machines.machines import Machines
 
 Routes = tuple[tuple[str, int], ...]
 
@@ -32,9 +31,10 @@ Routes = tuple[tuple[str, int], ...]
 class Aliases:
     """Aliases of the machines of one catalogue."""
 
-    def __init__(self, machines: Machines) -> None:
-        self.machines = machines
-        self.records = machines.records
+    def __init__(self, catalogue: MachineCatalogue, versions: Versions) -> None:
+        self.catalogue = catalogue
+        self.records = catalogue.records
+        self._versions = versions
 
     @again_on_conflict
     async def create(self, name: str, routing: Sequence[Mapping[str, Any]], description: str | None = None) -> Alias:
@@ -60,7 +60,7 @@ class Aliases:
                 "ServiceQuotaExceededException",
                 f"The state machine '{machine.arn}' has {machine.aliases} aliases, which is the most there can be.",
             )
-        now_ms = self.machines.clock.now_ms()
+        now_ms = self.catalogue.clock.now_ms()
         alias = Alias(arn, machine.id, name, routes, now_ms, now_ms, description)
         await self.records.write(replace(machine, aliases=machine.aliases + 1), alias)
         return alias
@@ -85,10 +85,10 @@ class Aliases:
             if machine.id != alias.machine:
                 raise _bad_routing("Routing configuration must contain versions of the alias's state machine.", routes)
         else:
-            machine = await self.machines.existing(parse_arn(arn, MACHINE).machine, shown=arn)
+            machine = await self.catalogue.existing(parse_arn(arn, MACHINE).machine, shown=arn)
             if machine.deleting:
                 raise is_deleting(machine.arn)
-        now_ms = self.machines.clock.now_ms()
+        now_ms = self.catalogue.clock.now_ms()
         changed = replace(
             alias,
             routes=routes,
@@ -115,10 +115,10 @@ class Aliases:
             `ResourceNotFound`).
         """
         parsed = parse_arn(arn, MACHINE)
-        machine = await self.machines.existing(parsed.machine, shown=arn)
+        machine = await self.catalogue.existing(parsed.machine, shown=arn)
         if machine.deleting:
             raise is_deleting(arn)
-        now_ms = self.machines.clock.now_ms()
+        now_ms = self.catalogue.clock.now_ms()
         scope = f"aliases {arn}"
         after = read_token(scope, token, now_ms)
         if parsed.rest is None:
@@ -126,7 +126,7 @@ class Aliases:
         else:
             if await self.records.get(Version, arn) is None:
                 raise no_such_resource()
-            found = await self.machines.versions.referring(machine, arn)
+            found = await self._versions.referring(machine, arn)
         # A machine has so few aliases that pages are cut here.
         left = [alias for alias in found if after is None or (alias.created_ms, alias.arn) > after]
         shown = left[: page_size(max_results)]
@@ -138,7 +138,7 @@ class Aliases:
         """Delete an alias; harmless when there is none. Raises: ApiError (`InvalidArn`)."""
         parsed = _alias_arn(arn)
         alias = await self.records.get(Alias, arn)
-        machine = await self.machines.load(parsed.machine)
+        machine = await self.catalogue.load(parsed.machine)
         if alias is None or machine is None or machine.deleting:
             return
         machine = replace(machine, aliases=machine.aliases - 1)
@@ -149,7 +149,7 @@ class Aliases:
         arns = {parse_arn(arn, MACHINE).machine for arn, _ in routes}
         if len(arns) > 1:
             raise _bad_routing("Routing configuration must contain versions of one state machine.", routes)
-        machine = await self.machines.load(arns.pop())
+        machine = await self.catalogue.load(arns.pop())
         if machine is None:
             raise no_such_resource()
         if machine.deleting:

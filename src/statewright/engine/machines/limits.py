@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,14 @@ class Limit:
 
     at_once: int | None = None
     per_second: float | None = None
+
+
+OnLimit = Callable[[int, str, Limit | None], Awaitable[None]]
+"""Called with the id and ARN of a machine, and the limit that its tags give it from now on."""
+
+
+async def no_limits(_machine: int, _arn: str, _limit: Limit | None) -> None:
+    """The `OnLimit` of a catalogue without an engine."""
 
 
 def limit_of(tags: Mapping[str, str]) -> Limit | None:

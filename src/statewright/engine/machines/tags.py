@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from statewright.arn import ACTIVITY, MACHINE, parse_arn
-from statewright.engine.machines.limits import limit_of
+from statewright.engine.machines.catalogue import MachineCatalogue
+from statewright.engine.machines.limits import OnLimit, limit_of
 from statewright.engine.machines.records import Activity, Machine, TagSet, again_on_conflict
 from statewright.engine.machines.settings import tags_with
 from statewright.errors import ApiError
-
-if TYPE_CHECKING:
-    from statewright.engine.machines.machines import Machines
 
 
 class Tags:
     """Tags of what one catalogue has."""
 
-    def __init__(self, machines: Machines) -> None:
-        self.machines = machines
-        self.records = machines.records
+    def __init__(self, catalogue: MachineCatalogue, on_limit: OnLimit) -> None:
+        self.catalogue = catalogue
+        self.records = catalogue.records
+        self._on_limit = on_limit
 
     @again_on_conflict
     async def put(self, arn: str, tags: Iterable[Mapping[str, str]]) -> None:
@@ -52,7 +50,7 @@ class Tags:
             await self.records.write(owner, replace(present, tags=wanted))
         # Also for tags that are there: the answer to an earlier call may have been lost.
         if isinstance(owner, Machine) and owner.type == "STANDARD":
-            await self.machines.on_limit(owner.id, owner.arn, limit)
+            await self._on_limit(owner.id, owner.arn, limit)
 
     async def of(self, arn: str) -> dict[str, str]:
         """The tags of a machine or activity, in the order they came. Raises: ApiError, as `put`."""
@@ -69,7 +67,7 @@ class Tags:
         if parsed.kind == ACTIVITY:
             owner = await self.records.get(Activity, arn)
         elif parsed.rest is None and parsed.label is None:
-            machine = await self.machines.load(arn)
+            machine = await self.catalogue.load(arn)
             owner = None if machine is None or machine.deleting else machine
         if owner is None:
             raise ApiError("ResourceNotFound", f"Resource not found: '{arn}'")

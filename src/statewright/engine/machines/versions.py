@@ -7,25 +7,22 @@ in `aliases.py`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from statewright.arn import MACHINE, parse_arn
 from statewright.engine.list_tokens import page_size, read_token, write_token
 from statewright.engine.machines import records
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.records import Alias, Machine, Version, again_on_conflict, does_not_exist
 from statewright.engine.machines.settings import MOST_VERSIONS
 from statewright.errors import ApiError
-
-if TYPE_CHECKING:
-    from statewright.engine.machines.machines import Machines
 
 
 class Versions:
     """Versions of the machines of one catalogue."""
 
-    def __init__(self, machines: Machines) -> None:
-        self.machines = machines
-        self.records = machines.records
+    def __init__(self, catalogue: MachineCatalogue) -> None:
+        self.catalogue = catalogue
+        self.records = catalogue.records
 
     async def get(self, machine: Machine, arn: str) -> Version:
         """A version of a machine. Raises: ApiError (`StateMachineDoesNotExist`)."""
@@ -42,14 +39,14 @@ class Versions:
         Raises: ApiError (`ConflictException` when `revision_id` is not the current one,
             `ServiceQuotaExceededException`, `StateMachineDoesNotExist`, `StateMachineDeleting`). Source: observed.
         """
-        machine = await self.machines.changeable(arn)
+        machine = await self.catalogue.changeable(arn)
         if revision_id is not None and revision_id != machine.revision:
             raise ApiError(
                 "ConflictException",
                 f"Failed to publish the State Machine version for revision {revision_id}. "
                 f"The current State Machine revision is {machine.revision}.",
             )
-        machine, written = self.published(machine, description, self.machines.clock.now_ms())
+        machine, written = self.published(machine, description, self.catalogue.clock.now_ms())
         if written:
             await self.records.write(machine, *written)
             return written[0]
@@ -66,8 +63,8 @@ class Versions:
         self, arn: str, token: str | None, max_results: int | None
     ) -> tuple[list[Version], str | None]:
         """One page of a machine's versions, newest first. Raises: ApiError (`InvalidToken` and those of the ARN)."""
-        machine = await self.machines.existing(arn_without_label(arn), shown=arn)
-        now_ms = self.machines.clock.now_ms()
+        machine = await self.catalogue.existing(arn_without_label(arn), shown=arn)
+        now_ms = self.catalogue.clock.now_ms()
         scope = f"versions {machine.id}"
         found, place = await self.records.page(
             Version,
@@ -87,7 +84,7 @@ class Versions:
         parsed = parse_arn(arn, MACHINE)
         if not parsed.is_version:
             raise ApiError("InvalidArn", f"Invalid Arn: 'Invalid ARN prefix: {arn}'")
-        machine = await self.machines.load(parsed.machine)
+        machine = await self.catalogue.load(parsed.machine)
         version = await self.records.get(Version, arn)
         if machine is None or machine.deleting or version is None:
             return

@@ -59,7 +59,9 @@ async def load_run(engine: Engine, runs: MapRuns, run_id: int) -> LiveRun:
     assert stored is not None
     assert stored.state is not None
     head = RunHead.decode(stored.row.head)
-    program = await engine.runner.patiently(lambda: engine.machines.program_of(head.machine_id, head.revision_id))
+    program = await engine.runner.patiently(
+        lambda: engine.catalogue.programs.program_of(head.machine_id, head.revision_id)
+    )
     texts = {digest: text.decode() for digest, text in stored.texts.items()}
     state = decode_map_run(stored.state, [stored.frames[index] for index in sorted(stored.frames)], texts)
     run = LiveRun(engine, runs, run_id, head, state, program, stored.row)

@@ -116,7 +116,7 @@ class MapRuns:
         start = None
         if order.start is not None:
             program = await engine.runner.patiently(
-                lambda: engine.machines.program_of(head.machine_id, head.revision_id)
+                lambda: engine.catalogue.programs.program_of(head.machine_id, head.revision_id)
             )
             start = command_of(order, program)
         await self._carry_out(row.execution, head, row.id, order, start)
@@ -201,7 +201,7 @@ class MapRuns:
 
     async def _live(self, run_id: int, head: RunHead, state: MapRunState, row: Row | None) -> LiveRun:
         program = await self._engine.runner.patiently(
-            lambda: self._engine.machines.program_of(head.machine_id, head.revision_id)
+            lambda: self._engine.catalogue.programs.program_of(head.machine_id, head.revision_id)
         )
         run = LiveRun(self._engine, self, run_id, head, state, program, row)
         self._adopt(run)

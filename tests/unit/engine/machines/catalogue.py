@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from statewright.clock import VirtualClock, run_virtual
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines
 from statewright.engine.machines.views import NewMachine
 from statewright.errors import ApiError
@@ -34,7 +35,7 @@ def on_catalogue(test: Callable[[Machines, VirtualClock], Awaitable[T]]) -> T:
     async def main(clock: VirtualClock) -> T:
         store = MemoryStore()
         await store.open("tests")
-        return await test(Machines(store, clock, entropy=Entropy(b"seed")), clock)
+        return await test(Machines(MachineCatalogue(store, clock), entropy=Entropy(b"seed")), clock)
 
     return run_virtual(main)
 
@@ -52,4 +53,4 @@ async def put_execution(machines: Machines, machine_id: int, status: str, *, exp
     """Write an execution's row as the engine would."""
     stopped = None if status == "RUNNING" else 2
     row = Row(1, 0, machine_id, "x", status, 1, stopped, b"", b"")
-    await machines.store.executions.commit(Commit(row, expected, b"state"))
+    await machines.catalogue.store.executions.commit(Commit(row, expected, b"state"))

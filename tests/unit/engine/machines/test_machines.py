@@ -9,7 +9,8 @@ import pytest
 from statewright.asl.program import Program
 from statewright.clock import VirtualClock
 from statewright.engine.list_tokens import LIFETIME_MS
-from statewright.engine.machines import definitions, machines
+from statewright.engine.machines import definitions, programs
+from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines
 from statewright.engine.machines.records import INITIAL, RECENT_MS, Machine, Revision
 from statewright.engine.machines.views import MachineChange
@@ -257,9 +258,9 @@ def test_running_executions_keep_the_old_revision() -> None:
         old = await machines.resolve(ARN)
         changed = await machines.update(ARN, MachineChange(definition=definition("two")))
         assert old.revision_id == INITIAL
-        assert (await machines.program_of(old.machine_id, INITIAL)).comment == "one"
+        assert (await machines.programs.program_of(old.machine_id, INITIAL)).comment == "one"
         assert changed.revision_id is not None
-        assert (await machines.program_of(old.machine_id, changed.revision_id)).comment == "two"
+        assert (await machines.programs.program_of(old.machine_id, changed.revision_id)).comment == "two"
         view = await machines.describe_revision(old.machine_id, INITIAL)
         assert view.definition == definition("one")
 
@@ -447,7 +448,7 @@ def test_a_deleted_machine_is_gone_with_all_that_it_had_and_its_name_is_free() -
         assert (await refusal(machines.aliases.get(f"{ARN}:live")))[0] == "ResourceNotFound"
         assert await machines.list_machines(None, None) == ([], None)
         # Its revision stays, for executions that ran it.
-        assert (await machines.program_of(first.machine.id, INITIAL)).comment == "one"
+        assert (await machines.programs.program_of(first.machine.id, INITIAL)).comment == "one"
         second = await machines.create(new_machine(definition=definition("two"), publish=True))
         assert second.machine.id != first.machine.id
         assert second.version_arn == f"{ARN}:1"
@@ -464,7 +465,7 @@ def test_a_machine_with_running_executions_is_deleting_until_they_end() -> None:
         await machines.delete(ARN)
         await machines.delete(ARN)
         assert (await machines.describe(ARN)).machine.deleting
-        assert machines.deleting == {created.machine.id}
+        assert machines.catalogue.deleting == {created.machine.id}
         found, _ = await machines.list_machines(None, None)
         assert [machine.deleting for machine in found] == [True]
         says = ("StateMachineDeleting", f"State Machine is being deleted: '{ARN}'")
@@ -477,16 +478,16 @@ def test_a_machine_with_running_executions_is_deleting_until_they_end() -> None:
         assert await refusal(machines.aliases.create("live", route)) == says
         assert (await refusal(machines.tags.of(ARN)))[0] == "ResourceNotFound"
         assert (await refusal(machines.describe(f"{ARN}:1")))[0] == "StateMachineDoesNotExist"
-        restarted = Machines(machines.store, clock)
-        await restarted.recover()
-        assert restarted.deleting == {created.machine.id}
+        restarted = Machines(MachineCatalogue(machines.catalogue.store, clock))
+        await restarted.catalogue.recover()
+        assert restarted.catalogue.deleting == {created.machine.id}
         await put_execution(machines, created.machine.id, "ABORTED", expected=1)
         assert await machines.list_machines(None, None) == ([], None)
-        assert machines.deleting == set()
+        assert machines.catalogue.deleting == set()
         assert await refusal(machines.describe(ARN)) == MISSING
-        restarted = Machines(machines.store, clock)
-        await restarted.recover()
-        assert restarted.deleting == set()
+        restarted = Machines(MachineCatalogue(machines.catalogue.store, clock))
+        await restarted.catalogue.recover()
+        assert restarted.catalogue.deleting == set()
 
     on_catalogue(test)
 
@@ -500,7 +501,7 @@ def test_who_finishes_a_deletion_late_leaves_the_new_machine_alone() -> None:
         assert late is not None
         await put_execution(machines, created.machine.id, "ABORTED", expected=1)
         await machines.create(new_machine(definition=definition("two")))
-        await machines._remove(late)
+        await machines.catalogue.remove(late)
         assert (await machines.describe(ARN)).definition == definition("two")
 
     on_catalogue(test)
@@ -526,7 +527,7 @@ def test_revisions_of_deleted_machines_go_once_no_execution_needs_them() -> None
             if await machines.records.all(Revision, str(machine.id))
         ]
         assert left == [with_executions.id, kept.id]
-        assert await machines.store.executions.forget(clock.now_ms(), 10) == 1
+        assert await machines.catalogue.store.executions.forget(clock.now_ms(), 10) == 1
         assert await machines.forget_deleted(clock.now_ms(), 10) == 1
         assert await machines.records.all(Revision, str(with_executions.id)) == []
 
@@ -597,7 +598,7 @@ def test_limits_go_with_the_type_and_the_profile() -> None:
         assert (await machines.resolve(prefix + "s")).limits.history_events == 25_000
         limits = (await machines.resolve(prefix + "e")).limits
         assert (limits.history_events, limits.execution_ms) == (None, 300_000)
-        opened = Machines(machines.store, clock, limits=OPEN)
+        opened = Machines(MachineCatalogue(machines.catalogue.store, clock), limits=OPEN)
         limits = (await opened.resolve(prefix + "e")).limits
         assert (limits.payload_bytes, limits.execution_ms) == (None, None)
 
@@ -611,8 +612,8 @@ def test_programs_are_compiled_once_and_the_oldest_are_dropped(monkeypatch: Any)
         texts.append(text)
         return definitions.compiled(text)
 
-    monkeypatch.setattr(machines, "compiled", counted)
-    monkeypatch.setattr(machines, "PROGRAMS_KEPT", 2)
+    monkeypatch.setattr(programs, "compiled", counted)
+    monkeypatch.setattr(programs, "PROGRAMS_KEPT", 2)
 
     async def test(machines: Machines, clock: VirtualClock) -> None:
         for name in ("a", "b", "c"):
@@ -622,7 +623,7 @@ def test_programs_are_compiled_once_and_the_oldest_are_dropped(monkeypatch: Any)
             await machines.resolve(prefix + name)
         assert texts == [definition(name) for name in ("a", "b", "c", "b")]
         with pytest.raises(KeyError):
-            await machines.program_of(99, INITIAL)
+            await machines.programs.program_of(99, INITIAL)
 
     on_catalogue(test)
 
@@ -631,7 +632,7 @@ def test_a_catalogue_outlives_its_process() -> None:
     async def test(machines: Machines, clock: VirtualClock) -> None:
         await machines.create(new_machine(publish=True, tags=({"key": "k", "value": "v"},)))
         changed = await machines.update(ARN, MachineChange(definition=definition("two")))
-        other = Machines(machines.store, clock, entropy=Entropy(b"other"))
+        other = Machines(MachineCatalogue(machines.catalogue.store, clock), entropy=Entropy(b"other"))
         view = await other.describe(ARN)
         assert (view.definition, view.revision.shown_id) == (definition("two"), changed.revision_id)
         assert await other.tags.of(ARN) == {"k": "v"}
@@ -674,7 +675,7 @@ def test_updates_at_once_both_happen() -> None:
 
 def test_starts_see_a_change_at_once_and_another_nodes_within_a_second() -> None:
     async def test(machines: Machines, clock: VirtualClock) -> None:
-        other = Machines(machines.store, clock, entropy=Entropy(b"other"))
+        other = Machines(MachineCatalogue(machines.catalogue.store, clock), entropy=Entropy(b"other"))
         await machines.create(new_machine())
         assert (await machines.resolve(ARN)).role_arn == (await other.resolve(ARN)).role_arn == ROLE
         await other.update(ARN, MachineChange(role_arn=OTHER_ROLE))

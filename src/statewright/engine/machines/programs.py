@@ -1,0 +1,68 @@
+"""Programs: the compiled definitions of revisions, kept while they are used.
+
+Owns which of them stay in memory. A revision never changes, so neither does its program.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from statewright.asl.program import Program
+from statewright.engine.executions.logs import LogSettings
+from statewright.engine.machines.definitions import compiled
+from statewright.engine.machines.records import Activity, Records, Revision, revision_key
+
+PROGRAMS_KEPT: Final = 1_000
+"""Compiled revisions held in memory; the one longest unused goes first."""
+
+
+class Programs:
+    """The revisions of one catalogue with their programs."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._kept: OrderedDict[tuple[int, str], tuple[Revision, Program]] = OrderedDict()
+        self.refine: Callable[[int, Program], Program] = _as_it_is
+        """What is done to a compiled program before it runs, by the machine's id: a test counts which states run."""
+
+    async def prepared(self, machine_id: int, revision_id: str) -> tuple[Revision, Program]:
+        """A revision, also of a machine that is gone, and its program, compiled once. Raises: KeyError."""
+        key = (machine_id, revision_id)
+        found = self._kept.get(key)
+        if found is None:
+            revision = await self._records.get(Revision, revision_key(machine_id, revision_id))
+            if revision is None:
+                raise KeyError(f"machine {machine_id} has no revision {revision_id}")
+            found = self._kept[key] = (revision, self.refine(machine_id, compiled(revision.definition)))
+            if len(self._kept) > PROGRAMS_KEPT:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(key)
+        return found
+
+    async def program_of(self, machine_id: int, revision_id: str) -> Program:
+        """The program of a revision. Raises: KeyError."""
+        return (await self.prepared(machine_id, revision_id))[1]
+
+    async def revision_of(self, machine_id: int, revision_id: str) -> Revision:
+        """A revision, also of a machine that is gone. Raises: KeyError."""
+        return (await self.prepared(machine_id, revision_id))[0]
+
+    async def definition_of(self, machine_id: int, revision_id: str) -> str:
+        """The text of a revision. Raises: KeyError."""
+        return (await self.prepared(machine_id, revision_id))[0].definition
+
+    async def gone_activities(self, program: Program) -> frozenset[str]:
+        """The activities that a program names and that do not exist."""
+        return frozenset([arn for arn in program.activities if await self._records.get(Activity, arn) is None])
+
+    def log_settings(self, machine_id: int, revision_id: str) -> LogSettings | None:
+        """Where the history of a revision's executions is logged; for one whose program is in use."""
+        found = self._kept.get((machine_id, revision_id))
+        return LogSettings.of(found[0].logging) if found is not None else None
+
+
+def _as_it_is(_machine_id: int, program: Program) -> Program:
+    return program
