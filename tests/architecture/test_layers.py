@@ -9,7 +9,19 @@ from collections.abc import Iterator
 from tests.architecture.source import Module, broken, modules
 
 LAYERS = [
-    ["errors", "payload", "background", "clock", "chance", "limits", "arn", "config", "config_tables", "__init__"],
+    [
+        "errors",
+        "payload",
+        "background",
+        "clock",
+        "chance",
+        "limits",
+        "arn",
+        "tags",
+        "config",
+        "config_tables",
+        "__init__",
+    ],
     ["query"],
     ["asl"],
     ["interpreter"],

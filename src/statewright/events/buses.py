@@ -27,6 +27,7 @@ from statewright.events.schedule_records import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonTextError, dump_json, parse_json
 from statewright.stores.store import Store
+from statewright.tags import retagged
 
 PAGE: Final = 500
 ENTRIES_BYTES: Final = 1_048_576
@@ -143,8 +144,7 @@ class Buses:
     async def tag(self, name: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
         """Put tags on a bus and take some away. Raises: ApiError."""
         bus = self.get(name)
-        gone = set(remove)
-        await self._write(replace(bus, tags={k: v for k, v in {**bus.tags, **tags}.items() if k not in gone}))
+        await self._write(replace(bus, tags=retagged(bus.tags, tags, remove)))
 
     async def _write(self, bus: Bus) -> Bus:
         if not await self._catalog.write([bus.record()]):

@@ -41,6 +41,7 @@ from statewright.events.metering import BusMeter
 from statewright.events.schedule_records import iso_seconds
 from statewright.payload import Json, dump_json
 from statewright.stores.protocol import CatalogStore
+from statewright.tags import retagged, tags_by_key
 
 PAGE: Final = 500
 MOST_HOPS: Final = 1
@@ -96,7 +97,7 @@ class Rules:
         number = there.number if there is not None else await self._catalog.next_number("rule")
         now_ms = self._clock.now_ms()
         expression = request.get("ScheduleExpression") or None
-        tags = {one["Key"]: one["Value"] for one in request.get("Tags") or ()}
+        tags = tags_by_key(request.get("Tags"))
         made = Rule(
             name, bus, number, request.get("EventPattern") or None, expression, request.get("State", "ENABLED"),
             request.get("Description"), request.get("RoleArn"),
@@ -155,9 +156,7 @@ class Rules:
     async def tag(self, name: str, bus: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
         """Put tags on a rule and take some away. Raises: ApiError."""
         rule = self.get(name, bus)
-        gone = set(remove)
-        kept = {key: value for key, value in {**rule.tags, **tags}.items() if key not in gone}
-        await self._write(replace(rule, tags=kept))
+        await self._write(replace(rule, tags=retagged(rule.tags, tags, remove)))
 
     async def _write(self, rule: Rule) -> Rule:
         rule = replace(rule, next_ms=self._next_ms(rule, self._clock.now_ms()))

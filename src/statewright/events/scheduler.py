@@ -40,6 +40,7 @@ from statewright.events.schedule_records import (
 from statewright.events.targets import UNIVERSAL
 from statewright.stores.protocol import Record
 from statewright.stores.store import Store
+from statewright.tags import retagged
 
 PAGE: Final = 500
 CONFLICTS: Final = 20
@@ -225,8 +226,7 @@ class Scheduler:
     async def tag_group(self, name: str, tags: Mapping[str, str], remove: tuple[str, ...] = ()) -> None:
         """Put tags on a group and take some away. Raises: ApiError."""
         group = await self.group(name)
-        kept = {key: value for key, value in {**group.tags, **tags}.items() if key not in remove}
-        await self._write_group(replace(group, tags=kept))
+        await self._write_group(replace(group, tags=retagged(group.tags, tags, remove)))
 
     async def _write_group(self, group: Group) -> Group:
         if not await self._catalog.write([group.record()]):

@@ -35,11 +35,19 @@ from statewright.functions.settings import checked_layers, merged
 from statewright.limits import FUNCTION_CONCURRENCY, FUNCTION_UNRESERVED
 from statewright.query.scope import Entropy
 from statewright.stores.store import Store
+from statewright.tags import MOST_TAGS, TagRule, retagged
 
 ReadObject = Callable[[str, str], Awaitable[bytes]]
 """Bucket and key to the object's bytes. Raises: ApiError."""
 
-MOST_TAGS: Final = 50
+
+def _bad_tag_key(key: str) -> ApiError:
+    return invalid(f"The tag key {key[:140]!r} is not valid: 1 to 128 characters that do not begin with aws:.")
+
+
+TAGS: Final = TagRule(
+    lambda _: invalid(f"A function has at most {MOST_TAGS} tags."), bad_key=_bad_tag_key, reserved=_bad_tag_key
+)
 
 
 class OnChange(Protocol):
@@ -141,7 +149,7 @@ class Definitions:
             raise invalid("Runtime and Handler are mandatory parameters for functions created with deployment packages")
         blank = Configuration(None, "", None, "", "", 0, 0, "")
         checked = await self._with_layers(merged(blank, settings), settings)
-        kept = _checked_tags({}, tags or {})
+        kept = TAGS.put({}, tags or {})
         packed = await self._packed(checked, code)
         async with self.changing:
             if await self.function(named.name) is not None:
@@ -254,14 +262,13 @@ class Definitions:
         """Put tags on a function. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
-            await self.records.write(replace(function, tags=_checked_tags(function.tags, tags)))
+            await self.records.write(replace(function, tags=TAGS.put(function.tags, tags)))
 
     async def untag(self, arn: str, keys: list[str]) -> None:
         """Take tags away. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
-            left = {key: value for key, value in function.tags.items() if key not in keys}
-            await self.records.write(replace(function, tags=left))
+            await self.records.write(replace(function, tags=retagged(function.tags, {}, keys)))
 
     # ------------------------------------------------------------------ parts of the above
 
@@ -315,13 +322,3 @@ def check_revision(given: str | None, present: str) -> None:
             "The Revision Id provided does not match the latest Revision Id. Call the GetFunction/GetAlias API to "
             "retrieve the latest Revision Id",
         )
-
-
-def _checked_tags(before: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    for key in given:
-        if not key or len(key) > 128 or key.lower().startswith("aws:"):
-            raise invalid(f"The tag key {key[:140]!r} is not valid: 1 to 128 characters that do not begin with aws:.")
-    after = {**before, **given}
-    if len(after) > MOST_TAGS:
-        raise invalid(f"A function has at most {MOST_TAGS} tags.")
-    return after

@@ -26,6 +26,7 @@ from statewright.objects.objects import Objects
 from statewright.objects.records import Bucket, ObjectView
 from statewright.objects.uploads import upload_text
 from statewright.stores.object_rows import Demand
+from statewright.tags import tags_by_key
 
 LIFECYCLE: Final = "lifecycle"
 """The subject among a bucket's settings."""
@@ -110,7 +111,7 @@ class _Choice:
         found = {**where, **both}
         return cls(
             found.get("Prefix") or rule.get("Prefix") or "",
-            {tag["Key"]: tag["Value"] for tag in tags},
+            tags_by_key(tags),
             found.get("ObjectSizeGreaterThan"),
             found.get("ObjectSizeLessThan"),
         )

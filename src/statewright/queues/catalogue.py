@@ -26,6 +26,7 @@ from statewright.queues.attributes import (
 from statewright.queues.entries import QUEUE, REMAINS, QueueEntry, entry_of, remains_of
 from statewright.queues.queue import Queue, Site
 from statewright.stores.protocol import CatalogStore, Record
+from statewright.tags import retagged
 
 PURGE_EVERY_MS: Final = 60_000
 """Source: API reference, PurgeQueue."""
@@ -161,9 +162,7 @@ class Catalogue:
         """Put tags on a queue and take others away."""
         async with self._change:
             queue.check()
-            unwanted = set(drop)
-            tags = {key: value for key, value in queue.entry.tags.items() if key not in unwanted} | dict(put)
-            await self._replace(queue, replace(queue.entry, tags=tags))
+            await self._replace(queue, replace(queue.entry, tags=retagged(queue.entry.tags, put, drop)))
 
     async def purge(self, queue: Queue) -> None:
         """See `Queues.purge`: the queue goes on under new rows."""

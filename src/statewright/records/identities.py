@@ -20,11 +20,14 @@ from statewright.records.documents import check_permissions, check_trust
 from statewright.records.policies import Policies
 from statewright.records.shelf import Entry, Place, Shelf, letters
 from statewright.stores.protocol import CatalogStore
+from statewright.tags import MOST_TAGS, TagRule, retagged
 
-MOST_TAGS: Final = 50
 MOST_ATTACHED: Final = 20
 """Source: IAM user guide, quotas: the most that may be asked for."""
 ALIAS: Final = "iam-alias"
+TAGS: Final = TagRule(
+    lambda _: ApiError("LimitExceeded", f"The number of tags has reached the maximum limit of {MOST_TAGS}.", status=409)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Identities:
         """Create one. `fields` may have `trust`, `description`, `tags` and so on. Raises: ApiError."""
         if kind is ROLE:
             check_trust(fields["trust"])
-        _check_tags(fields.get("tags", {}))
+        TAGS.put({}, fields.get("tags", {}))
         async with self._change:
             if await self._shelves[kind].get(name.lower()) is not None:
                 raise ApiError("EntityAlreadyExists", f"{kind.title} with name {name} already exists.", status=409)
@@ -119,14 +122,7 @@ class Identities:
 
     async def tag(self, kind: Kind, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on one and take others away. Raises: ApiError."""
-        gone = set(drop)
-
-        def edit(found: Entry) -> dict[str, Any]:
-            tags = {key: value for key, value in found.fields["tags"].items() if key not in gone} | dict(put)
-            _check_tags(tags)
-            return {"tags": tags}
-
-        await self._edit(kind, name, edit)
+        await self._edit(kind, name, lambda found: {"tags": TAGS.put(retagged(found.fields["tags"], {}, drop), put)})
 
     # -------------------------------------------------------------- policies
 
@@ -242,8 +238,3 @@ def no_such(text: str) -> ApiError:
 
 def _in_use(text: str) -> ApiError:
     return ApiError("DeleteConflict", text, status=409)
-
-
-def _check_tags(tags: Mapping[str, str]) -> None:
-    if len(tags) > MOST_TAGS:
-        raise ApiError("LimitExceeded", f"The number of tags has reached the maximum limit of {MOST_TAGS}.", status=409)

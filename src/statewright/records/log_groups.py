@@ -25,6 +25,7 @@ from statewright.errors import ApiError
 from statewright.records.log_files import EVENT_BYTES, Lane, history_line, put_line, put_text, worker_line
 from statewright.records.shelf import Entry, Shelf
 from statewright.stores.protocol import CatalogStore
+from statewright.tags import retagged
 
 GROUP: Final = "log-group"
 STREAM: Final = "log-stream"
@@ -117,11 +118,9 @@ class LogGroups:
 
     async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a group and take others away. Raises: ApiError."""
-        gone = set(drop)
         async with self._change:
             found = await self.get(name)
-            tags = {key: value for key, value in found.fields["tags"].items() if key not in gone} | dict(put)
-            await self._groups.put(found.having(tags=tags))
+            await self._groups.put(found.having(tags=retagged(found.fields["tags"], put, drop)))
 
     async def delete(self, name: str) -> None:
         """Delete a group with everything in it. Raises: ApiError (`ResourceNotFoundException`)."""

@@ -21,6 +21,7 @@ from statewright.errors import ApiError
 from statewright.query.linear_regex import RegexSyntaxError, compile_regex
 from statewright.records.shelf import Entry, Place, Shelf
 from statewright.stores.protocol import CatalogStore
+from statewright.tags import retagged, tags_by_key
 
 PARAMETER: Final = "ssm-parameter"
 VERSION: Final = "ssm-version"
@@ -120,7 +121,7 @@ class Parameters:
         if name.startswith("arn:"):
             name = (await self.get(name)).key
         _check_name(name)
-        tags = {one["Key"]: one["Value"] for one in request.get("Tags", ())}
+        tags = tags_by_key(request.get("Tags"))
         async with self._change:
             before = await self._shelf.get(name)
             if before is not None and not request.get("Overwrite"):
@@ -181,11 +182,9 @@ class Parameters:
 
     async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a parameter and take others away. Raises: ApiError."""
-        gone = set(drop)
         async with self._change:
             found = await self.get(name)
-            tags = {key: value for key, value in found.fields["tags"].items() if key not in gone} | dict(put)
-            await self._shelf.put(found.having(tags=tags))
+            await self._shelf.put(found.having(tags=retagged(found.fields["tags"], put, drop)))
 
     async def label(self, name: str, version: int | None, labels: Iterable[str]) -> tuple[int, list[str]]:
         """Put labels on a version, by default the newest; returns it, and labels that cannot be. Raises: ApiError."""

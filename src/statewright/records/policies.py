@@ -17,6 +17,7 @@ from statewright.errors import ApiError
 from statewright.records.documents import check_permissions
 from statewright.records.shelf import Entry, Place, Shelf, letters
 from statewright.stores.protocol import CatalogStore, Record
+from statewright.tags import retagged
 
 POLICY: Final = "iam-policy"
 ATTACHED: Final = "iam-attached"
@@ -108,11 +109,9 @@ class Policies:
 
     async def tag(self, arn: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a policy and take others away. Raises: ApiError."""
-        gone = set(drop)
         async with self._change:
             found = await self.get(arn)
-            tags = {key: value for key, value in found.fields["tags"].items() if key not in gone} | dict(put)
-            await self._shelf.put(found.having(tags=tags))
+            await self._shelf.put(found.having(tags=retagged(found.fields["tags"], put, drop)))
 
     # -------------------------------------------------------------- versions
 

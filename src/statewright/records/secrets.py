@@ -17,6 +17,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.records.shelf import Entry, Place, Shelf, letters
 from statewright.stores.protocol import CatalogStore
+from statewright.tags import retagged
 
 SECRET: Final = "secret"
 VALUE: Final = "secret-value"
@@ -183,11 +184,9 @@ class Secrets:
 
     async def tag(self, reference: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a secret and take others away. Raises: ApiError."""
-        gone = set(drop)
         async with self._change:
             entry = await self._usable(reference)
-            tags = {key: value for key, value in entry.fields["tags"].items() if key not in gone} | dict(put)
-            await self._put(entry.having(tags=tags))
+            await self._put(entry.having(tags=retagged(entry.fields["tags"], put, drop)))
 
     async def move_stage(self, reference: str, stage: str, source: str | None, target: str | None) -> Entry:
         """Move a staging label from one version to another, or take it away. Raises: ApiError."""

@@ -22,6 +22,7 @@ from statewright.tables.definitions import (
     Throughput,
 )
 from statewright.tables.values import invalid
+from statewright.tags import tags_by_key
 
 MOST_GLOBAL: Final = 20
 MOST_LOCAL: Final = 5
@@ -101,7 +102,7 @@ async def definition_of_new(
         is_protected=bool(request.get("DeletionProtectionEnabled")),
         storage_class=request.get("TableClass"),
         encryption=request.get("SSESpecification"),
-        tags={tag["Key"]: tag["Value"] for tag in request.get("Tags") or ()},
+        tags=tags_by_key(request.get("Tags")),
     )
 
 

@@ -11,12 +11,25 @@ from statewright.tables.exports import earliest_ms
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
 from statewright.tables.values import invalid
+from statewright.tags import KEY_CHARACTERS, MOST_TAGS, VALUE_CHARACTERS, TagRule, retagged, tag_list, tags_by_key
 
-MOST_TAGS: Final = 50
-KEY_CHARACTERS: Final = 128
-VALUE_CHARACTERS: Final = 256
-"""Source of all: developer guide, "Tagging restrictions"."""
 RECOVERY_DAYS: Final = 35
+
+
+def _invalid_tag(reason: str) -> ApiError:
+    return invalid(f"One or more parameter values were invalid: {reason}")
+
+
+def _too_long(_: str) -> ApiError:
+    return _invalid_tag(f"Tag keys have up to {KEY_CHARACTERS} characters, values {VALUE_CHARACTERS}")
+
+
+TAGS: Final = TagRule(
+    lambda count: _invalid_tag(f"Too many tags: {count}; {MOST_TAGS} are allowed"),
+    bad_key=_too_long,
+    bad_value=_too_long,
+    reserved=lambda _: _invalid_tag("Tag keys must not start with aws:"),
+)
 
 
 @operation("dynamodb", "UpdateTimeToLive")
@@ -87,16 +100,7 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a table."""
     tables: Tables = app.tables
     table = _tagged(tables, request["ResourceArn"])
-    given = {tag["Key"]: tag["Value"] for tag in request["Tags"]}
-    for key, value in given.items():
-        if key.lower().startswith("aws:"):
-            raise invalid("One or more parameter values were invalid: Tag keys must not start with aws:")
-        if not 1 <= len(key) <= KEY_CHARACTERS or len(value) > VALUE_CHARACTERS:
-            raise invalid("One or more parameter values were invalid: Tag keys have up to 128 characters, values 256")
-    tags = {**table.definition.tags, **given}
-    if len(tags) > MOST_TAGS:
-        raise invalid(f"One or more parameter values were invalid: Too many tags: {len(tags)}; {MOST_TAGS} are allowed")
-    await tables.set_tags(table, tags)
+    await tables.set_tags(table, TAGS.put(table.definition.tags, tags_by_key(request["Tags"])))
     return {}
 
 
@@ -105,8 +109,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a table."""
     tables: Tables = app.tables
     table = _tagged(tables, request["ResourceArn"])
-    gone = set(request["TagKeys"])
-    await tables.set_tags(table, {key: value for key, value in table.definition.tags.items() if key not in gone})
+    await tables.set_tags(table, retagged(table.definition.tags, {}, request["TagKeys"]))
     return {}
 
 
@@ -114,7 +117,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 async def list_tags_of_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a table."""
     tags = _tagged(app.tables, request["ResourceArn"]).definition.tags
-    return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+    return {"Tags": tag_list(tags)}
 
 
 def _tagged(tables: Tables, arn: str) -> Table:

@@ -12,6 +12,7 @@ from statewright.api.scheduler.paging import next_token, read_token
 from statewright.events.bus_records import DEFAULT_BUS, Bus, invalid, read_pattern
 from statewright.events.buses import bus_name
 from statewright.payload import Json
+from statewright.tags import tags_by_key
 
 if TYPE_CHECKING:
     from statewright.events.buses import Buses
@@ -45,7 +46,7 @@ async def create_event_bus(app: App, _call: Call, request: Json) -> Json:
     if request.get("EventSourceName"):
         raise invalid("This version of Statewright has no partner event sources.")
     shown = {name: request[name] for name in SHOWN if request.get(name) is not None}
-    tags = {one["Key"]: one["Value"] for one in request.get("Tags", ())}
+    tags = tags_by_key(request.get("Tags"))
     bus = await buses_of(app).create(request["Name"], request.get("Description"), tags, shown)
     return {"EventBusArn": bus.arn(app.config), **_shown(bus)}
 

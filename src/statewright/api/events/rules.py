@@ -9,8 +9,9 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.events.bus_records import Rule, invalid
 from statewright.payload import Json
+from statewright.tags import MOST_TAGS, TagRule, tag_list, tags_by_key
 
-MOST_TAGS: Final = 50
+TAGS: Final = TagRule(lambda _: invalid(f"A resource may have {MOST_TAGS} tags at most."))
 
 
 def _bus(app: App, request: Json) -> str:
@@ -119,9 +120,7 @@ async def list_rule_names_by_target(app: App, _call: Call, request: Json) -> Jso
 @operation("events", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a rule or a bus."""
-    tags = {one["Key"]: one["Value"] for one in request["Tags"]}
-    if len({**_tags(app, request["ResourceARN"]), **tags}) > MOST_TAGS:
-        raise invalid(f"A resource may have {MOST_TAGS} tags at most.")
+    tags = TAGS.put(_tags(app, request["ResourceARN"]), tags_by_key(request["Tags"]))
     await _change(app, request["ResourceARN"], tags, ())
     return {}
 
@@ -136,8 +135,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 @operation("events", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a rule or a bus."""
-    tags = _tags(app, request["ResourceARN"])
-    return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+    return {"Tags": tag_list(_tags(app, request["ResourceARN"]))}
 
 
 def _named(app: App, arn: str) -> tuple[str, str]:

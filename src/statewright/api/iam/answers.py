@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.records.identities import GROUP, ROLE, Kind
 from statewright.records.shelf import Entry, Place, place_of, token_of
+from statewright.tags import tag_list
 
 if TYPE_CHECKING:
     from statewright.records.identities import Identities
@@ -54,7 +54,7 @@ def shown(app: App, kind: Kind, entry: Entry, *, in_list: bool = False) -> dict[
     if boundary is not None:
         view["PermissionsBoundary"] = {"PermissionsBoundaryType": "Policy", "PermissionsBoundaryArn": boundary}
     if fields["tags"]:
-        view["Tags"] = tags_shown(fields["tags"])
+        view["Tags"] = tag_list(fields["tags"])
     if kind is ROLE:
         view["RoleLastUsed"] = {}
     return view
@@ -63,16 +63,6 @@ def shown(app: App, kind: Kind, entry: Entry, *, in_list: bool = False) -> dict[
 def document_text(document: str) -> str:
     """A policy document as answers have it: escaped. Source: RFC 3986, as the API reference asks."""
     return quote(document, safe="-_.~")
-
-
-def tags_shown(tags: Mapping[str, str]) -> list[Json]:
-    """Tags as answers have them."""
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
-
-
-def tags_of(request: Json, name: str = "Tags") -> dict[str, str]:
-    """The tags of a request."""
-    return {one["Key"]: one["Value"] for one in request.get(name, ())}
 
 
 def start_of(request: Json) -> tuple[Place | None, int]:

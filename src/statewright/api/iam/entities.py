@@ -12,12 +12,11 @@ from statewright.api.iam.answers import (
     paged,
     shown,
     start_of,
-    tags_of,
-    tags_shown,
 )
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.records.identities import GROUP, KINDS, Kind
+from statewright.tags import tag_list, tags_by_key
 
 Answering = Callable[[App, str, Json], Awaitable[Json]]
 """What an operation does with the name of an entity and its request."""
@@ -86,7 +85,7 @@ def _tag_operations(kind: Kind) -> None:
     title = kind.title
 
     async def tag(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).tag(kind, name, tags_of(request))
+        await identities_of(app).tag(kind, name, tags_by_key(request.get("Tags")))
         return {}
 
     async def untag(app: App, name: str, request: Json) -> Json:
@@ -95,7 +94,7 @@ def _tag_operations(kind: Kind) -> None:
 
     async def list_tags(app: App, name: str, request: Json) -> Json:
         found = await identities_of(app).get(kind, name)
-        tags, more = cut(tags_shown(found.fields["tags"]), request)
+        tags, more = cut(tag_list(found.fields["tags"]), request)
         return {"Tags": tags, **more}
 
     async def put_boundary(app: App, name: str, request: Json) -> Json:

@@ -11,13 +11,12 @@ from statewright.api.iam.answers import (
     identities_of,
     paged,
     start_of,
-    tags_of,
-    tags_shown,
 )
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.records.policies import Policies
 from statewright.records.shelf import Entry
+from statewright.tags import tag_list, tags_by_key
 
 
 def _policies(app: App) -> Policies:
@@ -34,7 +33,7 @@ async def _shown(app: App, entry: Entry, *, in_list: bool = False) -> dict[str, 
     }  # fmt: skip
     if not in_list:
         view["Description"] = fields.get("description")
-        view["Tags"] = tags_shown(fields["tags"])
+        view["Tags"] = tag_list(fields["tags"])
     return view
 
 
@@ -49,7 +48,7 @@ async def create_policy(app: App, _call: Call, request: Json) -> Json:
     """Create a managed policy."""
     made = await _policies(app).create(
         request["PolicyName"], request.get("Path", "/"), request["PolicyDocument"], request.get("Description"),
-        tags_of(request),
+        tags_by_key(request.get("Tags")),
     )  # fmt: skip
     return {"Policy": await _shown(app, made)}
 
@@ -141,7 +140,7 @@ async def list_entities_for_policy(app: App, _call: Call, request: Json) -> Json
 @operation("iam", "TagPolicy")
 async def tag_policy(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a managed policy."""
-    await _policies(app).tag(request["PolicyArn"], tags_of(request))
+    await _policies(app).tag(request["PolicyArn"], tags_by_key(request.get("Tags")))
     return {}
 
 
@@ -155,5 +154,5 @@ async def untag_policy(app: App, _call: Call, request: Json) -> Json:
 @operation("iam", "ListPolicyTags")
 async def list_policy_tags(app: App, _call: Call, request: Json) -> Json:
     """The tags of a managed policy."""
-    tags, more = cut(tags_shown((await _policies(app).get(request["PolicyArn"])).fields["tags"]), request)
+    tags, more = cut(tag_list((await _policies(app).get(request["PolicyArn"])).fields["tags"]), request)
     return {"Tags": tags, **more}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from statewright.api.iam.answers import identities_of, shown, tags_of
+from statewright.api.iam.answers import identities_of, shown
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, dump_json
 from statewright.records.identities import ROLE
+from statewright.tags import tags_by_key
 
 _SERVICE_SUFFIX: Final = ".amazonaws.com"
 _ROLE_FIELDS: Final = {
@@ -24,7 +25,7 @@ def _fields(request: Json) -> dict[str, Any]:
 @operation("iam", "CreateRole")
 async def create_role(app: App, _call: Call, request: Json) -> Json:
     """Create a role."""
-    fields = {**_fields(request), "tags": tags_of(request)}
+    fields = {**_fields(request), "tags": tags_by_key(request.get("Tags"))}
     made = await identities_of(app).create(ROLE, request["RoleName"], request.get("Path", "/"), fields)
     return {"Role": shown(app, ROLE, made)}
 

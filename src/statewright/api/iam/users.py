@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from statewright.api.iam.answers import cut, identities_of, shown, tags_of
+from statewright.api.iam.answers import cut, identities_of, shown
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.records.identities import GROUP, USER
+from statewright.tags import tags_by_key
 
 
 @operation("iam", "CreateUser")
 async def create_user(app: App, _call: Call, request: Json) -> Json:
     """Create a user, who cannot sign anything: access keys are those of statewright.toml."""
-    fields = {"tags": tags_of(request), "boundary": request.get("PermissionsBoundary")}
+    fields = {"tags": tags_by_key(request.get("Tags")), "boundary": request.get("PermissionsBoundary")}
     made = await identities_of(app).create(USER, request["UserName"], request.get("Path", "/"), fields)
     return {"User": shown(app, USER, made)}
 

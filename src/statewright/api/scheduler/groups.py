@@ -10,8 +10,9 @@ from statewright.api.scheduler.schedules import MOST_LISTED, scheduler_of
 from statewright.errors import ApiError
 from statewright.events.schedule_records import Group
 from statewright.payload import Json
+from statewright.tags import MOST_TAGS, TagRule, tag_list, tags_by_key
 
-MOST_TAGS: Final = 50
+TAGS: Final = TagRule(lambda _: ApiError("ValidationException", f"A schedule group may have {MOST_TAGS} tags at most."))
 """Source: API reference, TagResource; the words of refusals are ours."""
 
 
@@ -25,7 +26,7 @@ def _shown(app: App, group: Group) -> dict[str, Json]:
 @operation("scheduler", "CreateScheduleGroup")
 async def create_schedule_group(app: App, _call: Call, request: Json) -> Json:
     """Create a group."""
-    tags = _tags(request.get("Tags", ()))
+    tags = tags_by_key(request.get("Tags"))
     made = await scheduler_of(app).create_group(request["Name"], tags, request.get("ClientToken"))
     return {"ScheduleGroupArn": made.arn(app.config)}
 
@@ -56,10 +57,7 @@ async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a group."""
     group = await scheduler_of(app).group(_name(request))
-    tags = _tags(request["Tags"])
-    if len({**group.tags, **tags}) > MOST_TAGS:
-        raise ApiError("ValidationException", f"A schedule group may have {MOST_TAGS} tags at most.")
-    await scheduler_of(app).tag_group(group.name, tags)
+    await scheduler_of(app).tag_group(group.name, TAGS.put(group.tags, tags_by_key(request["Tags"])))
     return {}
 
 
@@ -74,11 +72,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a group."""
     group = await scheduler_of(app).group(_name(request))
-    return {"Tags": [{"Key": key, "Value": value} for key, value in group.tags.items()]}
-
-
-def _tags(given: Json) -> dict[str, str]:
-    return {one["Key"]: one["Value"] for one in given}
+    return {"Tags": tag_list(group.tags)}
 
 
 def _name(request: Json) -> str:

@@ -10,6 +10,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.records.secrets import CURRENT, LONGEST_BYTES
 from statewright.records.shelf import Entry
+from statewright.tags import tag_list
 
 if TYPE_CHECKING:
     from statewright.records.secrets import Secrets
@@ -47,7 +48,7 @@ def described(entry: Entry) -> dict[str, Json]:
         **named(entry), "Description": fields["description"], "KmsKeyId": fields["kms"],
         "LastChangedDate": fields["changed_ms"], "CreatedDate": fields["created_ms"],
         "DeletedDate": fields["marked_ms"],
-        "Tags": [{"Key": key, "Value": value} for key, value in fields["tags"].items()],
+        "Tags": tag_list(fields["tags"]),
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ Source: API reference; texts of refusals as users of the service have seen them,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,11 +16,16 @@ from statewright.api.sns.paging import PAGE, next_token, read_token
 from statewright.api.sns.wires import topics_of
 from statewright.errors import ApiError
 from statewright.payload import Json
+from statewright.tags import TagRule, retagged, tag_list
 from statewright.topics.attributes import default_policy
 from statewright.topics.entries import Topic
 from statewright.topics.refusals import invalid
 
-MOST_TAGS: Final = 50
+TAGS: Final = TagRule(
+    lambda _: ApiError("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
+    # The words are ours.
+    reserved=lambda _: invalid("Tag keys must not start with aws:"),
+)
 _ACTIONS: Final = frozenset({
     "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
     "ListSubscriptionsByTopic", "Publish", "Receive",
@@ -29,9 +35,7 @@ _ACTIONS: Final = frozenset({
 @operation("sns", "CreateTopic")
 async def create_topic(app: App, _call: Call, request: Json) -> Json:
     """Create a topic, or find the one that is there."""
-    tags = _tags(request.get("Tags") or ())
-    if len(tags) > MOST_TAGS:
-        raise _too_many_tags()
+    tags = TAGS.put({}, _tags(request.get("Tags") or ()))
     if request.get("DataProtectionPolicy"):
         raise _no_data_protection()
     arn = await topics_of(app).create(request["Name"], request.get("Attributes") or {}, tags)
@@ -73,26 +77,15 @@ async def set_topic_attributes(app: App, _call: Call, request: Json) -> Json:
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a topic."""
     tags = _tags(request["Tags"])
-
-    def change(topic: Topic) -> Topic:
-        merged = {**topic.tags, **tags}
-        if len(merged) > MOST_TAGS:
-            raise _too_many_tags()
-        return replace(topic, tags=merged)
-
-    await _change(app, request, change)
+    await _change(app, request, lambda topic: replace(topic, tags=TAGS.put(topic.tags, tags)))
     return {}
 
 
 @operation("sns", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a topic."""
-    gone = set(request["TagKeys"])
-
-    def change(topic: Topic) -> Topic:
-        return replace(topic, tags={key: value for key, value in topic.tags.items() if key not in gone})
-
-    await _change(app, request, change)
+    keys = request["TagKeys"]
+    await _change(app, request, lambda topic: replace(topic, tags=retagged(topic.tags, {}, keys)))
     return {}
 
 
@@ -103,10 +96,10 @@ async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
         hub = topics_of(app).find(request["ResourceArn"])
     except ApiError as problem:
         raise _of_resource(problem) from None
-    return {"Tags": [{"Key": key, "Value": value} for key, value in hub.topic.tags.items()]}
+    return {"Tags": tag_list(hub.topic.tags)}
 
 
-async def _change(app: App, request: Json, change: Any) -> None:
+async def _change(app: App, request: Json, change: Callable[[Topic], Topic]) -> None:
     try:
         await topics_of(app).change(request["ResourceArn"], change)
     except ApiError as problem:
@@ -123,15 +116,8 @@ def _tags(given: Json) -> dict[str, str]:
     for one in given:
         if one["Key"] in found:
             raise invalid("Duplicated keys are not allowed.")
-        if one["Key"].lower().startswith("aws:"):
-            # The words are ours.
-            raise invalid("Tag keys must not start with aws:")
         found[one["Key"]] = one["Value"]
     return found
-
-
-def _too_many_tags() -> ApiError:
-    return ApiError("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded")
 
 
 # ------------------------------------------------------------------ permissions

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.sqs.addresses import queue_at
 from statewright.api.sqs.errors import invalid, missing
 from statewright.payload import Json
-
-MOST_TAGS: Final = 50
-"""Source: developer guide, "Amazon SQS cost allocation tags"; the words of refusals are ours."""
-KEY_CHARACTERS: Final = 128
-VALUE_CHARACTERS: Final = 256
+from statewright.tags import KEY_CHARACTERS, VALUE_CHARACTERS, TagRule
 
 
 @operation("sqs", "TagQueue")
@@ -45,13 +40,13 @@ async def list_queue_tags(app: App, _call: Call, request: Json) -> Json:
 
 
 def check_tags(queue_name: str, there: Mapping[str, str], added: Mapping[str, str]) -> None:
-    """Refuse tags that a queue cannot have. Raises: ApiError (`InvalidParameterValueException`)."""
-    for key, value in added.items():
-        if not 1 <= len(key) <= KEY_CHARACTERS:
-            raise invalid(f"Tag keys must be between 1 and {KEY_CHARACTERS} characters in length.")
-        if len(value) > VALUE_CHARACTERS:
-            raise invalid(f"Tag values must be between 0 and {VALUE_CHARACTERS} characters in length.")
-        if key.lower().startswith("aws:"):
-            raise invalid("Tag keys must not start with aws:.")
-    if len({**there, **added}) > MOST_TAGS:
-        raise invalid(f"Too many tags added for queue {queue_name}.")
+    """Refuse tags that a queue cannot have. Raises: ApiError (`InvalidParameterValueException`).
+
+    Source: developer guide, "Amazon SQS cost allocation tags"; the words of refusals are ours.
+    """
+    TagRule(
+        lambda _: invalid(f"Too many tags added for queue {queue_name}."),
+        lambda _: invalid(f"Tag keys must be between 1 and {KEY_CHARACTERS} characters in length."),
+        lambda _: invalid(f"Tag values must be between 0 and {VALUE_CHARACTERS} characters in length."),
+        lambda _: invalid("Tag keys must not start with aws:."),
+    ).put(there, added)

@@ -11,6 +11,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.records.parameters import Found
 from statewright.records.shelf import Entry, token_of
+from statewright.tags import tag_list, tags_by_key
 
 BY_PATH_LISTED: Final = 10
 DESCRIBED: Final = 50
@@ -140,7 +141,7 @@ def _bad_id(error: ApiError) -> ApiError:
 @operation("ssm", "AddTagsToResource")
 async def add_tags_to_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a parameter."""
-    await _tagged(app, request, {one["Key"]: one["Value"] for one in request["Tags"]})
+    await _tagged(app, request, tags_by_key(request["Tags"]))
     return {}
 
 
@@ -158,4 +159,4 @@ async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
         found = await parameters_of(app).get(_parameter(request))
     except ApiError as error:
         raise _bad_id(error) from None
-    return {"TagList": [{"Key": key, "Value": value} for key, value in found.fields["tags"].items()]}
+    return {"TagList": tag_list(found.fields["tags"])}

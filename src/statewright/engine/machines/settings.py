@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from statewright.errors import ApiError
 from statewright.payload import Json
+from statewright.tags import MOST_TAGS
 
-MOST_TAGS: Final = 50
-"""Source: API reference, TooManyTags."""
 MOST_VERSIONS: Final = 1_000
 """Source: service quotas, published versions of one state machine."""
 MOST_ALIASES: Final = 100

@@ -14,6 +14,7 @@ from statewright.engine.machines.limits import OnLimit, limit_of
 from statewright.engine.machines.records import Activity, Machine, TagSet, again_on_conflict
 from statewright.engine.machines.settings import tags_with
 from statewright.errors import ApiError
+from statewright.tags import retagged
 
 
 class Tags:
@@ -40,9 +41,7 @@ class Tags:
         """Take tags away; keys that are not there do not matter. Raises: ApiError, as `put`."""
         owner = await self._owner(arn)
         present = await self._present(arn)
-        unwanted = set(keys)
-        left = {key: value for key, value in present.tags.items() if key not in unwanted}
-        await self._write(owner, present, left)
+        await self._write(owner, present, retagged(present.tags, {}, keys))
 
     async def _write(self, owner: Machine | Activity, present: TagSet, wanted: dict[str, str]) -> None:
         limit = limit_of(wanted)

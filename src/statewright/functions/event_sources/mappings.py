@@ -29,6 +29,7 @@ from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.queues.queues import Queue, Queues
 from statewright.stores.store import Store
+from statewright.tags import retagged
 
 PAGE: Final = 1_000
 
@@ -146,8 +147,7 @@ class EventSources:
     async def tag(self, uuid: str, tags: Mapping[str, str], remove: Any = ()) -> None:
         """Put tags on a mapping and take some away. Raises: ApiError."""
         mapping = self.get(uuid)
-        kept = {key: value for key, value in {**mapping.tags, **tags}.items() if key not in set(remove)}
-        await self._write(replace(mapping, tags=kept))
+        await self._write(replace(mapping, tags=retagged(mapping.tags, tags, remove)))
 
     def counts(self, uuid: str) -> MappingCounts:
         """What a mapping has done since the server started. Raises: ApiError."""

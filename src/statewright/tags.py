@@ -1,0 +1,61 @@
+"""Tags of resources: how they change, which a resource may have, and the form that lists of them have in requests.
+
+Owns what services share; the answer to tags that a resource cannot have is each service's own (`TagRule`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from statewright.errors import ApiError
+from statewright.payload import Json
+
+MOST_TAGS: Final = 50
+KEY_CHARACTERS: Final = 128
+VALUE_CHARACTERS: Final = 256
+"""Source of all: the services' references, "Tagging restrictions"."""
+
+
+def retagged(present: Mapping[str, str], put: Mapping[str, str], drop: Iterable[str] = ()) -> dict[str, str]:
+    """Tags after some were taken away and others put; keys to drop that are not there do not matter."""
+    gone = set(drop)
+    return {key: value for key, value in present.items() if key not in gone} | dict(put)
+
+
+def tags_by_key(listed: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
+    """The tags of a request that lists them: `[{"Key": "team", "Value": "blue"}]`. The last one of a key counts."""
+    return {one["Key"]: one["Value"] for one in listed or ()}
+
+
+def tag_list(tags: Mapping[str, str]) -> list[Json]:
+    """Tags as answers list them, the other way round from `tags_by_key`."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class TagRule:
+    """What one service answers to tags that a resource cannot have; called with the number, the key or the value.
+
+    Without an answer the check is not made: the service does not make it, or its model does.
+    """
+
+    too_many: Callable[[int], ApiError]
+    bad_key: Callable[[str], ApiError] | None = None
+    bad_value: Callable[[str], ApiError] | None = None
+    reserved: Callable[[str], ApiError] | None = None
+
+    def put(self, present: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+        """The tags of a resource after some more were put on it. Raises: ApiError."""
+        for key, value in given.items():
+            if self.bad_key is not None and not 1 <= len(key) <= KEY_CHARACTERS:
+                raise self.bad_key(key)
+            if self.bad_value is not None and len(value) > VALUE_CHARACTERS:
+                raise self.bad_value(value)
+            if self.reserved is not None and key.lower().startswith("aws:"):
+                raise self.reserved(key)
+        after = {**present, **given}
+        if len(after) > MOST_TAGS:
+            raise self.too_many(len(after))
+        return after
