@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from killed_server import served
+from killed_server import PATIENCE_SECONDS, end_of, served
 
 HERE = Path(__file__).parent / "durable"
 ROLE = "arn:aws:iam::000000000000:role/demo"
@@ -26,7 +26,6 @@ ACTIVITY = "arn:aws:states:us-east-1:000000000000:activity:approvals"
 EACH = 25
 KILLS = 3
 BETWEEN_KILLS_SECONDS = 0.5
-PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -125,13 +124,9 @@ def start(client: Any, machines: dict[str, str], act: Act, name: str) -> str:
     return arn
 
 
-def end_of(client: Any, arn: str, until: float) -> End:
+def seen_end(client: Any, arn: str, until: float) -> End:
     """How an execution ends; a status of RUNNING if it has not by then."""
-    while True:
-        shown = client.describe_execution(executionArn=arn)
-        if shown["status"] != "RUNNING" or time.monotonic() > until:
-            break
-        time.sleep(0.05)
+    shown = end_of(client, arn, until)
     pages = client.get_paginator("get_execution_history").paginate(executionArn=arn)
     types = Counter(event["type"] for page in pages for event in page["events"])
     said = shown.get("output") or f"{shown.get('error')}: {shown.get('cause')}"
@@ -144,7 +139,7 @@ def undisturbed(approver: Approver) -> dict[str, End]:
         machines = deploy(client)
         started = {act.title: start(client, machines, act, "0") for act in ACTS}
         until = time.monotonic() + PATIENCE_SECONDS
-        return {title: end_of(client, arn, until) for title, arn in started.items()}
+        return {title: seen_end(client, arn, until) for title, arn in started.items()}
 
 
 def disturbed(approver: Approver) -> dict[str, list[End]]:
@@ -165,7 +160,7 @@ def disturbed(approver: Approver) -> dict[str, list[End]]:
         with answering(folder, approver) as (_, client):
             say(f"  restarted: {running(client, machines)} still at work; now they are let alone")
             until = time.monotonic() + PATIENCE_SECONDS
-            return {title: [end_of(client, arn, until) for arn in arns] for title, arns in started.items()}
+            return {title: [seen_end(client, arn, until) for arn in arns] for title, arns in started.items()}
 
 
 def running(client: Any, machines: dict[str, str]) -> int:

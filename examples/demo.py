@@ -20,6 +20,7 @@ from statewright.simulator.cases import CaseResult, load_cases, run_case
 
 HERE = Path(__file__).parent
 EVERY_SECONDS = 2.0
+MOST_PROBLEMS = 5
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,9 @@ def show(out: Printer, act: Act, results: list[CaseResult], bad: list[CaseResult
         out.line("  ", (duration_words(run.duration_ms).rjust(10), "run"), f" in {result.real_ms} ms   {figures}")
     for result in bad:
         out.line("  ", ("✗ ", "fail"), result.case.name, ("  see: statewright test examples", "idle"))
+        if result.run is not None:
+            last = result.run.history[-1].details or {}
+            out.line(" " * 14, ": ".join(filter(None, (result.run.status, last.get("error"), last.get("cause")))))
 
 
 def show_mistakes(out: Printer) -> int:
@@ -191,6 +195,8 @@ def show_killed_server(out: Printer) -> int:
     )
     figures = f"{outcome.acknowledged} acknowledged, {outcome.succeeded} succeeded after kill -9 and restart"
     out.line("  ", (f"{outcome.seconds:.1f} s".rjust(10), "run"), f" of real time   {figures}")
+    for problem in outcome.problems[:MOST_PROBLEMS]:
+        out.line(" " * 14, problem)
     return int(good)
 
 

@@ -15,20 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from serving import server
+from serving import server, why
 
 EXECUTIONS = 100
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 300
 DEFINITION = Path(__file__).parent / "durable" / "reminder.asl.json"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many executions were acknowledged before the kill and succeeded after it, and how long all of it took."""
+    """What came out of executions that were acknowledged before the kill."""
 
     acknowledged: int
     succeeded: int
     seconds: float
+    problems: tuple[str, ...]
+    """Status, error and cause of those that ended otherwise, or have not ended."""
 
 
 def run() -> Outcome:
@@ -49,9 +51,13 @@ def run() -> Outcome:
             process.kill()
         with served(folder) as (_, client):
             until = time.monotonic() + PATIENCE_SECONDS
-            outputs = [output_of(client, arn, until) for arn in started]
-    kept = sum(output == {"kept": f"reminder {number}"} for number, output in enumerate(outputs))
-    return Outcome(len(started), kept, time.perf_counter() - began)
+            ends = [end_of(client, arn, until) for arn in started]
+    problems = tuple(
+        f"{end['name']}: {why(end)} {end.get('output', '')}"
+        for number, end in enumerate(ends)
+        if end["status"] != "SUCCEEDED" or json.loads(end["output"]) != {"kept": f"reminder {number}"}
+    )
+    return Outcome(len(started), len(started) - len(problems), time.perf_counter() - began, problems)
 
 
 @contextmanager
@@ -61,12 +67,10 @@ def served(folder: str) -> Iterator[tuple[subprocess.Popen[str], Any]]:
         yield running.process, running.client("stepfunctions")
 
 
-def output_of(client: Any, arn: str, until: float) -> Any:
-    """The output of an execution once it has succeeded; None if it has not by then."""
+def end_of(client: Any, arn: str, until: float) -> dict[str, Any]:
+    """An execution once it has ended, or as it is at the deadline."""
     while True:
-        found = client.describe_execution(executionArn=arn)
-        if found["status"] == "SUCCEEDED":
-            return json.loads(found["output"])
+        found: dict[str, Any] = client.describe_execution(executionArn=arn)
         if found["status"] != "RUNNING" or time.monotonic() > until:
-            return None
+            return found
         time.sleep(0.05)

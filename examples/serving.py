@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,15 @@ class Running:
         if service not in self._clients:
             self._clients[service] = boto3.client(
                 service, endpoint_url=self.endpoint, region_name="us-east-1", aws_access_key_id="demo",
-                aws_secret_access_key="demo", config=Config(max_pool_connections=20),
+                aws_secret_access_key="demo",
+                config=Config(max_pool_connections=20, read_timeout=PATIENCE_SECONDS),
             )  # fmt: skip
         return self._clients[service]
+
+
+def why(execution: dict[str, Any]) -> str:
+    """The status of a described execution, and the error and cause that it ended with."""
+    return ": ".join(filter(None, (execution["status"], execution.get("error"), execution.get("cause"))))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from typing import Any
 from tests.crash.invariants import check_history, every_execution, same_course, whole_history
 from tests.crash.outside import Outside
 from tests.crash.servers import Caller, NoAnswer, Refused, Servers
+from tests.deadlines import PATIENCE_SECONDS, until
 
 ROLE = "arn:aws:iam::000000000000:role/crash"
 ARNS = "arn:aws:states:us-east-1:000000000000"
@@ -29,7 +30,6 @@ POLL_SECONDS = 1.5
 """How long a worker waits for a task; one that leaves too early is handed a task that times out and is tried again."""
 MOST_OPEN = 60
 """Executions that may wait at once: what a server must take up again at each of its starts."""
-PATIENCE_SECONDS = 90
 
 Definition = dict[str, Any]
 
@@ -216,15 +216,12 @@ class Load:
     def rest(self) -> None:
         """Start nothing more, and wait until every promise is kept or every caller has given up."""
         self._over.set()
-        deadline = time.monotonic() + PATIENCE_SECONDS
         try:
-            while self.open and not self.problems:
-                assert time.monotonic() < deadline, f"still open: {self.open[:10]} ({len(self.open)})"
-                time.sleep(0.05)
+            until(lambda: self.problems or not self.open, f"the end of some of {len(self.open)}: {self.open[:10]}")
         finally:
             self._settled.set()
             for thread in self._threads:
-                thread.join(30)
+                thread.join(PATIENCE_SECONDS)
         if self.problems:
             raise self.problems[0]
 
@@ -442,7 +439,7 @@ class GivenUp(Exception):
 class Asking:
     """One thread's way to the server: asks again until it is answered."""
 
-    def __init__(self, load: Load, seconds: float = 20) -> None:
+    def __init__(self, load: Load, seconds: float = PATIENCE_SECONDS) -> None:
         self._load = load
         self._caller = Caller(load.servers.port, seconds)
 

@@ -14,15 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.deadlines import PATIENCE_SECONDS, end, started
+
 ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 60
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 class Servers:
@@ -31,7 +25,14 @@ class Servers:
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"
         self.log = folder / "server.log"
-        self.port = free_port()
+        # Bound and never listened on: nobody else gets the port while no server has it.
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._held.bind(("127.0.0.1", 0))
+        self.port: int = self._held.getsockname()[1]
+        if sys.platform != "linux":
+            # Elsewhere two sockets cannot be bound to one port.
+            self._held.close()
         self.pid = 0
         self.status: int | None = None
         """The exit code of the last server once it is dead; negative for a signal."""
@@ -40,7 +41,7 @@ class Servers:
         self._loaded = False
         command = [sys.executable, "-m", "tests.crash.template_server", str(self.data), str(self.port), str(self.log)]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        self._template = subprocess.Popen(
+        self._template = started(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -57,9 +58,8 @@ class Servers:
         self._template.kill()
         self._template.wait()
         self._reader.join()
-        for stream in (self._template.stdin, self._template.stdout):
-            if stream is not None:
-                stream.close()
+        end(self._template)
+        self._held.close()
 
     def start(self, fail_point: str = "") -> None:
         """Start the next server, without waiting until it is ready."""
@@ -151,7 +151,7 @@ class Refused(Exception):
 class Caller:
     """Calls one server over one connection; for one thread."""
 
-    def __init__(self, port: int, seconds: float = 20) -> None:
+    def __init__(self, port: int, seconds: float = PATIENCE_SECONDS) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
 
     def __call__(self, operation: str, **request: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Server, ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import Server, ended, machine
 from tests.e2e.test_executions import types
 
 HOUR_SECONDS = 3600

@@ -24,6 +24,7 @@ from tests.crash.load import Load
 from tests.crash.migrating import NEXT
 from tests.crash.outside import Outside
 from tests.crash.servers import ROOT, Servers
+from tests.deadlines import completed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
 
@@ -95,7 +96,7 @@ def test_a_server_killed_while_it_ends(load, point):
 def statewright(*words: str, point: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, fail_points.VARIABLE: point}
     command = [sys.executable, "-m", *words]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return completed(command, cwd=ROOT, env=environment)
 
 
 def test_a_backup_killed_before_it_has_its_name(load, tmp_path):

@@ -23,7 +23,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from statewright.stores.sqlite.file import FILE_NAME
-from tests.e2e.conftest import PATIENCE_SECONDS, ROLE, Server, ended, machine, until
+from tests.deadlines import completed, until
+from tests.e2e.conftest import ROLE, Server, ended, machine
 
 WAL = f"{FILE_NAME}-wal"
 COMMAND = [sys.executable, "-m", "statewright.cli.main"]
@@ -122,12 +123,12 @@ def test_a_server_killed_on_a_full_disk_has_what_was_acknowledged(tmp_path):
 
 def serve(data: Path | str, **more: Any) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, "serve", "--port", "0", "--data", str(data)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, **more)
+    return completed(command, **more)
 
 
 def doctor(data: Path | str) -> dict[str, Any]:
     command = [*COMMAND, "doctor", "--data", str(data), "--endpoint", "http://127.0.0.1:1", "-o", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    done = completed(command)
     checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}
     assert (done.returncode == 1) is any(one["status"] == "problem" for one in checks.values())
     found: dict[str, Any] = checks["data"]

@@ -18,9 +18,9 @@ import pytest
 from botocore.exceptions import BotoCoreError
 
 from statewright.stores import fail_points
-from tests.e2e import conftest
-from tests.e2e.conftest import PATIENCE_SECONDS, Server
-from tests.e2e.systems import System, ended, entered, history, system, until
+from tests.deadlines import PATIENCE_SECONDS, until
+from tests.e2e.conftest import Server
+from tests.e2e.systems import System, ended, entered, history, system
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
 
@@ -29,12 +29,6 @@ BROKEN = {7, 77, 177}
 RECEIVES = 5
 """More than a file can be received because of the kills, so that only broken ones die."""
 VISIBILITY_SECONDS = 2
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A broken file alone takes ten seconds to die.
-    monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
 
 
 class Run:

@@ -9,7 +9,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,12 @@ import pytest
 from botocore.config import Config
 
 from statewright.cli.main import run_command
+from tests.deadlines import OPEN, PATIENCE_SECONDS, end, started, until
 from tests.unit.cli.conftest import Result
 
 Command = Callable[..., Result]
 
 ROLE = "arn:aws:iam::000000000000:role/e2e"
-PATIENCE_SECONDS = 30
 
 
 class Server:
@@ -44,9 +43,10 @@ class Server:
 
         self.log = data.with_suffix(".log")
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = started(
                 command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment, preexec_fn=limit
             )
+        OPEN[id(self.process)] = self.kill
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline().strip()
         if not self.ready_line.startswith("Statewright is ready on http://"):
@@ -79,12 +79,12 @@ class Server:
 
     def _end(self, number: int) -> int:
         self.process.send_signal(number)
-        code = self.process.wait(PATIENCE_SECONDS)
-        for client in self._clients:
-            client.close()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return code
+        try:
+            return self.process.wait(PATIENCE_SECONDS)
+        finally:
+            for client in self._clients:
+                client.close()
+            end(self.process)
 
 
 @pytest.fixture(scope="session")
@@ -121,16 +121,6 @@ def statewright(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         return Result(code, *texts)
 
     return run
-
-
-def until(condition: Callable[[], Any], what: str = "it") -> Any:
-    """Ask until the answer is true; asking a server takes its time, so nothing sleeps in between."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-    raise AssertionError(f"{what} did not happen in {PATIENCE_SECONDS} s")
 
 
 def machine(sfn: Any, *states: dict[str, Any], express: bool = False, **rest: Any) -> str:

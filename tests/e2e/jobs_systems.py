@@ -7,7 +7,8 @@ import sys
 from typing import Any
 from uuid import uuid4
 
-from tests.e2e.conftest import machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import machine
 
 QUEUE = "jobs"
 

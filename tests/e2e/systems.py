@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tests.e2e.conftest import ROLE, Server, ended, until
+from tests.deadlines import until
+from tests.e2e.conftest import ROLE, Server, ended
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RUNTIME = "python{}.{}".format(*sys.version_info)

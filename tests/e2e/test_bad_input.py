@@ -13,7 +13,8 @@ from typing import Any
 import botocore.loaders
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Server, machine
+from tests.deadlines import PATIENCE_SECONDS
+from tests.e2e.conftest import Server, machine
 
 MODEL = botocore.loaders.Loader().load_service_model("stepfunctions", "service-2")
 SHAPES = MODEL["shapes"]

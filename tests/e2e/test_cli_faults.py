@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, ROLE
+from tests.deadlines import completed
+from tests.e2e.conftest import ROLE
 
 COMMAND = [sys.executable, "-m", "statewright.cli.main"]
 NOBODY = "arn:aws:states:us-east-1:000000000000:execution:nobody:x"
@@ -29,11 +30,7 @@ CLIENTS = [
 def run(*arguments: str, endpoint: str = "http://127.0.0.1:1", **more: object) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     environment["STATEWRIGHT_ENDPOINT"] = endpoint
-    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **more}
-    done: subprocess.CompletedProcess[str] = subprocess.run(
-        [*COMMAND, *arguments], text=True, env=environment, timeout=PATIENCE_SECONDS, check=False, **settings
-    )  # type: ignore[call-overload]
-    return done
+    return completed([*COMMAND, *arguments], env=environment, **more)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from statewright.cli.main import run_command
-from tests.e2e.conftest import Server, until
+from tests.deadlines import until
+from tests.e2e.conftest import Server
 from tests.e2e.test_lambda import made
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tests.e2e.conftest import ROLE, Server, ended, until
+from tests.deadlines import PATIENCE_SECONDS, started, until
+from tests.e2e.conftest import ROLE, Server, ended
 
 PASS = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": {"n": 1}, "Next": "B"}, "B": {"Type": "Succeed"}}}
 WAIT = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 600, "End": True}}}
@@ -79,13 +80,13 @@ def test_run_is_interrupted(server, sfn):
     name = made(sfn, WAIT)
     command = [sys.executable, "-m", "statewright.cli.main", "run", name]
     environment = {**os.environ, "STATEWRIGHT_ENDPOINT": server.url}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     arn = sfn.list_state_machines(maxResults=1)["stateMachines"][0]["stateMachineArn"]
     running = until(lambda: sfn.list_executions(stateMachineArn=arn)["executions"], "the start")
     # By its second look the command is inside its loop, where an interrupt is expected.
     until(lambda: "GetExecutionHistory" in server.log.read_text().split(name)[-1])
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, out) == (130, "")
     assert "Interrupted" in err
     assert sfn.describe_execution(executionArn=running[0]["executionArn"])["status"] == "RUNNING"
@@ -96,9 +97,9 @@ def test_run_is_interrupted(server, sfn):
 
 def test_start_list_show_stop_redrive(statewright, sfn):
     name = made(sfn, WAIT)
-    started = statewright("execution", "start", name, "-i", '{"a": 1}', "--name", "one")
-    assert started.code == 0
-    assert started.out.strip().endswith(f"execution:{name}:one")
+    begun = statewright("execution", "start", name, "-i", '{"a": 1}', "--name", "one")
+    assert begun.code == 0
+    assert begun.out.strip().endswith(f"execution:{name}:one")
     listed = statewright("execution", "list", "--machine", name, "--status", "running", "-o", "json").json
     assert [one["name"] for one in listed["executions"]] == ["one"]
     assert listed["executions"][0]["startDate"].endswith("Z")
@@ -275,7 +276,7 @@ def test_dev_loads_and_reloads(tmp_path, statewright):
     command = [sys.executable, "-m", "statewright.cli.main", "dev", str(folder), "--port", "0", "--express", "price"]
     log = tmp_path / "dev.log"
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        process = started(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
     try:
         until(lambda: "Watching" in log.read_text(), "the first load")
         url = log.read_text().split()[4]
@@ -292,7 +293,7 @@ def test_dev_loads_and_reloads(tmp_path, statewright):
         until(lambda: "bad  created" in log.read_text(), "the correction")
     finally:
         process.send_signal(signal.SIGINT)
-        code = process.wait(30)
+        code = process.wait(PATIENCE_SECONDS)
     assert code == 0, log.read_text()
     assert (folder / ".statewright" / "statewright.db").is_file()
 
@@ -308,7 +309,7 @@ def test_dev_serves_functions_and_their_changes(tmp_path, statewright):
     command = [sys.executable, "-m", "statewright.cli.main", "dev", str(folder), "--port", "0", "--store", "memory"]
     log = tmp_path / "dev.log"
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        process = started(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
     try:
         until(lambda: "Watching" in log.read_text(), "the first load")
         url = log.read_text().split()[4]
@@ -327,5 +328,5 @@ def test_dev_serves_functions_and_their_changes(tmp_path, statewright):
         assert answer() == {"price": 14}
     finally:
         process.send_signal(signal.SIGINT)
-        code = process.wait(30)
+        code = process.wait(PATIENCE_SECONDS)
     assert code == 0, log.read_text()

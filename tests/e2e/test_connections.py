@@ -9,7 +9,6 @@ import os
 import resource
 import select
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,7 +19,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Server, machine, until
+from tests.deadlines import PATIENCE_SECONDS, completed, until
+from tests.e2e.conftest import Server, machine
 
 HEAD = b"Host: x\r\nX-Amz-Target: AWSStepFunctions.ListActivities\r\nContent-Type: application/x-amz-json-1.0\r\n"
 CALL = b"POST / HTTP/1.1\r\n" + HEAD + b"Content-Length: 2\r\n\r\n{}"
@@ -200,7 +200,7 @@ def test_a_quiet_caller_keeps_the_connection(impatient):
 def test_a_setting_that_is_no_time_is_refused(tmp_path):
     environment = {**os.environ, "STATEWRIGHT_HEAD_SECONDS": "soon"}
     command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=30, check=False)
+    done = completed(command, env=environment)
     assert done.returncode == 2
     assert "STATEWRIGHT_HEAD_SECONDS is 'soon'" in " ".join(done.stderr.split())
 
@@ -340,7 +340,7 @@ def test_a_second_server_is_told_who_was_first(tmp_path):
 
     def refused(*options: str) -> str:
         command = [sys.executable, "-m", "statewright.cli.main", "serve", *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        done = completed(command)
         assert (done.returncode, done.stdout) == (1, "")
         return " ".join(done.stderr.split())
 

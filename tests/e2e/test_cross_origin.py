@@ -12,7 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Server, until
+from tests.deadlines import PATIENCE_SECONDS, until
+from tests.e2e.conftest import Server
 
 BROWSER = {
     "User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",

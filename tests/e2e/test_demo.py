@@ -14,7 +14,7 @@ from tests.e2e.systems import EXAMPLES
 def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     made = importlib.import_module("real_time")
-    for name, value in {"ITEMS": 50, "FILES": 30, "BROKEN_EVERY": 10, "JOB_SECONDS": 2, "FILE_SECONDS": 4}.items():
+    for name, value in {"ITEMS": 50, "FILES": 30, "BROKEN_EVERY": 10, "JOB_SECONDS": 2}.items():
         monkeypatch.setattr(made, name, value)
     return made
 
@@ -36,12 +36,15 @@ def test_every_system_ends_as_it_should(real_time):
 def test_a_system_that_ends_otherwise_is_told(real_time, monkeypatch, capsys):
     demo = importlib.import_module("demo")
     monkeypatch.setattr(demo.killed_server, "EXECUTIONS", 2)
+    execution = {"name": "run", "status": "FAILED", "error": "States.Timeout", "cause": "it took too long"}
+    bad = real_time.Result("Pipeline", False, 1.0, ["1 open", *real_time.unless(False, execution)])
     monkeypatch.setattr(
         demo.real_time,
         "run",
-        lambda _: [real_time.Result("Pipeline", False, 1.0, ["1 open"]), real_time.Result("Job", True, 1.0, [""])],
+        lambda _: [bad, real_time.Result("Job", True, 1.0, [""])],
     )
     assert demo.main() == 1
     out = capsys.readouterr().out
     assert "✗ Pipeline\n" in out
+    assert "run: FAILED: States.Timeout: it took too long\n" in out
     assert "1 failed" in out

@@ -15,7 +15,8 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import Server, ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import Server, ended, machine
 
 KEYS = [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "s", "KeyType": "RANGE"}]
 TYPES = [{"AttributeName": "p", "AttributeType": "S"}, {"AttributeName": "s", "AttributeType": "N"}]

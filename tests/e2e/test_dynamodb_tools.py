@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Command, Server
+from tests.deadlines import completed
+from tests.e2e.conftest import Command, Server
 
 
 @pytest.fixture
@@ -61,13 +61,9 @@ def test_get(statewright: Command, table: str) -> None:
 
 def test_the_aws_cli(server: Server, table: str) -> None:
     def aws(*arguments: str) -> Any:
-        done = subprocess.run(
+        done = completed(
             [sys.executable, "-m", "statewright.cli.main", "aws", "dynamodb", *arguments, "--output", "json"],
             env={**os.environ, "STATEWRIGHT_ENDPOINT": server.url},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout else None

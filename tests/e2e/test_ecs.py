@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.deadlines import until
 from tests.e2e import jobs_systems as jobs
-from tests.e2e.conftest import ended, machine, until
+from tests.e2e.conftest import ended, machine
 
 
 @pytest.fixture

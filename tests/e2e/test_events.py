@@ -11,7 +11,8 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import ROLE, Server, ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import ROLE, Server, ended, machine
 from tests.e2e.test_schedules import create, queue, received
 
 BUS_ARN = "arn:aws:events:us-east-1:000000000000:event-bus"

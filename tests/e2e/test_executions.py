@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import ended, machine
 
 WAIT = {"Type": "Wait", "Seconds": 3600}
 PASS = {"Type": "Pass"}

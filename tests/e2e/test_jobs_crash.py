@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import until
 from tests.e2e import jobs_systems as jobs
-from tests.e2e.conftest import Server, ended, until
+from tests.e2e.conftest import Server, ended
 from tests.unit.functions.test_misbehaving_handlers import gone
 
 

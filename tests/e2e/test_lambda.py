@@ -14,7 +14,8 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import Server, until
+from tests.deadlines import until
+from tests.e2e.conftest import Server
 
 ROLE = "arn:aws:iam::000000000000:role/lambda"
 ARN = "arn:aws:lambda:us-east-1:000000000000:function:"

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Server, ended, machine, until
+from tests.deadlines import PATIENCE_SECONDS, until
+from tests.e2e.conftest import Server, ended, machine
 from tests.e2e.test_lambda import made
 from tests.unit.functions.test_misbehaving_handlers import gone
 

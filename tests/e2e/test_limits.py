@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import ROLE, until
+from tests.deadlines import until
+from tests.e2e.conftest import ROLE
 
 
 def guarded(door: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
 import sys
 import time
 import zipfile
@@ -15,7 +14,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, ROLE, Server, ended, until
+from tests.deadlines import completed, until
+from tests.e2e.conftest import ROLE, Server, ended
 from tests.e2e.test_identities import refused
 
 CODE = (
@@ -280,6 +280,6 @@ def test_the_aws_cli(server: Server, function: str) -> None:
     }  # fmt: skip
     command = [sys.executable, "-m", "awscli", "logs", "filter-log-events", "--log-group-name",
                f"/aws/lambda/{function}", "--filter-pattern", "hello", "--output", "json"]  # fmt: skip
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    done = completed(command, env=environment)
     assert done.returncode == 0, done.stderr
     assert [one["message"] for one in json.loads(done.stdout)["events"]] == ["hello 0", "hello 1", "hello 2"]

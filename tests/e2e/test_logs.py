@@ -12,7 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import ROLE, Server, ended, until
+from tests.deadlines import completed, until
+from tests.e2e.conftest import ROLE, Server, ended
 
 GROUP = "/aws/vendedlogs/states/orders"
 DEFINITION = {
@@ -37,7 +38,7 @@ def configuration(level: str, with_data: bool) -> dict[str, Any]:
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "statewright.cli.main", *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=False)
+    return completed(line)
 
 
 def create(sfn: Any, level: str, kind: str, *, with_data: bool = True) -> str:

@@ -16,7 +16,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from statewright.cli.main import run_command
-from tests.e2e.conftest import Server, ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import Server, ended, machine
 from tests.e2e.test_lambda import made
 
 STATES, LAMBDA, SQS = "AWS/States", "AWS/Lambda", "AWS/SQS"

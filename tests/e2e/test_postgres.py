@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 
-from tests.e2e.conftest import PATIENCE_SECONDS, ROLE, Server
+from tests.deadlines import PATIENCE_SECONDS
+from tests.e2e.conftest import ROLE, Server
 from tests.postgres_server import server_or_skip
 
 DEFINITION = {

@@ -20,7 +20,8 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from statewright.cli.main import run_command
-from tests.e2e.conftest import Server, ended, until
+from tests.deadlines import until
+from tests.e2e.conftest import Server, ended
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "projects"
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import until
 from tests.e2e import jobs_systems as jobs
 from tests.e2e.conftest import Server
-from tests.e2e.systems import System, ended, system, until
+from tests.e2e.systems import System, ended, system
 from tests.e2e.test_reference_queue_pipeline import mapped, redrive, unmap
 
 FILES, BROKEN = 8, {5}

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import conftest
 from tests.e2e.conftest import Server
 from tests.e2e.systems import System, ended, history, system, zipped
 
@@ -223,8 +222,7 @@ def run_wall(made: System, mode: str) -> tuple[dict[str, Any], str]:
     return ended(made.client("stepfunctions"), execution), execution
 
 
-def test_an_inline_map_ends_at_the_limit_of_its_history(made, monkeypatch):
-    monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
+def test_an_inline_map_ends_at_the_limit_of_its_history(made):
     shown, execution = run_wall(made, "INLINE")
     assert (shown["status"], shown["error"]) == ("FAILED", "States.Runtime"), shown
     assert "25000" in shown["cause"]
@@ -234,14 +232,12 @@ def test_an_inline_map_ends_at_the_limit_of_its_history(made, monkeypatch):
     assert (last["id"], last["type"]) == (25_000, "ExecutionFailed")
 
 
-def test_a_distributed_map_does_not(made, monkeypatch):
-    monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
+def test_a_distributed_map_does_not(made):
     shown, _ = run_wall(made, "DISTRIBUTED")
     assert (shown["status"], json.loads(shown["output"])) == ("SUCCEEDED", {"count": WALL_ITEMS})
 
 
-def test_nor_an_inline_map_without_that_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(conftest, "PATIENCE_SECONDS", 90)
+def test_nor_an_inline_map_without_that_limit(tmp_path):
     running = Server(tmp_path / "data", "--limits", "open")
     try:
         other = system(running)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from tests.deadlines import until
 from tests.e2e.conftest import Server
-from tests.e2e.systems import System, ended, entered, history, system, until
+from tests.e2e.systems import System, ended, entered, history, system
 
 
 def guarded(made: System, seconds: float) -> dict[str, Any]:

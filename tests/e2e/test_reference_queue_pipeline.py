@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.deadlines import until
 from tests.e2e.conftest import Server
-from tests.e2e.systems import System, ended, entered, history, system, until
+from tests.e2e.systems import System, ended, entered, history, system
 
 FILES = 200
 BROKEN = {7, 77, 177}

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.deadlines import until
 from tests.e2e.conftest import ROLE
-from tests.e2e.systems import EXAMPLES, System, ended, entered, history, system, until
+from tests.e2e.systems import EXAMPLES, System, ended, entered, history, system
 
 NODE_V2 = """
 const AWS = require('aws-sdk')

@@ -6,7 +6,6 @@ import hashlib
 import http.client
 import os
 import socket
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -23,6 +22,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
+from tests.deadlines import completed
 from tests.e2e.conftest import Server
 
 MIB = 1024 * 1024
@@ -317,7 +317,7 @@ def test_the_aws_cli(server, open_bucket, tmp_path):
 
     def aws(*arguments: str) -> str:
         command = [sys.executable, "-m", "statewright.cli.main", "aws", "s3", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        done = completed(command, env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -332,7 +332,7 @@ def test_the_aws_cli(server, open_bucket, tmp_path):
 def test_the_commands_on_objects(server, open_bucket, tmp_path):
     def run(*arguments: str) -> str:
         command = [sys.executable, "-m", "statewright.cli.main", "object", *arguments, "--endpoint", server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = completed(command)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +11,8 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import ROLE, Server, machine, until
+from tests.deadlines import completed, until
+from tests.e2e.conftest import ROLE, Server, machine
 
 OFF = {"Mode": "OFF"}
 
@@ -181,7 +181,7 @@ def test_the_command_line(server):
 
     def said(*arguments: str, code: int = 0) -> str:
         command = [sys.executable, "-m", "statewright.cli.main", "schedule", *arguments, "--endpoint", server.url]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = completed(command)
         assert done.returncode == code, done.stderr
         return done.stdout
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Server, ended, machine
+from tests.deadlines import completed
+from tests.e2e.conftest import Server, ended, machine
 from tests.e2e.test_identities import refused
 
 
@@ -306,7 +306,7 @@ def test_the_aws_cli(server: Server, name: str) -> None:
 
     def aws(*words: str) -> Any:
         command = [sys.executable, "-m", "awscli", *words, "--output", "json"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+        done = completed(command, env=environment)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout or "null")
 

@@ -14,7 +14,8 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Server, ended, machine, until
+from tests.deadlines import PATIENCE_SECONDS, completed, until
+from tests.e2e.conftest import Server, ended, machine
 from tests.e2e.test_executions import types
 
 SERVE = [sys.executable, "-m", "statewright.cli.main"]
@@ -186,9 +187,7 @@ def test_nobody_listens_beyond_loopback_without_credentials(tmp_path):
 
 
 def serve(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*SERVE, "serve", *options], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-    )
+    return completed([*SERVE, "serve", *options])
 
 
 def test_signatures_are_verified_once_there_are_credentials(tmp_path: Path):
@@ -210,9 +209,8 @@ def test_signatures_are_verified_once_there_are_credentials(tmp_path: Path):
 
 def test_the_aws_cli_reaches_sync_operations(server, sfn):
     arn = machine(sfn, {"Type": "Pass", "Result": 1}, express=True)
-    done = subprocess.run(
+    done = completed(
         [*SERVE, "aws", "stepfunctions", "start-sync-execution", "--state-machine-arn", arn, "--output", "json"],
-        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
         env={"PATH": str(Path(sys.executable).parent), "STATEWRIGHT_ENDPOINT": server.url, "HOME": "/nonexistent"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

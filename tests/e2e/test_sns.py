@@ -16,7 +16,8 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import ROLE, Server, ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import ROLE, Server, ended, machine
 
 SOURCE = """
 import urllib.request

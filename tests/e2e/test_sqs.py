@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import Server, ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import Server, ended, machine
 
 ACCOUNT = "000000000000"
 

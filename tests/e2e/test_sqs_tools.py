@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, Command, Server, until
+from tests.deadlines import completed, until
+from tests.e2e.conftest import Command, Server
 
 SERVE = [sys.executable, "-m", "statewright.cli.main"]
 
@@ -120,9 +120,8 @@ def test_the_aws_cli(server: Server) -> None:
     }  # fmt: skip
 
     def aws(*arguments: str) -> Any:
-        done = subprocess.run(
-            [*SERVE, "aws", "sqs", *arguments, "--output", "json"],
-            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=environment,
+        done = completed(
+            [*SERVE, "aws", "sqs", *arguments, "--output", "json"], env=environment,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout.strip() else None

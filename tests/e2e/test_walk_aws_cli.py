@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_SECONDS, ROLE, Server, ended
+from tests.deadlines import completed
+from tests.e2e.conftest import ROLE, Server, ended
 
 BIN = Path(sys.executable).parent
 Aws = Callable[..., Any]
@@ -27,7 +27,7 @@ def environment(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dic
     (home / ".aws" / "config").write_text("[default]\nregion = eu-west-1\noutput = text\n")
     before = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(home)}
     command = [sys.executable, "-m", "statewright.cli.main", "env", "--endpoint", server.url, "--shell", "json"]
-    said = subprocess.run(command, capture_output=True, text=True, cwd=home, env=before, timeout=30, check=True)
+    said = completed(command, cwd=home, env=before, check=True)
     variables: dict[str, str] = json.loads(said.stdout)
     return {**before, **variables}
 
@@ -36,9 +36,7 @@ def environment(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dic
 def aws(environment: dict[str, str]) -> Aws:
     def run(*arguments: str, fails_with: str | None = None) -> Any:
         command = [str(BIN / "aws"), "--output", "json", "stepfunctions", *arguments]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment, timeout=PATIENCE_SECONDS, check=False
-        )
+        done = completed(command, env=environment)
         if fails_with is not None:
             assert done.returncode != 0
             assert fails_with in done.stderr

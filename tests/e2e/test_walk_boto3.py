@@ -20,7 +20,8 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from botocore.httpsession import URLLib3Session
 
-from tests.e2e.conftest import ROLE, Server, ended, until
+from tests.deadlines import until
+from tests.e2e.conftest import ROLE, Server, ended
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 

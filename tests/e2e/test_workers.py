@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 from uuid import uuid4
 
-from tests.e2e.conftest import ended, machine, until
+from tests.deadlines import until
+from tests.e2e.conftest import ended, machine
 from tests.e2e.test_executions import refused, types
 
 

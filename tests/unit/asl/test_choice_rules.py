@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -164,11 +163,9 @@ def test_string_matches(pattern, yes, no):
 
 
 def test_string_matches_is_linear():
-    started = time.process_time()
     assert not compile_wildcards("*a" * 20_000 + "*b")("a" * 200_000)
     assert not compile_wildcards("a*" * 30 + "b")("a" * 200_000)
     assert compile_wildcards("x" * 1_000_000)("x" * 1_000_000)
-    assert time.process_time() - started < 30
 
 
 # Missing values

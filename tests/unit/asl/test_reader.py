@@ -2,9 +2,7 @@
 # ruff: noqa: E501 - tables read best with one case to a line
 
 import json
-import subprocess
 import sys
-import time
 
 import pytest
 import yaml
@@ -12,6 +10,7 @@ import yaml
 from statewright.asl.reader import MAX_CHARACTERS, MAX_DEPTH, Document, ReadError, read_document
 from statewright.asl.text import jackson, yaml_reader
 from statewright.errors import DefinitionError, Diagnostic
+from tests.deadlines import completed
 
 
 def refused(text, **options) -> ReadError:
@@ -124,7 +123,7 @@ class TestSyntax:
             "import sys; from statewright.asl.reader import read_document; read_document('{}');"
             "sys.exit('yaml' in sys.modules)"
         )
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+        assert completed([sys.executable, "-c", code]).returncode == 0
 
 
 class TestPositions:
@@ -576,9 +575,7 @@ class TestBrokenYaml:
         text = "a0: &a0 {k0: xxxxxxxx}\n" + "".join(
             f"a{level}: &a{level} {before}{f'*a{level - 1},' * 9}{after}\n" for level in range(1, 20)
         )
-        started = time.process_time()
         assert "aliases that repeat more than 1,048,576 characters" in only(text).message
-        assert time.process_time() - started < 30
 
     def test_one_large_text_repeated(self):
         assert "aliases that repeat" in only(f"a: &a {'x' * 100_000}\nb: [{'*a,' * 20}]").message

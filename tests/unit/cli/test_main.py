@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from statewright import __version__
 from statewright.cli import main
+from tests.deadlines import completed
 from tests.unit.cli.conftest import Run
 
 
@@ -131,14 +131,14 @@ def test_help_imports_nothing_heavy():
         "import sys; from statewright.cli.main import run_command; run_command(['--help']);"
         f"print([name for name in '{heavy}'.split() if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = completed([sys.executable, "-c", script], check=True)
     assert done.stderr == "[]\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(folder):
     program = "from statewright.cli.main import main; main()"
     command = f'"{sys.executable}" -c "{program}" graph order.asl.json | true'
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    done = completed(["bash", "-o", "pipefail", "-c", command])
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -146,6 +146,6 @@ def test_a_reader_that_goes_away_is_no_error(folder):
 def test_streams_closed_before_the_start(folder: Path, closed: str):
     program = "from statewright.cli.main import main; main()"
     command = f"exec '{sys.executable}' -c '{program}' validate order.asl.json - {closed}"
-    result = subprocess.run(["sh", "-c", command], input="{", capture_output=True, text=True, check=False)
+    result = completed(["sh", "-c", command], input="{")
     assert "Traceback" not in result.stderr
     assert result.returncode == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -448,8 +447,7 @@ def test_code_and_definitions_are_found_beside_the_template(tmp_path: Path) -> N
     assert {"NoFolder", "Nothing"}.isdisjoint(project.order)
 
 
-def test_a_template_of_a_megabyte_is_read_within_a_second(tmp_path: Path) -> None:
-    """Measured 0.12 s; CPU seconds, because machines have other things to do."""
+def test_a_template_of_a_megabyte_is_read(tmp_path: Path) -> None:
     state = {"Type": "Pass", "Comment": "x" * 60, "Next": "B"}
     resources = {}
     for index in range(1_500):
@@ -461,8 +459,6 @@ def test_a_template_of_a_megabyte_is_read_within_a_second(tmp_path: Path) -> Non
     resources["Start"] = {"Type": "AWS::SQS::Queue"}
     text = json.dumps({"Resources": resources}, indent=1)
     assert 1_000_000 < len(text) < 1_300_000
-    started = time.process_time()
     project = read(tmp_path, text, name="template.json")
-    assert time.process_time() - started < 1
     assert project.order[:3] == ("Start", "Queue0", "Queue1")
     assert len(project.order) == 1_501

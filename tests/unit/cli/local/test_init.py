@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from statewright.config import Config, read_config
 from statewright.projects.plain import read_folder
+from tests.deadlines import completed
 from tests.unit.cli.conftest import Run
 
 
@@ -52,7 +52,5 @@ def test_completion_is_a_script(statewright: Run, shell: str, part: str):
 
 def test_completion_completes():
     environment = {"_STATEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "statewright dep", "COMP_CWORD": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "statewright.cli.main"], env=environment, capture_output=True, text=True, check=False
-    )
+    done = completed([sys.executable, "-m", "statewright.cli.main"], env=environment)
     assert done.stdout.strip() == "plain,deploy"

@@ -27,6 +27,7 @@ from statewright.stores.sqlite.file import (
 )
 from statewright.stores.sqlite.store import SqliteStore
 from tests.contract.stores import start
+from tests.deadlines import completed
 
 OPEN = """
 import asyncio, fcntl, os, sys
@@ -54,12 +55,9 @@ asyncio.run(main())
 
 def open_elsewhere(folder: Path, run_as: str = "") -> str:
     """What another process is told that opens the folder."""
-    done = subprocess.run(
+    done = completed(
         [sys.executable, "-c", OPEN, str(folder)],
-        capture_output=True,
-        text=True,
         check=True,
-        timeout=60,
         env={**os.environ, "RUN_AS": run_as},
     )
     return done.stdout.strip()

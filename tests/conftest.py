@@ -1,0 +1,36 @@
+"""What holds for every test: no process outlives it, and on CI none is skipped that could have run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from tests import deadlines, skips
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    """A test that fails in the middle of its work leaves no process and no pipe for the next one."""
+    before = set(deadlines.OPEN)
+    yield
+    for number in deadlines.OPEN.keys() - before:
+        deadlines.OPEN[number]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    skips.judge(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    skips.judge(report)
+    return report

@@ -1,0 +1,27 @@
+"""Skipped tests: plain and with their reason on anybody's machine, a failure on CI.
+
+CI has all that tests need (`make test` installs it), so that a test which is skipped there tests nothing anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+ON_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+ALLOWED: dict[str, str] = {}
+"""Tests that may be skipped on CI, by the beginning of their node id, each with the reason why it cannot have what
+they need."""
+
+
+def judge(report: pytest.TestReport | pytest.CollectReport, *, on_ci: bool = ON_CI) -> None:
+    """Make a skip on CI a failure, unless it is allowed."""
+    if not on_ci or report.outcome != "skipped" or hasattr(report, "wasxfail"):
+        return
+    if any(report.nodeid.startswith(start) for start in ALLOWED):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    report.outcome = "failed"
+    report.longrepr = f"{report.nodeid} was skipped, and nothing may be on CI (tests/skips.py): {reason}"
