@@ -1,6 +1,6 @@
 """Definition tree -> `Program`.
 
-The tree must have passed `validate`; what is wrong with it is not said again here. Nobody reads the tree later.
+The tree must have passed `validate`; its faults are not reported again here. The tree is not read later.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def compile_definition(definition: Node) -> Program:
 
 
 def _by_library(definition: Node) -> bool:
-    """Whether some expression is more than plain closures; those that were compiled just now cost a look-up."""
+    """True if some expression is more than plain closures; those that were compiled just now cost a look-up."""
     pending: list[Any] = [definition]
     while pending:
         node = pending.pop()

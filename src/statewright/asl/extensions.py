@@ -1,4 +1,4 @@
-"""Extensions of the language: what the service does not have. Off for the whole process unless somebody switches it on.
+"""Extensions of the language, which the service does not have. Off for the whole process unless switched on.
 
 They are refused when a definition is judged; one that was accepted runs on wherever it is stored. There is one so far:
 a Parallel with one branch may carry a deadline and a bound on turns, and so be a loop with both.
@@ -19,7 +19,7 @@ _switch = {"on": False}
 
 
 def are_on() -> bool:
-    """Whether extensions are accepted."""
+    """True if extensions are accepted."""
     return _switch["on"]
 
 

@@ -1,7 +1,7 @@
 """Leaves for the fields that are neither templates nor plain paths: times, counts, items, error texts.
 
 Each function takes the part of the definition that holds the field and returns an `Evaluate`, or `None` where the
-field is absent. The causes are the service's own (observed, unless a comment says that nobody has seen one).
+field is absent. The causes are the service's own (observed, unless a comment says otherwise).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def wait_due(node: Node, *, jsonata: bool, reads: set[str]) -> Callable[[Scope],
     def due(scope: Scope) -> int:
         value = evaluate(scope)
         if value < 0:
-            # Nobody has recorded the cause of a negative number here; the words follow SecondsPath.
+            # No recording has the cause of a negative number here; the words follow SecondsPath.
             cause = f"The Seconds parameter references a negative value: {dump_json(value)}"
             raise EvaluationFailure(cause, "Seconds", from_entry=True)
         return _within_reach(scope, scope.now_ms + math.floor(value) * 1000)

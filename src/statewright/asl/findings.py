@@ -109,17 +109,17 @@ class Findings:
 
 
 def has_placeholder(value: object) -> bool:
-    """Whether a string waits for a template tool (`${Name}` of SAM, Terraform, Serverless): its form is unknown."""
+    """True if a string waits for a template tool (`${Name}` of SAM, Terraform, Serverless): its form is unknown."""
     return isinstance(value, str) and _PLACEHOLDER.search(value) is not None
 
 
 def looks_like_path(value: object) -> bool:
-    """Whether a string was probably meant as a path: `$.a`, `$['a']`, `$$.Task.Token`, `$$`."""
+    """True if a string was probably meant as a path: `$.a`, `$['a']`, `$$.Task.Token`, `$$`."""
     return isinstance(value, str) and _PATH_LIKE.fullmatch(value) is not None and not has_placeholder(value)
 
 
 def looks_like_call(value: object) -> bool:
-    """Whether a string was probably meant as an intrinsic call: `States.Format(...)`."""
+    """True if a string was probably meant as an intrinsic call: `States.Format(...)`."""
     return isinstance(value, str) and _CALL_LIKE.fullmatch(value) is not None
 
 

@@ -41,12 +41,12 @@ class StateOutline:
 
     @property
     def jsonata(self) -> bool:
-        """Whether the state's fields are JSONata."""
+        """True if the state's fields are JSONata."""
         return self.language == JSONATA
 
     @property
     def terminal(self) -> bool:
-        """Whether the scope can end here. A state whose way on is missing or unknown counts as well."""
+        """True if the scope can end here. A state whose way on is missing or unknown counts as well."""
         if self.type in ("Succeed", "Fail"):
             return True
         if self.type == "Choice":
@@ -70,7 +70,7 @@ class ScopeOutline:
     express: bool
     states: dict[str, StateOutline] = field(default_factory=dict)
     complete: bool = True
-    """Whether every state is an object and every target is known text, so that flow can be judged."""
+    """True if every state is an object and every target is known text, so that flow can be judged."""
 
     @property
     def start(self) -> str | None:

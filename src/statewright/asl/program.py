@@ -134,7 +134,7 @@ class WriterDef:
 
 @dataclass(frozen=True, slots=True)
 class DistributedDef:
-    """What a Map in DISTRIBUTED mode adds."""
+    """The additional settings of a Map in DISTRIBUTED mode."""
 
     execution_type: Literal["STANDARD", "EXPRESS"]
     label: str | None
@@ -215,7 +215,7 @@ class Program:
     variable_references: dict[str, list[str]] = field(default_factory=dict)
     """State name to the variables that it reads; states that read none are left out."""
     by_library: bool = False
-    """Whether an expression may go to the JSONata library, and so take long or make much."""
+    """True if an expression may go to the JSONata library, and so take long or make much."""
     activities: tuple[str, ...] = ()
     """ARNs of the activities that its tasks name."""
 

@@ -63,7 +63,7 @@ def read_document(
         raise source.error([empty(0)], chosen)
     if chosen == "json":
         return read_json(source, max_depth=max_depth, placeholders=placeholders)
-    # Whoever reads only JSON does not pay for loading YAML.
+    # Reading JSON alone should not pay for loading YAML.
     from statewright.asl.text.yaml_reader import read_yaml
 
     return read_yaml(

@@ -1,4 +1,4 @@
-"""What a Task's `Resource` names: a function, an activity, or a service integration with its pattern."""
+"""The target that a Task's `Resource` names: a function, an activity, or a service integration with its pattern."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Resource:
 
     @property
     def waits_for_token(self) -> bool:
-        """Whether the answer comes later, by task token."""
+        """True if the answer comes later, by task token."""
         return self.pattern == "waitForTaskToken"
 
 

@@ -21,7 +21,7 @@ _INPUT_SHOWN_CHARACTERS = 2_000
 
 
 def is_expression(value: Json) -> bool:
-    """Whether a string is a JSONata expression: `{%` and `%}` at its very ends."""
+    """True if a string is a JSONata expression: `{%` and `%}` at its very ends."""
     return isinstance(value, str) and value.startswith("{%") and value.endswith("%}") and len(value) >= 4
 
 

@@ -52,7 +52,7 @@ _LABEL_FORBIDDEN = frozenset('?*<>{}[]:;,\\|^~$#%&`"')
 
 
 class PlacedValue(Protocol):
-    """What `validate` needs of `asl.document.Document`."""
+    """The part of `asl.document.Document` that `validate` needs."""
 
     @property
     def value(self) -> Json:
@@ -351,7 +351,7 @@ class ObjectChecks:
         self.labels.add(value)
 
     def check_map(self, state: StateOutline, scope: ScopeOutline) -> None:
-        """What depends on the mode of a Map."""
+        """Check the fields that depend on the mode of a Map."""
         node, path = state.node, state.path
         key = "ItemProcessor" if "ItemProcessor" in node else "Iterator"
         processor = node.get(key)
@@ -373,7 +373,7 @@ class ObjectChecks:
         self.check_stores(node, path)
 
     def check_stores(self, node: Node, path: Path) -> None:
-        """What the fields of ItemReader, ItemBatcher and ResultWriter need of each other."""
+        """Check the fields of ItemReader, ItemBatcher and ResultWriter that depend on each other."""
         reader = node.get("ItemReader")
         config = reader.get("ReaderConfig") if isinstance(reader, dict) else None
         if isinstance(config, dict):
@@ -399,7 +399,7 @@ def _machine_language(scope: ScopeOutline) -> str:
 
 
 def _seen(name: str, where: Where, state: StateOutline | None) -> Where:
-    """What a field sees: only Assign and Output of the state itself see the result of its work."""
+    """The members of `$states` that a field sees: only Assign and Output of the state itself see its result."""
     if state is not None and name in ("Assign", "Output") and state.type in ("Task", "Parallel", "Map"):
         return Where(where.language, RESULT_FIELDS)
     return where

@@ -1,1 +1,1 @@
-"""What work would cost at the cloud service: usage, dated price tables, bills."""
+"""The cost of work at the cloud service: usage, dated price tables, bills."""

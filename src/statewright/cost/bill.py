@@ -20,12 +20,12 @@ class Line:
 
     @property
     def service(self) -> str:
-        """Whose line it is."""
+        """The service or resource that the line is for."""
         return ITEMS[self.item].service
 
     @property
     def words(self) -> str:
-        """What is counted."""
+        """The item that is counted."""
         return ITEMS[self.item].words
 
 
@@ -39,16 +39,16 @@ class Bill:
 
     @property
     def usd(self) -> float:
-        """What the work costs once."""
+        """The cost of the work, paid once."""
         return sum(line.usd or 0.0 for line in self.lines if not line.monthly)
 
     @property
     def usd_a_month(self) -> float:
-        """What is kept afterwards costs a month."""
+        """The monthly cost of what is kept afterwards."""
         return sum(line.usd or 0.0 for line in self.lines if line.monthly)
 
     def of(self, service: str) -> float:
-        """What one service costs once."""
+        """The cost of one service, paid once."""
         return sum(line.usd or 0.0 for line in self.lines if line.service == service and not line.monthly)
 
     def document(self) -> dict[str, Json]:
@@ -72,7 +72,7 @@ class Bill:
 
 
 def bill(usage: Usage, table: PriceTable, *, free_tier: bool = False) -> Bill:
-    """What a usage costs. With `free_tier` what every account has free each month is taken off once."""
+    """The bill of a usage. With `free_tier`, each account's free monthly amounts are deducted once."""
     lines, notes = [], list(usage.assumptions)
     for item in ITEMS:
         quantity = usage.quantities.get(item, 0)

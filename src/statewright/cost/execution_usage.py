@@ -33,7 +33,7 @@ _S3_PUTS: Final = ("put", "copy", "create", "complete", "upload", "list", "resto
 
 
 class Event(Protocol):
-    """What is read of a history event."""
+    """The part of a history event that is read."""
 
     @property
     def id(self) -> int:
@@ -57,7 +57,7 @@ class Event(Protocol):
 
 
 MemoryOf = Callable[[str], int | None]
-"""The memory of a function in MiB, by its name or ARN; `None` where nobody knows it."""
+"""The memory of a function in MiB, by its name or ARN; `None` where it is not known."""
 
 
 def execution_usage(
@@ -68,7 +68,7 @@ def execution_usage(
     express: bool = False,
     memory_of: MemoryOf = lambda _: None,
 ) -> Usage:
-    """What an execution used: its own transitions or duration, and the calls that its tasks made."""
+    """The usage of an execution: its own transitions or duration, and the calls that its tasks made."""
     usage = Usage()
     if express:
         add_express(usage, duration_ms)

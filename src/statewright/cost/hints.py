@@ -1,4 +1,4 @@
-"""What would make a run cheaper: polling loops that turn too often."""
+"""Hints on saving money: polling loops that turn too often."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WaitLoop:
 
     @property
     def transitions(self) -> int:
-        """What the loop cost."""
+        """The cost of the loop."""
         return self.turns * self.states
 
     @property
@@ -36,7 +36,7 @@ class WaitLoop:
 
     @property
     def calm_transitions(self) -> int:
-        """What one long wait and a turn a minute afterwards would cost."""
+        """The cost of one long wait with a turn a minute afterwards."""
         return 1 + self.states * ceil((self.turns * self.seconds - self.first_seconds) / CALM_TURN_SECONDS)
 
 

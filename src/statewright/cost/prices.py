@@ -25,7 +25,7 @@ class PriceTableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What an item costs. `tiers` are (upper end in units, USD for one unit); the last end is infinite."""
+    """The price of an item. `tiers` are (upper end in units, USD for one unit); the last end is infinite."""
 
     usd: float
     per: float

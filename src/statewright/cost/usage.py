@@ -1,7 +1,6 @@
 """Usage: how much of what the service charges for was used, by item.
 
-Owns the items and their names. Where a quantity comes from is the business of whoever counts; what it costs is
-`bill.py`'s.
+Owns the items and their names. Quantities come from the modules that count, prices from `bill.py`.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class Usage:
 
     @property
     def assumptions(self) -> list[str]:
-        """What was assumed, in the order in which it came up."""
+        """Assumptions, in the order in which they were made."""
         return list(self._assumed)
 
 

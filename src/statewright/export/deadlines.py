@@ -18,7 +18,7 @@ _SECONDS: Final = "seconds"
 
 
 def is_bounded(state: StateOutline) -> bool:
-    """Whether a state is a loop with a deadline or a bound on turns."""
+    """True if a state is a loop with a deadline or a bound on turns."""
     return state.type == "Parallel" and any(name in state.node for name in LOOP_FIELDS)
 
 

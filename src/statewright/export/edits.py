@@ -1,4 +1,4 @@
-"""What every rewriting shares: names that nobody has yet, notes for the author, and transitions that lead elsewhere.
+"""Shared parts of every rewriting: unused names, notes for the author, and transitions that lead elsewhere.
 
 Definitions are JSON values and never changed in place: whatever is edited here is a new object.
 """
@@ -19,7 +19,7 @@ from statewright.query.scope import Json
 LONGEST_NAME: Final = 80
 """Source: language specification: names of states have at most 80 characters."""
 LATE: Final = "Statewright.Timeout"
-"""What a deadline is called that states keep themselves. Source: developer guide: a Fail's error may not begin with
+"""The error of a deadline that states keep themselves. Source: developer guide: a Fail's error may not begin with
 `States.`."""
 
 NoteKind = Literal["rewritten", "differs", "cannot"]
@@ -27,7 +27,7 @@ NoteKind = Literal["rewritten", "differs", "cannot"]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What became of one place of a definition. `state` is the state's name, `None` for the machine itself."""
+    """The change at one place of a definition. `state` is the state's name, `None` for the machine itself."""
 
     kind: NoteKind
     state: str | None
@@ -55,7 +55,7 @@ class Edits:
 
     @property
     def is_jsonata(self) -> bool:
-        """Whether the machine's own language is JSONata."""
+        """True if the machine's own language is JSONata."""
         return top_language(self.machine) == JSONATA
 
     def note(self, kind: NoteKind, state: StateOutline, message: str) -> None:

@@ -1,4 +1,4 @@
-"""A definition with extensions of ours, made into one that any Step Functions service takes: the walk over its states.
+"""Rewrites a definition with extensions into one that any Step Functions service accepts: the walk over its states.
 
 Inner scopes are rewritten before outer ones. What takes a state's place keeps its name, so that transitions to it still
 lead there; where something has to come before it, they are sent elsewhere.
@@ -32,7 +32,7 @@ class Exported:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything could be rewritten."""
+        """True if everything could be rewritten."""
         return all(note.kind != "cannot" for note in self.notes)
 
 
@@ -83,7 +83,7 @@ class _Walk:
         return guarded(self.edits, made, limit=limit) if scope.path in self.holding else made
 
     def processor(self, scope: ScopeOutline) -> Node:
-        """What a Map runs for an item, rewritten."""
+        """The rewritten processor of a Map's items."""
         made, _entries = self.inside(scope)
         return guarded(self.edits, made) if scope.path in self.holding else made
 
@@ -106,7 +106,7 @@ class _Walk:
         return {**scope.node, "StartAt": entries.get(start, start), "States": states}, entries
 
     def state(self, state: StateOutline) -> dict[str, Node]:
-        """What takes a state's place, the one to enter first."""
+        """The states that replace a state, the one to enter first."""
         made = self.rewritten(state)
         if state.name in self.edits.late:
             made[state.name] = knowing_late(made[state.name])

@@ -2,7 +2,7 @@
 
 One row a semaphore: `LockName` is its name (and `#` and its key), `Held` how many permits are out. Every permit is an
 attribute, named by the execution's ARN, the instant and a random id: an execution may hold several, and a repeated call
-takes nothing twice. Whoever finds no permit waits and asks again: no order is promised.
+takes nothing twice. An execution that finds no permit waits and asks again: no order is promised.
 """
 
 from __future__ import annotations

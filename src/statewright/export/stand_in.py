@@ -17,7 +17,7 @@ _RESULT: Final = re.compile(r"\$states\s*\.\s*result\b")
 
 
 def given(state: StateOutline, parameters: Json = None) -> Node:
-    """What the branch begins on: `Given`, the parameters of the Task, and `TimeoutSeconds` where it has one.
+    """The input of the branch: `Given`, the parameters of the Task, and `TimeoutSeconds` where it has one.
 
     `parameters` takes the place of the Task's own.
     """
@@ -37,7 +37,7 @@ def given(state: StateOutline, parameters: Json = None) -> Node:
 
 
 def has_deadline(state: StateOutline) -> bool:
-    """Whether a Task has a TimeoutSeconds of its own."""
+    """True if a Task has a TimeoutSeconds of its own."""
     return "TimeoutSeconds" in state.node or "TimeoutSecondsPath" in state.node
 
 
@@ -59,7 +59,7 @@ def stand_in(edits: Edits, state: StateOutline, begun: Node, branch: Node) -> di
 
 
 def _after(edits: Edits, state: StateOutline, parallel: Node, after: Node) -> dict[str, Node]:
-    """The Passes that follow the Parallel, which is told where to go and what to keep."""
+    """The Passes that follow the Parallel; they say where to go and what to keep."""
     node, variable = state.node, edits.prefix() + "result"
     result = edits.name(state.name, "result")
     parallel["Assign"] = {f"{variable}.$": "$[0]"}

@@ -37,7 +37,7 @@ def paced(edits: Edits, scope: Node, per_second: float) -> Node:
             "SET #next = #next + :gap", "#next >= :now", {":gap": f"'{gap_ms}'", ":now": "$string($millis())"},
             "$number($states.result.Attributes.Next.N)", idle,
         ),
-        # Nobody does: this instant is free, and the row says when the next one is.
+        # The instant is free, and the row says when the next one is.
         idle: reserving(
             "SET #next = :next", "attribute_not_exists(#next) OR #next < :now",
             {":next": f"$string($millis() + {gap_ms})", ":now": "$string($millis())"}, "0", queue,

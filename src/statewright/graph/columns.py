@@ -125,7 +125,7 @@ def _settle(row: list[Item], *, upward: bool, downward: bool) -> None:
 
 
 def _wish(item: Item, *, upward: bool, downward: bool) -> tuple[float, float]:
-    """Where an item wants to be, and how much. `downward` looks at the row above, `upward` at the row below."""
+    """The preferred position of an item, and its weight: `downward` by the row above, `upward` by the one below."""
     if item.main:
         return 0.0, NAILED
     total = weight = 0.0

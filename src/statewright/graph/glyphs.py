@@ -116,7 +116,7 @@ class Pen:
         return " " * cells, "dim"
 
     def corner(self, *, last: bool, bare: bool) -> Span:
-        """Where a branch leaves the rail; bare if an arrow follows at once."""
+        """The glyph at which a branch leaves the rail; bare if an arrow follows at once."""
         corner = ("`" if last else "|") if self._ascii else ("└" if last else "├")
         return corner + ("" if bare else "- " if self._ascii else "─ "), "dim"
 

@@ -22,7 +22,7 @@ SIDE_STEP: Final = 8.0
 SIDE_PORT: Final = 26.0
 """How far beside the middle of the top loops and caught errors arrive."""
 SECOND_PORT: Final = 44.0
-"""Where caught errors arrive when loops come from the right as well."""
+"""The port at which caught errors arrive when loops come from the right as well."""
 SWEEPS: Final = 8
 MOST_LANES: Final = 20_000
 """Beyond so many lane pieces in a scope, long edges go straight through: no sane drawing has them."""
@@ -55,13 +55,13 @@ class Item:
 
     @property
     def is_lane(self) -> bool:
-        """Whether only a line passes here."""
+        """True if only a line passes here."""
         return self.lane is not None
 
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """What one item of a row has to do with one of the next: they like to be in line, ports considered."""
+    """A tie between an item of a row and one of the next: they should be in line, ports considered."""
 
     item: Item
     own_port: float
@@ -96,7 +96,7 @@ class Lane:
     pieces: dict[int, Item] = field(default_factory=dict)
 
     def after(self, piece: Item) -> Item:
-        """Where a line goes on from a piece: the next one, or the target."""
+        """The next piece of a line, or its target."""
         return self.pieces.get(piece.rank + (-1 if self.upward else 1), self.target)
 
 
@@ -226,7 +226,7 @@ class _RowMaker:
         return self._lanes[target, style]
 
     def _enter(self, lane: Lane, rank: int, key: float) -> Item:
-        """Where a line that comes to this rank enters a lane, which is lengthened as far as need be."""
+        """Find where a line that comes to this rank enters a lane, and lengthen the lane as far as needed."""
         step = -1 if lane.upward else 1
         last = lane.target.rank if lane.upward else lane.target.rank - 1
         missing = rank

@@ -62,7 +62,7 @@ class PlacedEdge:
 
     @property
     def arrives(self) -> bool:
-        """Whether the line is drawn up to its target."""
+        """True if the line is drawn up to its target."""
         return self.drawn == len(self.points)
 
 
@@ -77,7 +77,7 @@ class PlacedLabel:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a scope starts, or the end of the state with that id. `y` is the centre of the mark."""
+    """The start of a scope, or the end of the state with that id. `y` is the centre of the mark."""
 
     kind: Literal["start", "end"]
     x: float

@@ -74,7 +74,7 @@ class Node:
 
     @property
     def is_box(self) -> bool:
-        """Whether the node is drawn round scopes of its own."""
+        """True if the node is drawn round scopes of its own."""
         return bool(self.scopes)
 
 
@@ -252,7 +252,7 @@ def _kind(state: Any) -> Kind:
 
 
 def _exits(state: Any) -> Iterator[tuple[Any, EdgeKind, str]]:
-    """Where a state may go, in the order of evaluation: (target, kind, label)."""
+    """The transitions of a state, in the order of evaluation: (target, kind, label)."""
     if not isinstance(state, Mapping):
         return
     kind = _kind(state)

@@ -17,7 +17,7 @@ MOST_ANCESTORS: Final = 200
 
 @dataclass(slots=True)
 class Ranking:
-    """What is known of a scope before anything has a place.
+    """Facts about a scope before anything has a place.
 
     `times` orders nodes as the walk met them and `edge_times` the edges as it took them (by index in
     `Scope.edges`): siblings compare as in the document. `ranks` count from 1; rank 0 holds the start mark.
@@ -58,7 +58,7 @@ def edge_length(edge: Edge) -> int:
 
 
 def turns_right(ranking: Ranking, source: str, target: str) -> bool:
-    """Whether a loop goes back round the right side of its body: when fewer branches lie on that side."""
+    """True if a loop goes back round the right side of its body: when fewer branches lie on that side."""
     left = right = 0
     name = source
     for _ in range(MOST_ANCESTORS):

@@ -55,12 +55,12 @@ class Hop:
 
     @property
     def turns_back(self) -> bool:
-        """Whether it leaves the channel where it came from."""
+        """True if it leaves the channel where it came from."""
         return self.x1_top == self.x2_top
 
     @property
     def bends(self) -> bool:
-        """Whether the hop needs a track."""
+        """True if the hop needs a track."""
         return abs(self.x1 - self.x2) > 0.5 or self.turns_back
 
 
@@ -77,7 +77,7 @@ class Net:
 
     @property
     def turns_back(self) -> bool:
-        """Whether it comes from below and goes back there."""
+        """True if it comes from below and goes back there."""
         return not self.tops
 
 
@@ -363,7 +363,7 @@ def _follow(hop: Hop, points: list[Point], own: int) -> int:
 
 
 def _side_x(item: Item, route: Route, y: float) -> float:
-    """Where a line that leaves sideways touches the outline of its node."""
+    """The point at which a line that leaves sideways touches the outline of its node."""
     reach = item.half
     if item.node is not None and item.node.kind == "Choice":
         middle = item.y + item.height / 2

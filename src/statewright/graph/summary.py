@@ -16,7 +16,7 @@ LONGEST = 240
 DEEPEST_RULE = 4
 MOST_OPERANDS = 5
 UNPUBLISHED = ":$LATEST"
-"""What a function without a version is called by definitions from the service's editor; it tells nothing."""
+"""The qualifier that the service's editor writes for a function without a version; it carries no information."""
 
 _COMPARISONS = {
     "Equals": "=",
@@ -41,7 +41,7 @@ _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"))
 
 
 def rule_words(rule: Any) -> str:
-    """What makes a Choice rule true: `$.total > 100 and $.vip is present`."""
+    """The condition of a Choice rule in words: `$.total > 100 and $.vip is present`."""
     if not isinstance(rule, Mapping):
         return "?"
     if "Condition" in rule:
@@ -147,7 +147,7 @@ def seconds_words(seconds: float) -> str:
 
 
 def detail_words(state: Mapping[str, Any]) -> str:
-    """What a state does, beside its name and type: the resource, the delay, the error. Empty when there is nothing."""
+    """A state's work in a few words, beside its name and type: the resource, the delay, the error. May be empty."""
     kind = state.get("Type")
     describe = _DETAILS.get(kind) if isinstance(kind, str) else None
     return _clip(describe(state)) if describe else ""

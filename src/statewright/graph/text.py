@@ -36,7 +36,7 @@ def render_text(graph: Graph, width: int = 100, color: bool = False, ascii_only:
 
 @dataclass(slots=True)
 class _Plan:
-    """What becomes of the exits of a step: drawn beside it, nested, or below it."""
+    """The way in which the exits of a step are drawn: beside it, nested, or below it."""
 
     named: set[int] = field(default_factory=set)
     nested: set[int] = field(default_factory=set)

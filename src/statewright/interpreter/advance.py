@@ -49,12 +49,12 @@ BEGIN: Final[dict[str, Callable[[Turn, Frame, StateDef], bool]]] = {
     "Parallel": begin_parallel,
     "Map": begin_map,
 }
-"""What each type of state does once entered. A handler returns whether its frame goes on at once."""
+"""The handler of each type of state once entered; it returns whether its frame continues at once."""
 
 
 @dataclass(slots=True)
 class Step:
-    """What one call of `advance` produced. Commit all of it, then dispatch the commands.
+    """The output of one call of `advance`. Commit all of it, then dispatch the commands.
 
     `changed` are the ids of frames to write, `removed` those to delete.
     """
@@ -363,7 +363,7 @@ def on_map_run_missing(turn: Turn, event: events.MapRunMissing) -> None:
 
 
 def on_stopped(turn: Turn, event: events.ExecutionStopped) -> None:
-    """Somebody stopped the execution."""
+    """The execution is stopped by a caller."""
     details = failure_details(event.error, event.cause)
     stop_all(turn, "ABORTED", "ExecutionAborted", event.error, event.cause, details)
 

@@ -36,7 +36,7 @@ class Encoder:
         self.texts: Texts = {}
 
     def execution(self, state: ExecutionState, *, with_identity: bool = True) -> bytes:
-        """Everything but the frames; without the identity, for whoever keeps that apart."""
+        """Everything but the frames and the identity, which the engine keeps apart."""
         identity = state.identity
         return dump_row(
             [

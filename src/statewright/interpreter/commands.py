@@ -1,4 +1,4 @@
-"""What `advance` asks the world to do, in the imperative. Every id makes a repeat harmless."""
+"""Commands: requests of `advance` to its driver, in the imperative. Every id makes a repeat harmless."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ScheduleTask:
 
 @dataclass(frozen=True, slots=True)
 class CancelTask:
-    """Nobody waits for the task any more: abort it, best effort."""
+    """Abort a task whose result no frame waits for any more, best effort."""
 
     task_id: int
     state: str

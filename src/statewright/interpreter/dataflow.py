@@ -17,7 +17,7 @@ from statewright.query.scope import Json, Scope
 
 
 def scope_of(turn: Turn, frame: Frame, definition: StateDef, token: str | None = None) -> Scope:
-    """What the state's expressions see on entry: the raw input."""
+    """The scope of the state's expressions on entry: the raw input."""
     return Scope(
         frame.input.value,
         turn.variables_of(frame),
@@ -28,7 +28,7 @@ def scope_of(turn: Turn, frame: Frame, definition: StateDef, token: str | None =
 
 
 def item_scope(turn: Turn, frame: Frame, definition: StateDef, data: Json, item: Json) -> Scope:
-    """What an ItemSelector sees: the Map's effective input, and one item in the context object."""
+    """The scope of an ItemSelector: the Map's effective input, and one item in the context object."""
     return Scope(
         data,
         turn.variables_of(frame),

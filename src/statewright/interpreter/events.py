@@ -1,4 +1,4 @@
-"""What happens outside and is told to `advance`. All past tense; a stale id is normal and does nothing."""
+"""Events: the inputs of `advance`, in the past tense. A stale id is normal and does nothing."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class MapRunMissing:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStopped:
-    """Somebody stopped the execution."""
+    """A caller stopped the execution."""
 
     error: str | None = None
     cause: str | None = None
@@ -153,7 +153,7 @@ class ExecutionStopped:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRedriven:
-    """Somebody redrives the execution from where it failed."""
+    """A caller redrives the execution from where it failed."""
 
 
 TaskEnd = TaskFailed | TaskScheduleFailed | TaskStartFailed | TaskSubmitFailed

@@ -201,7 +201,7 @@ def _note_iteration_abort(turn: Turn, frame: Frame, cause_event: int) -> None:
 
 
 def close_task(turn: Turn, frame: Frame, definition: StateDef, *, cancel: bool) -> None:
-    """Forget the frame's open task and its timers; `cancel` also tells the world that nobody waits any more."""
+    """Forget the frame's open task and its timers; `cancel` also asks the driver to abort it."""
     task = frame.task
     if task is None:
         return

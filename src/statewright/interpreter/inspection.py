@@ -1,4 +1,4 @@
-"""What a trial shows of one state (`inspectionData`), and what it hands to the state in place of a real surrounding.
+"""The data that a trial shows of one state (`inspectionData`), and the surroundings that it makes up for the state.
 
 `advance` fills an `Inspection` that it is given; without one it keeps nothing. Which members a kind of state shows is
 the table below; handlers note whatever they have. Trials themselves are in `trial.py`.
@@ -56,7 +56,7 @@ class Inspection:
         self.error_details: dict[str, Json] = {}
         """`catchIndex`, `retryIndex` and `retryBackoffIntervalSeconds`."""
         self.failure: Failure | None = None
-        """What a retrier or catcher has taken."""
+        """A failure that a retrier or catcher has matched."""
         self.caught = False
 
     def note(self, member: str, value: Json) -> None:

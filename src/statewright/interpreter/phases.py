@@ -1,4 +1,4 @@
-"""What a frame and a Map Run wait for, and what each phase may become.
+"""The phases of frames and of Map Runs: what each waits for, and which may follow which.
 
 1. A frame has one phase: what it does next, or what it waits for. The runnable phases come first, so one comparison
    tells them from the others. Their numbers are stored: they never change their meaning.
@@ -102,7 +102,7 @@ FRAME_PHASES: Final[Mapping[int, Mapping[int, str]]] = {
     FAILED: _REDRIVEN,
     ABORTED: {**_REDRIVEN, FAILED: "the execution fails at once"},
 }
-"""What a frame's phase may become, by phase, with the cause. Every frame begins READY."""
+"""The phases that may follow each phase of a frame, with the cause. Every frame begins READY."""
 
 # ------------------------------------------------------------------ Map Runs
 
@@ -124,4 +124,4 @@ MAP_RUN_PHASES: Final[Mapping[int, Mapping[int, str]]] = {
     WRITING: {CLOSED: "the results are written, or cannot be"},
     CLOSED: {OPEN: "redriven"},
 }
-"""What a Map Run's phase may become, by phase, with the cause. Every Map Run begins OPEN."""
+"""The phases that may follow each phase of a Map Run, with the cause. Every Map Run begins OPEN."""

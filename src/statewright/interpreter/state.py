@@ -24,7 +24,7 @@ ROOT: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who an execution is; what `$$.Execution` and `$$.StateMachine` show.
+    """An execution's identity, as `$$.Execution` and `$$.StateMachine` show it.
 
     `map_run_arn` and `label` are set for the child executions of a distributed Map.
     """
@@ -207,7 +207,7 @@ class ExecutionState:
 
     @property
     def is_queued(self) -> bool:
-        """Whether it is accepted and not admitted yet."""
+        """True if it is accepted and not admitted yet."""
         return self.status == "RUNNING" and self.last_event_id > 0 and not self.frames
 
     @property

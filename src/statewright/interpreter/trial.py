@@ -36,12 +36,12 @@ Mock = Payload | Failure
 TrialStatus = Literal["SUCCEEDED", "FAILED", "RETRIABLE", "CAUGHT_ERROR"]
 
 STATE_NAME: Final = "StateName"
-"""What a state is called that comes without a machine (observed)."""
+"""The name of a state that comes without a machine (observed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """What to try. `context` stands in for the whole context object; without it one is made up.
+    """The input of a trial. `context` stands in for the whole context object; without it one is made up.
 
     `retrier_retry_count` is how often the retrier that takes the mocked error has retried before.
     `map_item_reader_data` is what an ItemReader has read: a JSON document, or the list of items of any other format.
@@ -60,7 +60,7 @@ class TrialSetup:
 
 @dataclass(frozen=True, slots=True)
 class StateTrial:
-    """What came of a trial. `output` is there when the state was left, `next_state` when it leads on.
+    """The result of a trial. `output` is there when the state was left, `next_state` when it leads on.
 
     `inspection` is `inspectionData` with JSON values in place of texts.
     """
@@ -170,7 +170,7 @@ def try_state(
 
 
 def trial_identity(seed: bytes, role_arn: str, *, account: str, region: str) -> Identity:
-    """Whom the made-up context object shows: an express execution and a machine, both named by a UUID (observed)."""
+    """The identity in a made-up context object: an express execution and a machine, both named by a UUID (observed)."""
     entropy = Entropy(seed)
     machine, name = entropy.uuid4(), entropy.uuid4()
     prefix = f"arn:aws:states:{region}:{account}"
@@ -261,13 +261,13 @@ def _refuse_with_mock(program: Program, definition: StateDef, setup: TrialSetup,
 
 
 def _exports(body: MapDef) -> bool:
-    """Whether a ResultWriter puts the results elsewhere, so that the state's result only says where."""
+    """True if a ResultWriter puts the results elsewhere, so that the state's result only says where."""
     writer = body.distributed.writer if body.distributed is not None else None
     return writer is not None and writer.resource is not None
 
 
 def _holds(program: Program, definition: StateDef, name: str) -> bool:
-    """Whether a state is the named one, or has it inside at any depth."""
+    """True if a state is the named one, or has it inside at any depth."""
     if name == definition.name:
         return True
     scope: ScopeDef | None = next((scope for scope in program.scopes if name in scope.states), None)
@@ -353,7 +353,7 @@ def _over_tolerance(noted: dict[str, Json], failures: int, iterations: int | Non
 
 
 def _note_items(turn: Turn, trial: _Trial, body: MapDef, command: StartMapRun | None) -> int | None:
-    """Show the items on their way to the iterations; returns how many there are, `None` when nobody knows.
+    """Show the items on their way to the iterations; returns how many there are, `None` when that is not known.
 
     Raises: ExecutionFailure.
     """

@@ -249,5 +249,5 @@ class Turn:
 
 
 def variables_bytes(variables: Mapping[str, Json]) -> int:
-    """What variables count towards the limit of all variables: the size of their JSON texts."""
+    """The size of variables as the limit counts it: that of their JSON texts."""
     return sum(len(dump_json(value).encode()) for value in variables.values())

@@ -149,7 +149,7 @@ class Archive:
         return [path for path in self._hours() if first <= path.name <= last]
 
     def _append(self, path: Path, content: bytes) -> None:
-        """Metrics never stop a server: a disk that is full is told of once."""
+        """Metrics never stop a server: a full disk is logged once."""
         try:
             with path.open("ab") as file:
                 file.write(content)

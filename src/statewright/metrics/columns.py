@@ -13,7 +13,7 @@ from statewright.metrics.points import Point, merged
 WIDTH: Final = 6
 POINT_BYTES: Final = 8 * WIDTH
 SPREAD_BYTES: Final = 150
-"""What an entry of the dict of spreads costs besides its bytes."""
+"""The overhead of an entry in the dict of spreads, in bytes."""
 
 
 class Column:
@@ -122,7 +122,7 @@ def pack_spread(spread: dict[float, float]) -> bytes:
 
 
 def unpack_spread(packed: bytes) -> dict[float, float]:
-    """What `pack_spread` has packed."""
+    """The inverse of `pack_spread`."""
     numbers = array("d")
     numbers.frombytes(packed)
     half = len(numbers) // 2

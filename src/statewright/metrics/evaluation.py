@@ -33,7 +33,7 @@ Value = float | str | Timeline | list[Timeline]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an expression is evaluated in: ids, the metrics of the request, its range, and what searches have found."""
+    """The surroundings of an expression: ids, the metrics of the request, its range, and the results of searches."""
 
     values: Mapping[str, Value]
     metrics: Sequence[Timeline]

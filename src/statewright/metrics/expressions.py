@@ -19,7 +19,7 @@ MOST_OPERATORS: Final = 300
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read or evaluated, in a sentence for whoever wrote it."""
+    """An expression that cannot be read or evaluated, with a sentence for its author."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a metric was during one stretch of time: count, sum, least, most, and how its values were spread.
+"""A metric during one stretch of time: count, sum, least, most, and the spread of its values.
 
 Owns merging and the statistics that are asked of it. A spread is a dict of value to how often it occurred: exact while
 there are at most `EXACT` different values, then values share buckets whose middle is at most `ERROR` away from them.
@@ -26,10 +26,10 @@ Spread = dict[float, float]
 
 
 class Point(NamedTuple):
-    """What a metric was from second `at` on, for a second, a minute or a period.
+    """A metric from second `at` on, for a second, a minute or a period.
 
     `samples` says how many values there were; `last` is the latest, which only gauges care for. `spread` is None where
-    all values are the same, or where nobody knows them.
+    all values are the same, or where they are not known.
     """
 
     at: int
@@ -42,7 +42,7 @@ class Point(NamedTuple):
 
     @property
     def known(self) -> Mapping[float, float] | None:
-        """How the values are spread; None where nobody knows."""
+        """The spread of the values; None where it is not known."""
         if self.spread is not None:
             return self.spread
         return {self.low: self.samples} if self.low == self.high else None
@@ -120,7 +120,7 @@ _EXTENDED: Final = re.compile(r"(p|tm|tc|ts)(\d{1,3}(?:\.\d{1,10})?)", re.IGNORE
 
 
 def is_statistic(name: str) -> bool:
-    """Whether a statistic can be asked for: the five plain ones, and p, tm, tc, ts with a percentage, as in p99.9."""
+    """True if a statistic can be asked for: the five plain ones, and p, tm, tc, ts with a percentage, as in p99.9."""
     found = _EXTENDED.fullmatch(name)
     return name in _PLAIN or (found is not None and float(found[2]) <= 100)
 

@@ -1,4 +1,4 @@
-"""What somebody asks of metrics: points of a period, a statistic of each, and which metrics there are.
+"""Reading metrics: points of a period, a statistic of each, and the list of metrics.
 
 Gauges have a level between two points, so their periods without a point have the level that was. Instants are epoch
 seconds, periods seconds.
@@ -32,7 +32,7 @@ class Range(NamedTuple):
 
 
 def is_period(period: int) -> bool:
-    """Whether points can be asked for in this length."""
+    """True if points can be asked for in this length."""
     return period in FINE_PERIODS or (period > 0 and period % 60 == 0)
 
 
@@ -159,7 +159,7 @@ def matching(
         has = dict(metric.dimensions)
         if not all(key in has and (value is None or has[key] == value) for key, value in dimensions):
             continue
-        # Of one whose minutes are on disk alone, nobody knows how old they are.
+        # The age of minutes that are on disk alone is not known.
         if series.last_at >= oldest or (series.last_at == 0 and series.number and not recent):
             found.append(series)
     return found

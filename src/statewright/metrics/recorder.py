@@ -1,6 +1,6 @@
 """The recorder: which metrics there are, and when their seconds and minutes end.
 
-Whoever counts holds a `Counter` or a `Gauge` and never asks for the time. The first value of a second sets one timer
+Code that counts holds a `Counter` or a `Gauge` and never asks for the time. The first value of a second sets one timer
 for its end; the first of a minute another. An idle process has none. Reading is `reading.py`, files are `archive.py`.
 
 Bounds: `MOST_SERIES` metrics; seconds for an hour and `MOST_SECONDS_BYTES`, minutes in memory for three hours (where no
@@ -61,7 +61,7 @@ class Recorder:
         return self.clock.now_ms() // 1000
 
     async def start(self) -> None:
-        """Read which metrics a former process has kept; their points are read when somebody asks for them."""
+        """Read the names of metrics that a former process has kept; their points are read on request."""
         if self._archive is None:
             return
         self.started = self.now()
@@ -82,7 +82,7 @@ class Recorder:
     # ------------------------------------------------------------------ metrics
 
     def counter(self, namespace: str, name: str, dimensions: Mapping[str, str], unit: str = "Count") -> Counter:
-        """The metric of that name and dimensions, made when nobody has asked for it before."""
+        """The metric of that name and dimensions, made at the first request."""
         metric = MetricId.of(namespace, name, dimensions)
         found = self._series.get(metric)
         if isinstance(found, Counter):
@@ -111,7 +111,7 @@ class Recorder:
         made = Gauge(metric, unit, self._opened, read, is_lasting=is_lasting, grows=grows)
         if not self._enter(made, found):
             made = Gauge(metric, unit, _nowhere, _nothing)
-            # It counts as touched for good, so nobody ever asks for its level.
+            # It counts as touched for good, so its level is never asked for.
             made.is_touched = True
         return made
 
@@ -174,7 +174,7 @@ class Recorder:
                 if series.close_second(second) is not None:
                     active.add(series)
             except Exception:
-                # A level that cannot be told is no reason to lose the others.
+                # A level that cannot be read is no reason to lose the others.
                 log.exception("the metric %s could not be read", series.id.name)
         if self._second_timer is not None:
             # What comes before the second's end begins anew, and is added to it.
@@ -284,7 +284,7 @@ class Recorder:
         return column.between(start, end)
 
     def size_bytes(self) -> int:
-        """What the points in memory cost, roughly."""
+        """The approximate size of the points in memory."""
         return sum(series.seconds.size_bytes + series.minutes.size_bytes for series in self._series.values())
 
 
@@ -327,7 +327,7 @@ class _Sink(Counter):
 
 
 def _nowhere(_series: Series) -> None:
-    """Where metrics beyond the bound go."""
+    """The sink of metrics beyond the bound."""
 
 
 def _nothing() -> None:

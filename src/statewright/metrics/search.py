@@ -30,7 +30,7 @@ _PROPERTIES: Final = {"MetricName", "Namespace", ":aws.AccountId"}
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """What must be in a metric: `exact` as a whole, else as words in it. Without a name anywhere."""
+    """A term that a metric must contain: `exact` as a whole, else as words in it. Without a name anywhere."""
 
     name: str | None
     values: tuple[str, ...]
@@ -102,7 +102,7 @@ def _holds(term: _Term, series: Series) -> bool:
 
 
 def _meets(value: str, text: str, exact: bool) -> bool:
-    """Whether a text is what is looked for, or has all of its words. Source: user guide, "tokens"."""
+    """True if a text is what is looked for, or has all of its words. Source: user guide, "tokens"."""
     if exact:
         return value == text
     words = {word.lower() for word in _WORD.findall(text)}

@@ -1,7 +1,7 @@
 """One metric with its dimensions, as those who count see it: adding costs one look-up in a dict.
 
 A `Counter` gathers values until the recorder closes the second. A `Gauge` is a level that is read then, and only where
-somebody has said that it may have changed. When seconds and minutes end is the recorder's business.
+a caller has said that it may have changed. When seconds and minutes end is the recorder's business.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class MetricId:
 
 
 class Series:
-    """What is known of a metric; by itself, one of a former process that nobody has added to since.
+    """The points of a metric; by itself, one of a former process that has gained none since.
 
     `number` is its place in the archive, 0 before it has one.
     """
@@ -45,9 +45,9 @@ class Series:
         self.unit = unit
         self.is_gauge = is_gauge
         self.is_lasting = is_lasting
-        """Whether a gauge's level outlives the process, as the depth of a queue does."""
+        """True if a gauge's level outlives the process, as the depth of a queue does."""
         self.grows = grows
-        """Whether a gauge's level, once above nothing, grows by one each second by itself, as an age does."""
+        """True if a gauge's level, once above nothing, grows by one each second by itself, as an age does."""
         self.all_samples = 0.0
         """Since the process started, as `all_total`."""
         self.all_total = 0.0
@@ -60,7 +60,7 @@ class Series:
         """From when on a gauge has no level any more."""
 
     def close_second(self, _at: int) -> Point | None:
-        """What was gathered; None for nothing."""
+        """The collected values; None if there are none."""
         return None
 
     def running_minute(self, _end: int) -> Point | None:
@@ -93,7 +93,7 @@ class Counter(Series):
         found[value] = found.get(value, 0) + times
 
     def close_second(self, at: int) -> Point | None:
-        """What was gathered since the last call."""
+        """The values collected since the last call."""
         if not self.open:
             return None
         values, self.open = self.open, {}
@@ -127,7 +127,7 @@ class Counter(Series):
             self.minute = [both]
 
     def running_minute(self, _end: int) -> Point | None:
-        """What the minute under way has so far."""
+        """The values of the current minute so far."""
         return merged(self.minute_at, self.minute)
 
     def close_minute(self, _end: int) -> Point | None:
@@ -182,11 +182,11 @@ class Gauge(Series):
             self._opened(self)
 
     def end(self, at: int) -> None:
-        """What was measured is gone."""
+        """Forget the measured level."""
         self.ended_at = at
 
     def close_second(self, at: int) -> Point | None:
-        """The level at the end of a second, if somebody has touched it."""
+        """The level at the end of a second, if it may have changed."""
         if not self.is_touched:
             return None
         self.is_touched = False

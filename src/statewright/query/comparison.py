@@ -17,9 +17,9 @@ EXACT_INTEGER: Final = 1 << 53
 
 
 def json_equal(left: Json, right: Json, spend: Callable[[int], None] | None = None) -> bool:
-    """Whether two JSON values are the same value; `1` is `1.0`, but never `true`. Any depth.
+    """True if two JSON values are the same value; `1` is `1.0`, but never `true`. Any depth.
 
-    `spend` is told how many members and elements are compared; it may raise to stop.
+    `spend` is called with the number of members and elements compared; it may raise to stop.
     """
     pending = [(left, right)]
     while pending:
@@ -47,7 +47,7 @@ def json_equal(left: Json, right: Json, spend: Callable[[int], None] | None = No
 
 
 def is_number(value: Json) -> bool:
-    """Whether the value is a JSON number."""
+    """True if the value is a JSON number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -62,7 +62,7 @@ def as_double(number: float) -> float:
 
 
 def text_less(left: str, right: str) -> bool:
-    """Whether `left` comes before `right` by UTF-16 code units."""
+    """True if `left` comes before `right` by UTF-16 code units."""
     # Beside an ASCII text both orders agree: whatever differs first is above ASCII in either of them.
     if left.isascii() or right.isascii():
         return left < right

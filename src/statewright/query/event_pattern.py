@@ -28,7 +28,7 @@ DEPTH: Final = 100
 
 
 Place = tuple[str | int, ...]
-"""Where a value is in a pattern: names and indices from the top."""
+"""A value's place in a pattern: names and indices from the top."""
 
 
 class PatternError(ValueError):
@@ -107,7 +107,7 @@ def _alternatives(part: Json, at: Place) -> list[Test]:
 
 
 def _of_list(test: Test, values: list[Any]) -> bool:
-    """Whether a leaf matches an array: one of its elements must, or the array's being there must."""
+    """True if a leaf matches an array: one of its elements must, or the array's being there must."""
     return any(test(value) for value in values) or (not values and test(_EMPTY))
 
 

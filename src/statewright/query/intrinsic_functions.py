@@ -1,7 +1,7 @@
 """The 18 intrinsic functions (`States.*`) as plain functions over JSON values, with the rules for their arguments.
 
 Owns what each function computes, which arguments it takes and what it answers to wrong ones. The text of a call,
-its paths and its nesting belong to `query.intrinsics`; the size of a payload to whoever accepts payloads, so the
+its paths and its nesting belong to `query.intrinsics`; the size of a payload to the code that accepts payloads, so the
 256 KiB that the service guide names for the array functions are not counted again here.
 
 Every function raises `ExecutionFailure` with `States.IntrinsicFailure` when an argument breaks a rule. The cause
@@ -85,7 +85,7 @@ def _string_to_json(text: Json) -> Json:
     try:
         value = _DECODER.decode(text)
         if "\\ud" in text or "\\uD" in text:
-            _encode(value).encode()  # half a surrogate pair is no text: nobody after us could write it down
+            _encode(value).encode()  # half a surrogate pair is not text: it could not be stored or sent
     except ValueError as error:
         _fail("States.StringToJson", f"argument 1 is not valid JSON: {error}")
     return value
@@ -334,7 +334,7 @@ def _kind(value: Json) -> str:
 
 
 def _shown(number: int) -> str:
-    # Python refuses to print integers of thousands of digits, and nobody wants to read them.
+    # Python refuses to print integers of thousands of digits; an error text does not need them either.
     return str(number) if abs(number) < 10**30 else "a number of over 30 digits"
 
 

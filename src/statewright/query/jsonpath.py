@@ -90,12 +90,12 @@ class JsonPath:
         self.steps = path.steps
         self.definite = is_definite(path.steps)
         self.is_reference = all(isinstance(s, Index) or (isinstance(s, Name) and s.plain) for s in path.steps)
-        """Whether it is a Reference Path, whatever its root: one node, without `@ , : ? *`, `..` or functions."""
+        """True if it is a Reference Path, whatever its root: one node, without `@ , : ? *`, `..` or functions."""
         self.variables = parsed.variables
         """Every variable it reads, also inside filters."""
         self.uses_context = parsed.uses_context
         self.unconfirmed = parsed.features
-        """What it uses that no recording of the service confirms: names in `jsonpath_functions.UNCONFIRMED`."""
+        """Names in `jsonpath_functions.UNCONFIRMED` that it uses: no recording of the service confirms them."""
         keys = plain_keys(path.steps)
         if keys is not None:
             self.find, self.read = _plain_readers(self, keys)

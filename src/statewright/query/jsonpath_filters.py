@@ -37,7 +37,7 @@ class _Missing:
 
 
 MISSING: Final[Json] = _Missing()
-"""What a definite path inside a filter gives when it finds nothing; null is a value."""
+"""The result of a definite path inside a filter that finds nothing; null is a value."""
 
 
 class Run:

@@ -1,7 +1,7 @@
 """The functions that may end a JSONPath (`$.items.length()`), and what about the dialect no recording confirms.
 
-Whoever reads this for fidelity: Jayway documents these functions, the service's guide bars them only from Reference
-Paths, and nobody has published what the service answers. They are therefore accepted, and marked.
+On fidelity: Jayway documents these functions, the service's guide bars them only from Reference
+Paths, and no published source shows what the service answers. They are therefore accepted, and marked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PathFunction:
     max_arguments: int | None = 0
     """None means any number."""
     confirmed: bool = False
-    """Whether a recording of the service shows it; lints may warn about the others."""
+    """True if a recording of the service shows it; lints may warn about the others."""
 
 
 def _length(value: Json, _: list[Json]) -> Json:
@@ -146,4 +146,4 @@ UNCONFIRMED: Final[Mapping[str, str]] = {
     "existence of many": "[?(@.a[*])] asks for at least one match; Jayway asks only that the parent exists",
     "outer value": "$$ or $name inside a filter",
 }
-"""What a path can use that no recording of the service shows, by the name that `JsonPath.unconfirmed` lists."""
+"""Features of paths that no recording of the service shows, by the name that `JsonPath.unconfirmed` lists."""

@@ -150,7 +150,7 @@ class _Parser:
         return Scan(step)
 
     def named(self, in_filter: bool) -> Step:
-        """What follows one or two dots: a name, a function, `*`, or a bracket (`$.['x']`)."""
+        """Parse what follows one or two dots: a name, a function, `*`, or a bracket (`$.['x']`)."""
         if self.peek() == "[":
             return self.bracket()
         if self.peek() == "*":

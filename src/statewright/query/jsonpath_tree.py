@@ -1,4 +1,4 @@
-"""What a JSONPath text means: steps, filter conditions and operands.
+"""The tree of a JSONPath: steps, filter conditions and operands.
 
 `jsonpath_parser` builds these values; `jsonpath`, `jsonpath_steps`, `jsonpath_filters` and `refpath` read them.
 """
@@ -12,7 +12,7 @@ from statewright.query.linear_regex import LinearRegex
 from statewright.query.scope import Json
 
 Root = Literal["data", "context", "variable", "current"]
-"""What a path starts from: `$`, `$$`, `$name`, and inside a filter `@`."""
+"""The start of a path: `$`, `$$`, `$name`, and inside a filter `@`."""
 
 WORD_OPERATORS: Final = ("in", "nin", "subsetof", "anyof", "noneof", "all", "contains", "size", "empty")
 OPERATORS: Final = ("==", "!=", "<", "<=", ">", ">=", "=~", *WORD_OPERATORS)
@@ -164,7 +164,7 @@ class ParsedPath:
 
 
 def is_definite(steps: tuple[Step, ...]) -> bool:
-    """Whether the steps give one value or nothing, rather than a list of matches."""
+    """True if the steps give one value or nothing, rather than a list of matches."""
     if not steps or isinstance(steps[-1], Call):
         return True
     return isinstance(steps[-1], Name | Index | Names) and all(isinstance(step, Name | Index) for step in steps[:-1])

@@ -1,6 +1,6 @@
 """Regular expressions whose matching time is linear in the text: what `=~` in a JSONPath filter runs.
 
-A filter's pattern comes from whoever wrote the definition and its text from whoever started the execution, so a
+A filter's pattern comes from the author of the definition and its text from the caller who starts the execution, so a
 backtracking engine (Python's `re`, Java's `java.util.regex`) can be made to hang. Here a pattern becomes a
 nondeterministic automaton whose subset construction is done lazily and remembered; no text makes it backtrack.
 
@@ -62,10 +62,10 @@ class LinearRegex:
         self._start = _State(members, self._accepts(members, at_start=True))
 
     def fullmatch(self, text: str, spend: Callable[[int], None] = lambda _: None) -> bool:
-        """Whether the whole text matches.
+        """True if the whole text matches.
 
-        `spend` is told the cost: automaton nodes visited for every step not yet remembered, and a sixteenth for each
-        character. It may raise to stop.
+        `spend` is called with the cost: automaton nodes visited for each step not yet remembered, and a sixteenth for
+        each character. It may raise to stop.
         """
         spend(1 + len(text) // 16)
         state = self._start
@@ -317,7 +317,7 @@ class _Parser:
         return lambda c: test(c) or (c.isascii() and test(c.swapcase()))
 
     def escape(self) -> CharTest:
-        """What follows a backslash, in a class or outside."""
+        """Parse what follows a backslash, in a class or outside."""
         char = self.peek()
         self.position += 1
         if char in _SHORTHANDS and char:

@@ -1,4 +1,4 @@
-"""What an expression sees while it is evaluated: data, variables, the context object, and seeded chance.
+"""The surroundings of an expression while it is evaluated: data, variables, the context object, and seeded chance.
 
 One `Scope` serves every expression of one phase of one state. JSONPath reads `data` (`$`), `context` (`$$`) and
 `variables` (`$name`); JSONata reads `input`, `result`, `error_output` and `context` as members of `$states`.
@@ -59,7 +59,7 @@ class Entropy:
 
 
 class Scope:
-    """What one evaluation sees. `make_context` is called at most once, on the first look at the context object."""
+    """The surroundings of one evaluation. `make_context` is called once at most, when the context is first read."""
 
     __slots__ = (
         "_context",

@@ -29,7 +29,7 @@ _DEFAULT_HINT = "Default stands beside Choices, not inside it: move it out, to t
 
 
 class ObjectChecks(Protocol):
-    """What the walk offers here."""
+    """The part of the walk that is used here."""
 
     findings: Findings
     lints: Findings

@@ -104,7 +104,7 @@ class EventWeights:
 
 
 def leads_to(state: StateOutline, name: str) -> bool:
-    """Whether a transition of the state goes to that name."""
+    """True if a transition of the state goes to that name."""
     return any(edge.target == name for edge in state.edges)
 
 

@@ -1,4 +1,4 @@
-"""Whether the value of one field is what its table entry asks for: types, ranges, paths, templates, expressions.
+"""True if the value of one field is what its table entry asks for: types, ranges, paths, templates, expressions.
 
 Knows nothing of states; `validate.py` says which field stands where. Variables that a value reads are noted for
 `assignments.py`.
@@ -34,21 +34,21 @@ _TIMESTAMP_MESSAGE = "String does not match RFC3339 timestamp"
 _NOT_A_REFERENCE = "Value is not a Reference Path"
 
 BASE_FIELDS: Final = frozenset({"input", "context"})
-"""What every JSONata field sees of `$states`."""
+"""The members of `$states` that every JSONata field sees."""
 RESULT_FIELDS: Final = BASE_FIELDS | {"result"}
 ERROR_FIELDS: Final = BASE_FIELDS | {"errorOutput"}
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What a value may use where it stands: the query language, and the members of `$states`."""
+    """The means that a value may use in its place: the query language, and the members of `$states`."""
 
     language: Language
     states_fields: frozenset[str] = BASE_FIELDS
 
     @property
     def jsonata(self) -> bool:
-        """Whether expressions are evaluated here."""
+        """True if expressions are evaluated here."""
         return self.language == JSONATA
 
 
@@ -276,7 +276,7 @@ class FieldValues:
         self.not_evaluated(text, at)
 
     def not_evaluated(self, text: str, at: Path) -> None:
-        """Warn of a JSONata expression that nobody evaluates."""
+        """Warn of a JSONata expression that is never evaluated."""
         if is_expression(text):
             message = "This looks like a JSONata expression, but the state's query language is JSONPath"
             self.lints.warn("NOT_EVALUATED", message, at, 'give the state "QueryLanguage": "JSONata"')
@@ -313,7 +313,7 @@ class FieldValues:
             self.lints.warn("NOT_EVALUATED", message, at, "nothing may stand before '{%' and after '%}'")
 
     def one_sided(self, text: str, at: Path) -> bool:
-        """Whether one of the two delimiters is missing, which is an error."""
+        """True if one of the two delimiters is missing, which is an error."""
         opens, closes = text.startswith("{%"), text.endswith("%}")
         if opens == closes and not opens:
             return False
@@ -344,7 +344,7 @@ class FieldValues:
 
 
 def is_expression(value: Json) -> TypeGuard[str]:
-    """Whether a string is a JSONata expression: `{%` and `%}` at its very ends."""
+    """True if a string is a JSONata expression: `{%` and `%}` at its very ends."""
     return isinstance(value, str) and len(value) >= 4 and value.startswith("{%") and value.endswith("%}")
 
 

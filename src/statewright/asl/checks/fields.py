@@ -1,6 +1,6 @@
 """Which fields each state type and each object inside a state takes, in which query language, with which values.
 
-Data only: `validate.py` and its neighbours read these tables, and so may whoever wants to list the language.
+Data only: `validate.py` and its neighbours read these tables; anything that lists the language may, too.
 Source, unless said otherwise: the open specification and the developer guide's page of each state type.
 """
 
@@ -52,7 +52,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What one field holds.
+    """One field's kind of value.
 
     `language` is the only query language that has it, `None` for both. `expression`: in JSONata a whole `{% %}` may
     stand for the value. `context`: a reference path may begin with `$$`. `path_field`: its sibling that takes a path.

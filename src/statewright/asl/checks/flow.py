@@ -1,4 +1,4 @@
-"""Where transitions lead: missing targets, states that nothing leads to, scopes without an end, names of states.
+"""Transitions: missing targets, unreachable states, scopes without an end, names of states.
 
 Source: observed codes, wording, location and order: all dangling targets first; then per scope either the missing
 end, or the states to which no transition leads.

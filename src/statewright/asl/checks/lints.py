@@ -1,4 +1,4 @@
-"""What the service never says: loops, failures that end well, limits that will be hit, rules that leave gaps.
+"""Findings that the service does not have: loops, failures that end well, limits that will be hit, gaps in rules.
 
 Every code here is in `findings.LINT_CODES`. A lint is a WARNING: the definition can be created and run.
 """
@@ -108,7 +108,7 @@ def _lint_unbounded(lints: Findings, loop: Loop, bounded: bool) -> None:
 
 
 def counts_itself(loop: Loop) -> bool:
-    """Whether some exit depends on time, or on a value that the loop itself computes."""
+    """True if some exit depends on time, or on a value that the loop itself computes."""
     for found in loop.exits:
         for dependency in found.dependencies:
             if dependency.root == "time" or any(_computes(state, dependency) for state in loop.changers(dependency)):
@@ -210,7 +210,7 @@ def _lint_failures(lints: Findings, state: StateOutline) -> None:
 
 
 def _rejoins(state: StateOutline, target: str) -> bool:
-    """Whether a branch comes back to the normal course before its end: then it is a repair, not an end."""
+    """True if a branch comes back to the normal course before its end: then it is a repair, not an end."""
     scope = state.scope
     normal = reachable(scope, [edge.target for edge in state.edges if edge.kind == "next"])
     return any(not scope.states[name].terminal for name in reachable(scope, [target]) & normal)
@@ -273,7 +273,7 @@ def _lint_default(lints: Findings, state: StateOutline) -> None:
 
 
 def _covers_everything(rules: list[Node], jsonata: bool) -> bool:
-    """Whether two rules are each other's opposite, or one always holds."""
+    """True if two rules are each other's opposite, or one always holds."""
     if jsonata:
         return any(rule.get("Condition") in (True, "{% true %}") for rule in rules)
     seen: set[tuple[str, str, bool]] = set()

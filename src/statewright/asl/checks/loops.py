@@ -166,7 +166,7 @@ def _components(scope: ScopeOutline, names: set[str]) -> Iterator[set[str]]:
 
 
 def decision_dependencies(state: StateOutline, edge: Edge, assigned: set[str]) -> Iterator[Dependency]:
-    """What decides that a Choice takes this transition: its own rule's values, and those of the rules before it."""
+    """The values by which a Choice takes this transition: those of its own rule and of the rules before it."""
     rules = state.node.get("Choices")
     if state.type != "Choice" or not isinstance(rules, list):
         return
@@ -205,7 +205,7 @@ def _condition_dependencies(condition: Json, assigned: set[str]) -> Iterator[Dep
 
 
 def path_dependency(text: str) -> Dependency:
-    """What a JSONPath looks at."""
+    """The data that a JSONPath reads, as a dependency."""
     try:
         path = compile_path(text)
     except PathSyntaxError:
@@ -237,7 +237,7 @@ def leading_names(text: str) -> tuple[str, ...]:
 
 
 def may_change(state: StateOutline, dependency: Dependency, inside: set[str]) -> bool:
-    """Whether a state can change a value on its way to one of the states `inside`."""
+    """True if a state can change a value on its way to one of the states `inside`."""
     if dependency.root == "time":
         return True
     if dependency.root == "constant":
@@ -286,7 +286,7 @@ def _jsonpath_changes(state: StateOutline, dependency: Dependency) -> bool:
 
 
 def _hands_on(parameters: object, dependency: Dependency) -> bool:
-    """Whether a Pass without Result leaves the value where it was."""
+    """True if a Pass without Result leaves the value where it was."""
     if parameters is None:
         return True
     if not isinstance(parameters, dict) or not dependency.steps:
@@ -296,7 +296,7 @@ def _hands_on(parameters: object, dependency: Dependency) -> bool:
 
 
 def _writes(place: Json, dependency: Dependency) -> bool:
-    """Whether a write at a reference path reaches the value: one of the two paths leads through the other."""
+    """True if a write at a reference path reaches the value: one of the two paths leads through the other."""
     if place is None:
         return False
     steps = leading_names(place) if isinstance(place, str) else ()

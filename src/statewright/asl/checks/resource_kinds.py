@@ -55,7 +55,7 @@ def check_task_resource(findings: Findings, lints: Findings, value: Json, path: 
 
 
 def is_task_resource(arn: str) -> bool:
-    """Whether a Task may name this resource."""
+    """True if a Task may name this resource."""
     if _FUNCTION.fullmatch(arn) or _ACTIVITY.fullmatch(arn) or _SDK.fullmatch(arn):
         return True
     match = _OPTIMISED.fullmatch(arn)

@@ -1,4 +1,4 @@
-"""What the readers hand over: a JSON value that knows where each of its parts stands in the text.
+"""The readers' result: a JSON value that knows the place of each of its parts in the text.
 
 Owns offsets, lines and columns, and the error that says why a text is no definition. Reading itself is in
 `json_reader.py` and `yaml_reader.py`; judging the value is in `validate.py`.
@@ -35,14 +35,14 @@ TOO_DEEP: Final = "TOO_DEEPLY_NESTED"
 NOT_AN_OBJECT: Final = "SCHEMA_VALIDATION_FAILED"
 
 EMPTY_SERVICE_MESSAGE: Final = "Definition must be a valid JSON object"
-"""What the service says of a blank definition. Source: observed."""
+"""The service's message for a blank definition. Source: observed."""
 
 _LINE_BREAK: Final = re.compile(r"\r\n?|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong at one place of a text, before offsets are turned into lines."""
+    """A fault at one place of a text, before offsets are turned into lines."""
 
     offset: int
     message: str
@@ -161,7 +161,7 @@ Offsets = dict[str, tuple[int, int]] | list[int]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Where the parts of a value stand, as offsets; places are worked out only when somebody asks.
+    """The offsets of a value's parts; lines and columns are worked out only on request.
 
     `containers` is keyed by the id of each object and array, which is safe because a document holds both.
     """

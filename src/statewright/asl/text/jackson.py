@@ -70,7 +70,7 @@ def first_fault(text: str) -> Fault | None:
 
 
 def fault_at(text: str, reason: str, offset: int) -> Fault:
-    """What the service says of a text that is JSON where it had read so far when it found something else amiss."""
+    """The service's message for a text that was valid JSON as far as it had been read when another fault was found."""
     walk = _Walk(text)
     return Fault(reason, *walk.place(offset), walk.source)
 
@@ -314,7 +314,7 @@ class _Walk:
 
     @property
     def source(self) -> str:
-        """What the service shows of the text in a location."""
+        """The excerpt of the text that the service shows in a location."""
         length = _units(self.text)
         if length > _STREAMED:
             return "(StringReader)"

@@ -1,4 +1,4 @@
-"""What to say about a JSON text that breaks the grammar: what stands there, what belongs there, and how to mend it.
+"""Messages for a JSON text that breaks the grammar: what was found, what was expected, and how to mend it.
 
 `json_reader.py` knows where it stopped; each function here looks at the text around that place and names the mistake
 that people really make: a trailing comma, a comment, single quotes, a missing brace.

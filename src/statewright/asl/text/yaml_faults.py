@@ -1,4 +1,4 @@
-"""What to say about a text that PyYAML cannot parse, and about YAML that has no meaning in JSON."""
+"""Messages for a text that PyYAML cannot parse, and for YAML that has no meaning in JSON."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _ENDED: Final = {"SUCCEEDED": SUCCEEDED, "FAILED": FAILED, "TIMED_OUT": TIMED_OU
 
 @dataclass(slots=True)
 class MapRunStep:
-    """What one call of `advance_map_run` produced. Commit it with the state, then dispatch the commands.
+    """The output of one call of `advance_map_run`. Commit it with the state, then dispatch the commands.
 
     `changed` are the indexes of children whose rows are to be written. `cleared`: all rows are to be deleted.
     """
@@ -206,7 +206,7 @@ def _worded(state: MapRunState, problem: ExecutionFailure) -> str:
 
 
 def exceeds_tolerance(state: MapRunState) -> bool:
-    """Whether more items have failed or timed out than the run may bear.
+    """True if more items have failed or timed out than the run may bear.
 
     Without a tolerance none may fail. A percentage is of all items, and counts once their number is known.
     """
@@ -382,7 +382,7 @@ def _count_written(state: MapRunState) -> None:
 
 
 def _close(turn: _Turn) -> None:
-    """Close the run, tell the parent, and take up a redrive that came early."""
+    """Close the run, report to the parent, and apply a redrive that came early."""
     state = turn.state
     assert state.ending is not None
     state.status = state.ending
@@ -423,7 +423,7 @@ def _on_redriven(turn: _Turn, event: messages.RunRedriven) -> None:
         return
     state.task_id = event.task_id
     if state.status == "SUCCEEDED":
-        # It ended while its parent was being stopped, so nobody has heard of it.
+        # It ended while its parent was being stopped, so the end was not reported.
         _report(turn)
         return
     most = turn.limits.map_run_redrives

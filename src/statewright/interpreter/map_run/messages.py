@@ -1,4 +1,4 @@
-"""What is told to a Map Run, and what a Map Run asks for. Past tense comes in, imperatives go out.
+"""The inputs and outputs of a Map Run: events in the past tense, commands in the imperative.
 
 `advance.py` takes the first and gives the second; a driver (simulator, engine) stands between it, the child
 executions, and S3. Delivery is at least once: every message that could do harm twice names an index and an attempt.
@@ -68,7 +68,7 @@ class ChildEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunUpdated:
-    """Somebody changed the run's limits; `None` leaves one as it is. Children that run go on."""
+    """A caller changed the run's limits; `None` leaves one as it is. Running children continue."""
 
     max_concurrency: int | None = None
     tolerated_count: int | None = None

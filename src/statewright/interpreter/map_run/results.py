@@ -1,4 +1,4 @@
-"""What comes of a Map Run: the Map state's result, and the files that a ResultWriter leaves in its bucket.
+"""The results of a Map Run: the Map state's result, and the files that a ResultWriter leaves in its bucket.
 
 Source: developer guide, "ResultWriter (Map)". When results are assembled or written is decided in `advance.py`; the
 writing itself is the driver's.
@@ -57,7 +57,7 @@ def transformation(definition: MapDef) -> Transformation:
 
 
 def needs_records(definition: MapDef) -> bool:
-    """Whether successes are shown with their metadata, input included."""
+    """True if successes are shown with their metadata, input included."""
     return transformation(definition) == "NONE"
 
 
@@ -98,7 +98,7 @@ def _text_argument(state: MapRunState, name: str) -> str:
 
 
 def _shown(state: MapRunState, definition: MapDef, child: MapChild) -> list[Json]:
-    """What a child adds to a list of results."""
+    """A child's element in a list of results."""
     form = transformation(definition)
     if child.status != SUCCEEDED or form == "NONE":
         return [record_of(state, child)]

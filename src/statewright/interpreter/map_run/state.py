@@ -1,7 +1,7 @@
 """The state of one Map Run: counters, limits, and one row for each child execution.
 
 A child is known by its index in item order; its name and ARN follow from the run's ARN and that index. Which rows wait
-for their first start, or for a redrive, can be told from the rows and the counters, so nothing here lists them.
+for their first start, or for a redrive, follow from the rows and the counters, so nothing here lists them.
 Only `advance.py` changes the state.
 """
 
@@ -35,7 +35,7 @@ UNSUCCESSFUL: Final = frozenset({FAILED, TIMED_OUT, ABORTED})
 
 @dataclass(frozen=True, slots=True)
 class MapRunSettings:
-    """What does not change during a run. `input`, `variables` and `context` are only kept for an ItemSelector.
+    """Settings that do not change during a run. `input`, `variables` and `context` are only kept for an ItemSelector.
 
     `items` are the Map's own; `None` when an ItemReader gives them. `source` is `Map.Item.Source`. `writer` holds the
     ResultWriter's arguments, and is `None` unless results go to a bucket.
@@ -157,7 +157,7 @@ class MapRunState:
         self.total_items: int | None = None
         self.read_all = False
         self.reading = False
-        """Whether a `ReadItems` is on its way."""
+        """True if a `ReadItems` is on its way."""
         self.batch: list[Json] = []
         self.batch_size = 0
         """Bytes of the child input that the open batch would make."""
@@ -185,7 +185,7 @@ class MapRunState:
         self.items[after] += child.item_count
 
     def waits_again(self, child: MapChild) -> bool:
-        """Whether the last redrive has put a child in line and not started it yet."""
+        """True if the last redrive has put a child in line and not started it yet."""
         return (
             child.status in UNSUCCESSFUL
             and child.attempt < self.redrive_count

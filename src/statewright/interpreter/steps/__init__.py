@@ -1,1 +1,1 @@
-"""What each type of state does, one module a subject."""
+"""The behaviour of each type of state, one module a subject."""

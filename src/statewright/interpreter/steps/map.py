@@ -15,7 +15,7 @@ from statewright.query.scope import Json
 def begin_map(turn: Turn, frame: Frame, definition: StateDef, *, unheard_of: bool = False) -> bool:
     """Evaluate the items and start the iterations, or the Map Run.
 
-    `unheard_of`: history tells of the Map Run already, and yet it never began.
+    `unheard_of`: the history names the Map Run already, but it never began.
     """
     scope = scope_of(turn, frame, definition)
     payload = effective_input(turn, frame, definition, scope)

@@ -128,7 +128,7 @@ def _scheduled(
 
 
 def event_details(resource: Resource) -> Details | None:
-    """What every event of a service integration names; nothing for functions and activities."""
+    """The details that every history event of a service integration has; none for functions and activities."""
     if resource.kind == "task":
         return {"resourceType": resource.resource_type, "resource": resource.action}
     return None

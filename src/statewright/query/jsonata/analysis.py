@@ -1,4 +1,4 @@
-"""What a JSONata tree says without being run: the names it reads, and what the service does not accept in it.
+"""Static facts about a JSONata tree: the names it reads, and the parts of it that the service does not accept.
 
 Owns the scoping rules, the service's static rules, and the facts that `library` and `guards` ask for. It never
 evaluates, and it walks with its own stack, so that a deep tree costs memory and not Python's recursion.
@@ -24,7 +24,7 @@ BUILT_INS: Final = frozenset(_BUILT_INS.split())
 """The functions of JSONata 2.0.6 but for `$eval`, which the service does not have."""
 
 ADDED: Final = frozenset(("partition", "range", "hash", "uuid", "parse"))
-"""What the service adds. `$random` is there already, and takes a seed in the service."""
+"""Functions that the service adds. JSONata has `$random` already; the service's takes a seed."""
 
 HIGHER_ORDER: Final = frozenset(("map", "filter", "sift", "each", "sort", "single", "replace"))
 """Built-ins that call a function once for each item and feed nothing back to it."""
@@ -32,7 +32,7 @@ HIGHER_ORDER: Final = frozenset(("map", "filter", "sift", "each", "sort", "singl
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of one expression before it runs.
+    """Static facts about one expression.
 
     `variables` are the workflow variables it reads. `free` adds the names of functions and of its own assignments:
     whatever a variable of the workflow could stand behind. `bare` are the uses of `$` outside any path.
@@ -219,11 +219,11 @@ class _Walker:
             self.values.add(name)
 
     def repeats(self, inner: bool) -> bool:
-        """Whether what is visited may run more than once."""
+        """True if what is visited may run more than once."""
         return inner or any(frame.is_lambda for frame in self.frames)
 
     def is_local(self, name: str) -> bool:
-        """Whether the expression itself binds the name where it is read.
+        """True if the expression itself binds the name where it is read.
 
         A lambda's body runs later, and so sees assignments that follow it in the text; recursion needs that.
         """
@@ -236,5 +236,5 @@ class _Walker:
 
 
 def _may_be_function(node: Node) -> bool:
-    """Whether the node stands for a function as it is: one written there, or a built-in's name."""
+    """True if the node stands for a function as it is: one written there, or a built-in's name."""
     return node.kind in ("lambda", "regex", "transform") or (node.kind == "variable" and node.value in BUILT_INS)

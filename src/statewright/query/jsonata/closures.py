@@ -116,7 +116,7 @@ def _path(node: Node) -> Closure | None:
 
 
 def _member(value: Json, names: Sequence[str]) -> Json:
-    """What lies under `value` by these names. Raises: _Doubt, for a list on the way.
+    """Follow the names down from `value`. Raises: _Doubt, for a list on the way.
 
     JSON's objects are the only values that a name can index, so Python's own errors tell the cases apart.
     """

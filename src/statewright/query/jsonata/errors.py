@@ -1,4 +1,4 @@
-"""What can go wrong with a JSONata expression, and JSONata's own words for it.
+"""Errors of JSONata expressions, in JSONata's own words.
 
 Owns the exceptions and the message table. Who raises them is decided in `lexer`, `parser`, `functions` and `library`;
 which sentence of the service wraps them is decided by the caller of the facade.
@@ -26,7 +26,7 @@ class JsonataSyntaxError(ValueError):
 
     @classmethod
     def of(cls, code: str, message: str) -> JsonataSyntaxError:
-        """An error in somebody else's words, about the whole text."""
+        """An error about the whole text, in words given by the caller."""
         error = cls("S0500", 0)
         error.code, error.message = code, message
         error.args = (f"{code}: {message}" if code else message,)

@@ -1,4 +1,4 @@
-"""Where expressions that can make much from little are tried before they are evaluated for good.
+"""A fence around expressions that can make much from little: they are tried before they are evaluated for good.
 
 The library bounds time and memory between its steps, not inside one. A driver that must survive any expression sets a
 trial: it runs the work somewhere it can be killed, and says how that went. Evaluation is deterministic, so a trial that

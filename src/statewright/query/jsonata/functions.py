@@ -28,7 +28,7 @@ DEFINITIONS: Final[Mapping[str, str]] = {
     "hash": "function($s,$a){$exists($s)?$hash__($s,$a)}",
     "parse": "function($s){$exists($s)?$parse__($s)}",
 }
-"""What `$name` is bound to where an expression mentions it. `$name__` is the Python function below.
+"""The value of `$name` where an expression mentions it. `$name__` is the Python function below.
 
 The library cannot tell Python's functions undefined from null, so that is settled here. It lacks `$clone`; as values
 are never changed in place, the value itself will do.

@@ -24,10 +24,10 @@ MAX_STRING: Final = 4_000_000
 """The longest string, in characters, that a guarded operation may take or make. Ours, as above."""
 
 MEMORY_SIGNAL: Final = "statewright: memory"
-"""What a guard's `$error` says, for `library` to recognise."""
+"""The text of a guard's `$error`, by which `library` recognises it."""
 
 NOTHING: Final = "nothing__"
-"""A variable that nobody binds: undefined."""
+"""A variable that is never bound: undefined."""
 
 _SAFE_NAME: Final = re.compile(r"[^\W\d]\w*")
 _LIBRARY_WORDS: Final = frozenset(("undefined", "function", "λ", "and", "or", "in"))
@@ -190,7 +190,7 @@ class _Rewriter:
             self.edits.append((arguments[0].start, 1, len(self.edits), arguments[0].start, "$,"))
 
     def builds_on_itself(self) -> bool:
-        """Whether some lambda makes arrays or objects and reads one of its names twice."""
+        """True if some lambda makes arrays or objects and reads one of its names twice."""
         for function in self.tree.walk():
             if function.kind != "lambda":
                 continue

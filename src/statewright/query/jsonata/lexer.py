@@ -162,7 +162,7 @@ class Lexer:
 
 
 def _escaped(text: str, position: int) -> bool:
-    """Whether an odd number of backslashes stands right before `position`."""
+    """True if an odd number of backslashes stands right before `position`."""
     backslashes = 0
     while position - backslashes > 0 and text[position - backslashes - 1] == "\\":
         backslashes += 1

@@ -241,7 +241,7 @@ def evaluate(text: str, data: Json, bindings: Mapping[str, Json] | None = None) 
 
 
 def _translate(error: BaseException, calls: frozenset[str] = _NONE) -> JsonataError:
-    """What the library raised, in JSONata's terms. What is not the library's passes through.
+    """Translate an exception of the library into JSONata's terms; other exceptions pass through.
 
     `calls` are the functions the expression calls: where it is one, an error that leaves the name out can have it.
     """
@@ -313,7 +313,7 @@ _UNCODED: Final = (
     ("could not be converted", "D1001", "Number out of range: the data has an integer of more than 64 bits"),
     ("UnicodeEncodeError", "", "The data has a string with half of a surrogate pair, which is not Unicode text"),
 )
-"""What the library says of data that it cannot hold."""
+"""The library's message for data that it cannot hold."""
 
 _LIMITS: Final[Mapping[str, Callable[[], JsonataError]]] = {
     "D1011": JsonataStackOverflow,

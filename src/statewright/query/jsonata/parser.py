@@ -320,7 +320,7 @@ def _is_path(node: Node) -> bool:
 
 
 def _check(tree: Node) -> None:
-    """What the grammar alone lets through. Raises: JsonataSyntaxError."""
+    """Refuse what the grammar alone lets through. Raises: JsonataSyntaxError."""
     pending, order = [tree], []
     while pending:
         node = pending.pop()
