@@ -338,7 +338,7 @@ def check_credentials(config: Config) -> Check:
 
 def check_policies() -> Check:
     """What policies count for."""
-    words = "roles and policies are kept and shown, never enforced: whoever may call may do everything"
+    words = "roles and policies are kept and shown, never enforced: every accepted caller may do everything"
     return Check("policies", "ok", words, facts={"enforced": False})
 
 
