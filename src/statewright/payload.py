@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -16,6 +17,14 @@ import orjson
 from statewright.errors import RUNTIME, ExecutionFailure
 
 Json = Any
+"""A JSON value: None, a bool, an int, a float, a str, or a list or dict of these. mypy has no recursive checks that
+are worth their casts here, so it is `Any` by name."""
+
+JsonObject = dict[str, Json]
+"""A JSON object, its members in order."""
+
+JsonMapping = Mapping[str, Json]
+"""A JSON object that is only read."""
 
 MAX_DEPTH: Final = 500
 """Deepest nesting of a JSON value that is read or written. Source: ours; the service's own parser stops at 1,000."""
