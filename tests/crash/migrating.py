@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from statewright.stores.sqlite import file as sqlite_file
-from statewright.stores.sqlite import store as sqlite
+from statewright.stores.sqlite import opened
+from statewright.stores.sqlite.store import SqliteStore
 
 NEXT = sqlite_file.SCHEMA_VERSION + 1
 
@@ -20,8 +21,8 @@ def next_schema(number: int) -> str:
 
 async def main() -> None:
     sqlite_file._migration = next_schema
-    vars(sqlite)["migrate"] = lambda connection, file: sqlite_file.migrate(connection, file, NEXT)
-    store = sqlite.SqliteStore(Path(sys.argv[1]))
+    vars(opened)["migrate"] = lambda connection, file: sqlite_file.migrate(connection, file, NEXT)
+    store = SqliteStore(Path(sys.argv[1]))
     await store.open("newer")
     await store.close()
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from statewright.stores.postgres.arrays import BigintArray, bigints
 from statewright.stores.postgres.connection import Connection, run
+from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.sql_objects import Sql
 from statewright.stores.statements import statements
-
-if TYPE_CHECKING:
-    from statewright.stores.postgres.store import PostgresStore
 
 T = TypeVar("T")
 
@@ -48,12 +46,12 @@ class PostgresSql:
 class PostgresRunner:
     """See `Runner`."""
 
-    def __init__(self, store: PostgresStore) -> None:
-        self._store = store
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
 
     async def write(self, work: Callable[[Sql], T]) -> T:
         """See `Runner.write`."""
-        return await self._store.write_owned(lambda on: work(PostgresSql(on)))
+        return await self._database.write_owned(lambda on: work(PostgresSql(on)))
 
     async def point(self, work: Callable[[Sql], T]) -> T:
         """See `Runner.point`."""
@@ -61,4 +59,4 @@ class PostgresRunner:
 
     async def scan(self, work: Callable[[Sql], T]) -> T:
         """See `Runner.scan`."""
-        return await self._store.opened.work(lambda on: work(PostgresSql(on)))
+        return await self._database.opened.work(lambda on: work(PostgresSql(on)))

@@ -31,9 +31,9 @@ from statewright.stores.postgres.connection import (
     run,
 )
 from statewright.stores.postgres.group import group_statement
+from statewright.stores.postgres.item_rows import PostgresTableSql
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.messages import PostgresQueueSql
-from statewright.stores.postgres.tables import PostgresTableSql
 from statewright.stores.protocol import STATUSES, Commit, Committed, Existing, InboxRow, Outcome, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.statements import statements

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from statewright.stores.sql_objects import Sql
+from statewright.stores.sqlite.opened import SqliteFile
 from statewright.stores.statements import statements
-
-if TYPE_CHECKING:
-    from statewright.stores.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 
@@ -37,18 +35,18 @@ class SqliteSql:
 class SqliteRunner:
     """See `Runner`."""
 
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
 
     async def write(self, work: Callable[[Sql], T]) -> T:
         """See `Runner.write`."""
-        found: T = await self._store.opened.writer.submit(lambda on: work(SqliteSql(on)))
+        found: T = await self._file.opened.writer.submit(lambda on: work(SqliteSql(on)))
         return found
 
     async def point(self, work: Callable[[Sql], T]) -> T:
         """See `Runner.point`: on the event loop, which costs less than a hop."""
-        return self._store.opened.read(lambda on: work(SqliteSql(on)))
+        return self._file.opened.read(lambda on: work(SqliteSql(on)))
 
     async def scan(self, work: Callable[[Sql], T]) -> T:
         """See `Runner.scan`."""
-        return await self._store.opened.scan(lambda on: work(SqliteSql(on)))
+        return await self._file.opened.scan(lambda on: work(SqliteSql(on)))

@@ -27,8 +27,8 @@ from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, p
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.sqlite.file import explain
+from statewright.stores.sqlite.item_rows import SqliteTableSql
 from statewright.stores.sqlite.messages import SqliteQueueSql
-from statewright.stores.sqlite.tables import SqliteTableSql
 from statewright.stores.statements import row_statements, statements
 from statewright.stores.table_plan import write_table_changes
 from statewright.stores.table_protocol import Change

@@ -51,7 +51,7 @@ def test_a_full_disk_is_unavailable_and_loses_nothing(tmp_path):
     async def body(store: SqliteStore) -> None:
         first = start(1, frames={1: b"one"})
         await store.executions.commit(first)
-        writer = store.opened.writer._connection
+        writer = store.file.opened.writer._connection
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
         writer.execute(f"PRAGMA max_page_count = {pages + 10}")
         big = [start(n, head=b"x" * 200_000) for n in range(2, 5)]
@@ -117,7 +117,7 @@ def test_a_write_that_raises_is_its_own_trouble(tmp_path):
 
 def test_a_rollback_that_failed_is_made_up_for(tmp_path):
     async def body(store: SqliteStore) -> None:
-        store.opened.writer._connection.execute("BEGIN")
+        store.file.opened.writer._connection.execute("BEGIN")
         assert await store.executions.commit(start(1)) == Committed(1)
         assert await store.executions.commit(start(1, "other")) == Stale()
 
@@ -129,7 +129,7 @@ def test_room_of_many_forgotten_executions_goes_back_to_the_disk(tmp_path):
         commits = [start(n, head=b"x" * 3000) for n in range(1, 800)]
         await asyncio.gather(*[store.executions.commit(commit) for commit in commits])
         await asyncio.gather(*[store.executions.commit(end(commit, 1)) for commit in commits])
-        writer = store.opened.writer._connection
+        writer = store.file.opened.writer._connection
         before = writer.execute("PRAGMA page_count").fetchone()[0]
         while await store.executions.forget(START_MS + 10**6, 100):
             pass
@@ -184,12 +184,12 @@ def test_a_loop_that_is_gone_does_not_stop_the_writer(tmp_path):
         store = SqliteStore(tmp_path, durability="process")
         await store.open("test")
         for n in range(1, 300):
-            store.opened.writer.submit(start(n))
-        store.opened.writer._queue.end()
+            store.file.opened.writer.submit(start(n))
+        store.file.opened.writer._queue.end()
         return store
 
     store = asyncio.run(abandon())
-    store.opened.writer._thread.join(30)
+    store.file.opened.writer._thread.join(30)
     file = sqlite3.connect(tmp_path / "statewright.db")
     assert file.execute("SELECT count(*) FROM execution").fetchone() == (299,)
     file.close()

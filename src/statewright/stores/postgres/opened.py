@@ -1,0 +1,155 @@
+"""The database of a store while it is open: the lease, the threads that write, and connections to read on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+import psycopg
+
+from statewright.clock import BusyToken, Clock
+from statewright.errors import OwnershipLost, Unavailable
+from statewright.stores.postgres.connection import (
+    READ_TIMEOUT_MS,
+    Connection,
+    connect,
+    explained,
+    migrate,
+    place_of,
+    run,
+)
+from statewright.stores.postgres.lease import Lease
+from statewright.stores.postgres.writer import Writers
+from statewright.stores.statements import statements
+
+T = TypeVar("T")
+
+READ_THREADS: Final = 4
+_EXECUTIONS: Final = statements("postgres_executions")
+
+
+class PostgresDatabase:
+    """The database at an address, open or not: what every part of the store works on."""
+
+    def __init__(self, address: str, clock: Clock | None) -> None:
+        """Nothing is touched before `open`. Time of `clock` stands still while the store is at work.
+
+        Raises: StoreError for an address that cannot be read.
+        """
+        self.place = place_of(address)
+        self._address = address
+        self._clock = clock
+        self._open: OpenDatabase | None = None
+        self._is_opening = False
+
+    @property
+    def opened(self) -> OpenDatabase:
+        """What there is while the store is open. Raises: Unavailable when it is not."""
+        if self._open is None:
+            raise Unavailable(f"the store {self.place} is closed")
+        return self._open
+
+    async def open(self, owner: str) -> int:
+        """Migrate, and take the lease, waiting up to three seconds for that of a process that died; returns its epoch.
+
+        Raises: Unavailable, naming who has it.
+        """
+        if self._open is not None or self._is_opening:
+            raise Unavailable(f"the store {self.place} is in use by this process")
+        self._is_opening = True
+        busy = self._clock.busy() if self._clock is not None else BusyToken()
+        try:
+            with busy:
+                lease = await asyncio.get_running_loop().run_in_executor(None, self._take, owner)
+        finally:
+            self._is_opening = False
+        self._open = OpenDatabase(self._address, self.place, lease, self._clock)
+        return lease.epoch
+
+    def _take(self, owner: str) -> Lease:
+        migrate(self._address, self.place)
+        return Lease(self._address, self.place, owner)
+
+    async def close(self) -> None:
+        """Write what is queued and let go; harmless when repeated."""
+        opened, self._open = self._open, None
+        if opened is not None:
+            await opened.close()
+
+    async def write_owned(self, work: Callable[[Connection], T]) -> T:
+        """Write in a transaction that only the store's owner gets through."""
+        opened = self.opened
+        found: T = await opened.writers.submit(_owned(opened.lease, work))
+        return found
+
+
+class OpenDatabase:
+    """What an open store has: the lease, the writers, and connections to read on."""
+
+    def __init__(self, address: str, place: str, lease: Lease, clock: Clock | None) -> None:
+        self.lease = lease
+        self.writers = Writers(address, place, lease, clock)
+        self._address = address
+        self._place = place
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(READ_THREADS, "statewright-read")
+        self._of_thread = threading.local()
+        self._connections: list[Connection] = []
+
+    async def read(self, name: str, *given: Any, of: dict[str, str] = _EXECUTIONS) -> list[tuple[Any, ...]]:
+        """The rows of a named statement."""
+        return await self.work(lambda on: run(on, of[name], given).fetchall())
+
+    async def work(self, work: Callable[[Connection], T]) -> T:
+        """Read in the pool; `work` may be called twice."""
+        busy = self._clock.busy() if self._clock is not None else BusyToken()
+        with busy:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self._work, work)
+
+    def _work(self, work: Callable[[Connection], T]) -> T:
+        with explained(self._place):
+            connection = self._connected()
+            try:
+                return work(connection)
+            except psycopg.OperationalError:
+                if not connection.closed:
+                    raise
+            # The server broke the connection off while it lay idle. Reading twice harms nobody.
+            return work(self._connected())
+
+    def _connected(self) -> Connection:
+        connection: Connection | None = getattr(self._of_thread, "connection", None)
+        if connection is None or connection.closed:
+            connection = self._of_thread.connection = connect(self._address, READ_TIMEOUT_MS)
+            self._connections.append(connection)
+        return connection
+
+    async def close(self) -> None:
+        """Write what is queued, close all connections and release the lease."""
+        await self.writers.close()
+        busy = self._clock.busy() if self._clock is not None else BusyToken()
+        with busy:
+            await asyncio.get_running_loop().run_in_executor(None, self._end)
+
+    def _end(self) -> None:
+        self._pool.shutdown()
+        for connection in self._connections:
+            connection.close()
+        # Last, because another process may take the store from now on.
+        self.lease.release()
+
+
+def _owned(lease: Lease, work: Callable[[Connection], T]) -> Callable[[Connection], T]:
+    """The work as a transaction that only the store's owner gets through."""
+
+    def run_owned(connection: Connection) -> T:
+        with connection.transaction():
+            if run(connection, _EXECUTIONS["held"], (lease.owner, lease.epoch)).fetchone() is None:
+                lease.lose()
+                raise OwnershipLost("the store was taken over by another process")
+            return work(connection)
+
+    return run_owned

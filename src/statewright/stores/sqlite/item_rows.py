@@ -1,0 +1,42 @@
+"""Rows of items in SQLite, as the writer and the reads of `tables` see them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+
+from statewright.stores.statements import row_statements
+from statewright.stores.table_protocol import ItemKey
+
+_ROWS: Final = row_statements("tables")
+
+
+class SqliteTableSql:
+    """See `TableSql`."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def current(self, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:
+        """See `TableSql.current`."""
+        return current_rows(self._connection, keys)
+
+    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """See `TableSql.write`."""
+        if rows:
+            for text, values in _ROWS[name].runs(rows):
+                self._connection.execute(text, values)
+
+
+def current_rows(connection: sqlite3.Connection, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:
+    """Which of the keys have items: their places among the keys, with size and body."""
+    found: list[tuple[int, int, str]] = []
+    for text, values in _ROWS["current"].runs([(place, *key) for place, key in enumerate(keys)]):
+        (rows,) = connection.execute(text, values).fetchone()
+        found += orjson.loads(rows)
+    return found
