@@ -129,6 +129,10 @@ class Conflict(StoreError):
     """Somebody else changed the row first."""
 
 
+class Unreadable(StoreError):
+    """A stored row that this version cannot read; the message names it and says what to do."""
+
+
 class OwnershipLost(StoreError):
     """The shard's lease has moved to another owner; drop the in-memory copy."""
 

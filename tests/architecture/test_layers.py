@@ -20,6 +20,7 @@ LAYERS = [
         "tags",
         "config",
         "config_tables",
+        "formats",
         "__init__",
     ],
     ["query"],

@@ -22,10 +22,9 @@ from statewright.events.inputs import PREDEFINED, variables_of
 from statewright.events.targets import UNIVERSAL, Unsupported, call_of
 from statewright.payload import Json, JsonTextError, parse_json
 from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import Record
 
-BUS: Final = "eventBus"
-RULE: Final = "rule"
 RULE_DUE: Final = "rule-due"
 DEFAULT_BUS: Final = "default"
 MOST_RULES: Final = 300
@@ -47,10 +46,6 @@ class Bus:
     statements: tuple[Any, ...] = ()
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(BUS, self.name, "", 0, self.stored + 1, orjson.dumps(self))
-
     def arn(self, config: Config) -> str:
         """Its ARN."""
         return f"arn:aws:events:{config.region}:{config.account}:event-bus/{self.name}"
@@ -62,11 +57,7 @@ class Bus:
         return orjson.dumps(document).decode() if self.statements else None
 
 
-def bus_of(record: Record) -> Bus:
-    """Read an entry back."""
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields |= {"stored": record.version, "statements": tuple(fields["statements"])}
-    return Bus(**fields)
+BUS: Final = EntryKind("eventBus", Bus, lambda bus: bus.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +83,9 @@ class Rule:
         """Its key in the catalogue; no name of a rule or bus has a colon."""
         return f"{self.bus}:{self.name}"
 
-    def records(self) -> list[Record]:
-        """The entries to write: the rule, and its timer."""
-        return [
-            Record(RULE, self.key, "", 0, self.stored + 1, orjson.dumps(self)),
-            timer_record(RULE_DUE, self.number, self.next_ms, self.stored + 1, self.key.encode()),
-        ]
+    def timer(self) -> Record:
+        """Its timer, to be written with it."""
+        return timer_record(RULE_DUE, self.number, self.next_ms, self.stored + 1, self.key.encode())
 
     def arn(self, config: Config) -> str:
         """Its ARN, which names no bus but a custom one."""
@@ -114,11 +102,7 @@ class Rule:
         return self.state != "DISABLED"
 
 
-def rule_of(record: Record) -> Rule:
-    """Read an entry back."""
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    return Rule(**fields)
+RULE: Final = EntryKind("rule", Rule, lambda rule: rule.key)
 
 
 # ------------------------------------------------------------------ refusals

@@ -18,14 +18,15 @@ from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.executions.views import ExecutionView, StatusChange
-from statewright.errors import ApiError
-from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, bus_of, invalid, no_bus, too_many
+from statewright.errors import ApiError, Conflict
+from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, invalid, no_bus, too_many
 from statewright.events.deliveries import Deliveries, call_id_of
 from statewright.events.metering import BusMeter
 from statewright.events.rules import Event, Rules
 from statewright.events.schedule_records import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonTextError, dump_json, parse_json
+from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged
 
@@ -46,7 +47,7 @@ class Buses:
     """The buses of one store."""
 
     def __init__(self, store: Store, clock: Clock, config: Config, deliveries: Deliveries) -> None:
-        self._catalog = store.catalog
+        self._entries = Entries(store.catalog, BUS)
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
@@ -60,8 +61,8 @@ class Buses:
 
     async def start(self) -> None:
         """Take up what the store has. Deliveries are started."""
-        for record in await self._catalog.list_entries(BUS, "", after=None, limit=PAGE, newest_first=False):
-            self._buses[record.key] = bus_of(record)
+        async for bus in self._entries.walk():
+            self._buses[bus.name] = bus
         if DEFAULT_BUS not in self._buses:
             now_ms = self._clock.now_ms()
             await self._write(Bus(DEFAULT_BUS, now_ms, now_ms))
@@ -100,8 +101,10 @@ class Buses:
             raise invalid("Cannot delete event bus default.")
         if self.rules.of(name):
             raise invalid("Event bus can't be deleted since it has rules.")
-        await self._catalog.write([], [(BUS, name)])
-        self._buses.pop(name, None)
+        bus = self._buses.get(name)
+        if bus is not None:
+            await self._entries.delete(bus)
+            self._buses.pop(name, None)
 
     def get(self, name: str) -> Bus:
         """A bus. Raises: ApiError (`ResourceNotFoundException`)."""
@@ -147,9 +150,12 @@ class Buses:
         await self._write(replace(bus, tags=retagged(bus.tags, tags, remove)))
 
     async def _write(self, bus: Bus) -> Bus:
-        if not await self._catalog.write([bus.record()]):
-            raise ApiError("ConcurrentModificationException", f"Event bus {bus.name} was changed by somebody else.")
-        bus = replace(bus, stored=bus.stored + 1)
+        try:
+            bus = await self._entries.write(bus)
+        except Conflict:
+            raise ApiError(
+                "ConcurrentModificationException", f"Event bus {bus.name} was changed by somebody else."
+            ) from None
         self._buses[bus.name] = bus
         return bus
 

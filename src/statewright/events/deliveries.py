@@ -21,7 +21,7 @@ import orjson
 
 from statewright import chance
 from statewright.clock import Clock
-from statewright.engine.catalogue_timers import timer_key, timer_record
+from statewright.engine.catalogue_timers import timer_key
 from statewright.errors import ApiError, StoreError
 from statewright.events.due_work import DueWork
 from statewright.events.metering import DeliveryMeter
@@ -36,12 +36,10 @@ from statewright.events.targets import (
     rule_error_code,
 )
 from statewright.metrics.recorder import Recorder
+from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import CatalogStore, Record
 
-DELIVERY: Final = "delivery"
-POST: Final = "delivery-post"
-"""Kinds of entries: deliveries within this server, and those to HTTP endpoints, which may be slow."""
 MOST_AGE_SECONDS: Final = 86_400
 MOST_RETRIES: Final = 185
 """Source: API reference, RetryPolicy."""
@@ -80,25 +78,25 @@ class Delivery:
     """Once it is given up: the rest of the dead letter's attributes."""
     stored: int = 0
 
-    def record(self, kind: str = DELIVERY) -> Record:
-        """The entry to write."""
-        body = orjson.dumps(
-            {
-                "target": self.target, "payload": self.payload, "event_ms": self.event_ms, "origin": self.origin,
-                "dead_body": self.dead_body, "counts_attempts": self.counts_attempts, "attempts": self.attempts,
-                "dead": self.dead,
-            }
-        )  # fmt: skip
-        return timer_record(kind, self.number, self.due_ms, self.stored + 1, body)
-
     @property
     def call_id(self) -> str:
         """The name of the invocation."""
         return call_id_of(self.number)
 
 
-def _decoded(record: Record) -> Delivery:
-    return Delivery(int(record.key), due_ms=record.sort, stored=record.version, **orjson.loads(record.body))
+def _kind(name: str) -> EntryKind[Delivery]:
+    return EntryKind(
+        name,
+        Delivery,
+        lambda delivery: timer_key(delivery.number),
+        sort=lambda delivery: delivery.due_ms,
+        columns={"number": lambda record: int(record.key), "due_ms": lambda record: record.sort},
+    )
+
+
+DELIVERY: Final = _kind("delivery")
+POST: Final = _kind("delivery-post")
+"""Deliveries to HTTP endpoints, which may be slow."""
 
 
 def call_id_of(number: int) -> str:
@@ -117,7 +115,7 @@ class Deliveries:
     Only so many are under way at once; where some may be slow, they are of a kind of their own and keep nobody waiting.
     """
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, kind: str = DELIVERY) -> None:
+    def __init__(self, catalog: CatalogStore, clock: Clock, kind: EntryKind[Delivery] = DELIVERY) -> None:
         self.calls: CallService | None = None
         self.settled: Callable[[Mapping[str, Any], str], None] = _nobody_counts
         """Told of a target and what became of a delivery: delivered, failed, then redriven or lost."""
@@ -125,10 +123,11 @@ class Deliveries:
         self.given_up = 0
         self._catalog = catalog
         self._kind = kind
+        self._entries = Entries(catalog, kind)
         self._meter: DeliveryMeter | None = None
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
-        self._due = DueWork(catalog, kind, clock, "delivery", self._take)
+        self._due = DueWork(catalog, kind.name, clock, "delivery", self._take)
 
     def measure_with(self, recorder: Recorder) -> None:
         """Publish metrics of invocations; before `start`."""
@@ -136,7 +135,7 @@ class Deliveries:
 
     async def start(self) -> None:
         """Take up what a former process left."""
-        newest = await self._catalog.list_entries(self._kind, "", after=None, limit=1, newest_first=True)
+        newest = await self._catalog.list_entries(self._kind.name, "", after=None, limit=1, newest_first=True)
         self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
         await self._due.start()
 
@@ -155,13 +154,13 @@ class Deliveries:
         delete: Sequence[tuple[str, str]] = (),
     ) -> bool:
         """Write new deliveries in one transaction with other changes, and have them tried; False on a conflict."""
-        records = [*put, *(one.record(self._kind) for one in deliveries)]
+        records = [*put, *(self._kind.record(one) for one in deliveries)]
         while (records or delete) and not await self._catalog.write(records, delete):
             if put or delete:
                 return False
             # A number that is taken already: the clock has been set back.
             deliveries = [replace(one, number=self.next_number()) for one in deliveries]
-            records = [one.record(self._kind) for one in deliveries]
+            records = [self._kind.record(one) for one in deliveries]
         for one in deliveries:
             self._due.arm(one.number, one.due_ms)
         return True
@@ -173,14 +172,14 @@ class Deliveries:
 
     async def is_busy(self) -> bool:
         """Whether a delivery is under way, or waits to be tried again."""
-        return bool(await self._catalog.list_entries(self._kind, "", after=None, limit=1, newest_first=False))
+        return bool(await self._catalog.list_entries(self._kind.name, "", after=None, limit=1, newest_first=False))
 
     # ------------------------------------------------------------------ one delivery
 
     async def _take(self, number: int) -> None:
-        record = await self._catalog.get(self._kind, timer_key(number))
-        if record is not None:
-            await self._try(_decoded(record))
+        delivery = await self._entries.get(timer_key(number))
+        if delivery is not None:
+            await self._try(delivery)
 
     async def _try(self, delivery: Delivery) -> None:
         if delivery.dead is not None:
@@ -201,7 +200,7 @@ class Deliveries:
         if problem is None:
             self.delivered += 1
             self.settled(delivery.target, "delivered")
-            await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
+            await self._entries.delete(delivery)
             return
         tried = replace(delivery, attempts=delivery.attempts + 1)
         if is_permanent(problem):
@@ -237,7 +236,7 @@ class Deliveries:
         return None
 
     async def _put_off(self, delivery: Delivery) -> None:
-        if await self._catalog.write([delivery.record(self._kind)]):
+        if await self._catalog.write([self._kind.record(delivery)]):
             self._due.arm(delivery.number, delivery.due_ms)
 
     # ------------------------------------------------------------------ dead letters
@@ -252,7 +251,7 @@ class Deliveries:
         arn = delivery.target["Arn"]
         if not (delivery.target.get("DeadLetterConfig") or {}).get("Arn"):
             log.warning("an invocation of %s is dropped after %d attempts: %s", arn, delivery.attempts, problem)
-            await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
+            await self._entries.delete(delivery)
             return
         of_subscription = bool(delivery.target.get("IsSubscription"))
         body = delivery.payload if of_subscription else delivery.dead_body
@@ -278,7 +277,7 @@ class Deliveries:
             }  # fmt: skip
         # What failed is kept before the letter goes out, so that a crash in between calls no target again.
         given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
-        if await self._catalog.write([given_up.record(self._kind)]):
+        if await self._catalog.write([self._kind.record(given_up)]):
             await self._bury(replace(given_up, stored=given_up.stored + 1))
 
     async def _bury(self, delivery: Delivery) -> None:
@@ -298,7 +297,7 @@ class Deliveries:
         if problem is not None:
             log.warning("the dead letter of %s cannot be sent to %s: %s", delivery.target["Arn"], queue, problem)
         self.settled(delivery.target, "redriven" if problem is None else "lost")
-        await self._catalog.write([], [(self._kind, timer_key(delivery.number))])
+        await self._entries.delete(delivery)
 
 
 def _nobody_counts(_target: Mapping[str, Any], _outcome: str) -> None:

@@ -15,7 +15,7 @@ from statewright.background import Background
 from statewright.clock import Clock
 from statewright.engine.catalogue_timers import CatalogueTimers
 from statewright.engine.timers import DueSoon
-from statewright.errors import StoreError
+from statewright.errors import StoreError, Unreadable
 from statewright.stores.protocol import CatalogStore
 
 STORE_PAUSE_MS: Final = 1_000
@@ -69,6 +69,8 @@ class DueWork:
     async def _take(self, number: int, settled: Callable[[], None]) -> None:
         try:
             await self._work(number)
+        except Unreadable as problem:
+            log.error("a %s that is due is left to another version: %s", self._what, problem)
         except StoreError as problem:
             log.warning("the store did not answer a %s that is due, which is tried again: %s", self._what, problem)
             self.arm(number, self._clock.now_ms() + STORE_PAUSE_MS)

@@ -15,7 +15,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.events.bus_records import DEFAULT_BUS
 from statewright.events.buses import Buses
-from statewright.events.deliveries import Deliveries, Delivery, execution_id
+from statewright.events.deliveries import DELIVERY, Deliveries, Delivery, execution_id
 from statewright.events.due_work import STORE_PAUSE_MS
 from statewright.objects.notifications import (
     EVENT_BRIDGE,
@@ -51,7 +51,7 @@ class ObjectNotices:
         config = bucket.settings.get(NOTIFICATION)
         if config is None:
             return [[] for _ in changes]
-        return [[one.record() for one in self._told(bucket, config, change)] for change in changes]
+        return [[DELIVERY.record(one) for one in self._told(bucket, config, change)] for change in changes]
 
     def written(self, records: Sequence[Record]) -> None:
         """See `Outbox.written`."""

@@ -29,7 +29,6 @@ from statewright.events.bus_records import (
     invalid,
     no_rule,
     read_pattern,
-    rule_of,
     sources_of,
     too_many,
 )
@@ -40,6 +39,7 @@ from statewright.events.inputs import payload_of, with_paths
 from statewright.events.metering import BusMeter
 from statewright.events.schedule_records import iso_seconds
 from statewright.payload import Json, dump_json
+from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogStore
 from statewright.tags import retagged, tags_by_key
 
@@ -70,14 +70,8 @@ class Rules:
 
     async def start(self) -> None:
         """Take up what the store has. Deliveries are started."""
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self._catalog.list_entries(RULE, "", after=after, limit=PAGE, newest_first=False)
-            for record in page:
-                self._hold(rule_of(record))
-            if len(page) < PAGE:
-                break
-            after = (page[-1].sort, page[-1].key)
+        async for rule in Entries(self._catalog, RULE).walk():
+            self._hold(rule)
         await self._due.start()
 
     async def stop(self) -> None:
@@ -120,7 +114,7 @@ class Rules:
             return
         if rule.targets:
             raise invalid("Rule can't be deleted since it has targets.")
-        await self._catalog.write([], [(RULE, rule.key), (RULE_DUE, timer_key(rule.number))])
+        await self._catalog.write([], [RULE.name_of(rule), (RULE_DUE, timer_key(rule.number))])
         self._due.disarm(rule.number)
         self._rules[bus].pop(name, None)
         self._matching.pop(rule.key, None)
@@ -160,7 +154,7 @@ class Rules:
 
     async def _write(self, rule: Rule) -> Rule:
         rule = replace(rule, next_ms=self._next_ms(rule, self._clock.now_ms()))
-        if not await self._catalog.write(rule.records()):
+        if not await self._catalog.write([RULE.record(rule), rule.timer()]):
             raise ApiError("ConcurrentModificationException", f"Rule {rule.name} was changed by somebody else.")
         rule = replace(rule, stored=rule.stored + 1)
         self._due.disarm(rule.number)
@@ -268,7 +262,7 @@ class Rules:
             log.warning("rule %s was due while no server ran: what is older than a day is dropped", rule.key)
         moved = replace(rule, next_ms=self._next_ms(rule, rule.next_ms if fires else oldest_ms - 1))
         deliveries = self._to_targets(rule, self._scheduled_event(rule), 0) if fires else []
-        if not await self._deliveries.accept(deliveries, moved.records()):
+        if not await self._deliveries.accept(deliveries, [RULE.record(moved), moved.timer()]):
             return False
         moved = replace(moved, stored=moved.stored + 1)
         self._rules[rule.bus][rule.name] = moved

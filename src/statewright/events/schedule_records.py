@@ -13,19 +13,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import orjson
-
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_record
 from statewright.errors import ApiError
 from statewright.events.expressions import At, Expression, ExpressionError, parse, zone_named
 from statewright.events.targets import READ_ONLY, UNIVERSAL, CallService, Unsupported, call_of
 from statewright.payload import Json
+from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import Record
 
-SCHEDULE: Final = "schedule"
 DUE: Final = "schedule-due"
-GROUP: Final = "schedule-group"
 DEFAULT_GROUP: Final = "default"
 MOST_LATE_START_MS: Final = 300_000
 
@@ -78,12 +75,9 @@ class Schedule:
         """Its key in the catalogue."""
         return f"{self.group}/{self.name}"
 
-    def records(self) -> list[Record]:
-        """The entries to write: the schedule, and its timer."""
-        return [
-            Record(SCHEDULE, self.key, self.group, 0, self.stored + 1, orjson.dumps(self)),
-            timer_record(DUE, self.number, self.due_ms, self.stored + 1, self.key.encode()),
-        ]
+    def timer(self) -> Record:
+        """Its timer, to be written with it."""
+        return timer_record(DUE, self.number, self.due_ms, self.stored + 1, self.key.encode())
 
     def arn(self, config: Config) -> str:
         """Its ARN."""
@@ -113,11 +107,7 @@ class Schedule:
         return int.from_bytes(drawn, "big") % width_ms
 
 
-def schedule_of(record: Record) -> Schedule:
-    """Read an entry back."""
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    return Schedule(**fields)
+SCHEDULE: Final = EntryKind("schedule", Schedule, lambda schedule: schedule.key, parent=lambda schedule: schedule.group)
 
 
 def shown(schedule: Schedule, config: Config) -> dict[str, Json]:
@@ -146,20 +136,12 @@ class Group:
     token: str | None = None
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(GROUP, self.name, "", 0, self.stored + 1, orjson.dumps(self))
-
     def arn(self, config: Config) -> str:
         """Its ARN."""
         return f"arn:aws:scheduler:{config.region}:{config.account}:schedule-group/{self.name}"
 
 
-def group_of(record: Record) -> Group:
-    """Read an entry back."""
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    return Group(**fields)
+GROUP: Final = EntryKind("schedule-group", Group, lambda group: group.name)
 
 
 # ------------------------------------------------------------------ refusals

@@ -11,7 +11,7 @@ Source: EventBridge Scheduler user guide and API reference.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ import orjson
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_key
-from statewright.errors import ApiError
+from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import ATTEMPT, Deliveries, Delivery, call_id_of, execution_id, policy_of
 from statewright.events.due_work import DueWork
 from statewright.events.schedule_records import (
@@ -31,14 +31,12 @@ from statewright.events.schedule_records import (
     Group,
     Schedule,
     check,
-    group_of,
     invalid,
     iso_seconds,
     requested,
-    schedule_of,
 )
 from statewright.events.targets import UNIVERSAL
-from statewright.stores.protocol import Record
+from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged
 
@@ -55,6 +53,8 @@ class Scheduler:
 
     def __init__(self, store: Store, clock: Clock, config: Config, deliveries: Deliveries) -> None:
         self._catalog = store.catalog
+        self._schedules = Entries(store.catalog, SCHEDULE)
+        self._groups = Entries(store.catalog, GROUP)
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
@@ -62,12 +62,11 @@ class Scheduler:
 
     async def start(self) -> None:
         """Take up what the store has. Deliveries are started."""
-        if await self._catalog.get(GROUP, DEFAULT_GROUP) is None:
+        if await self._groups.get(DEFAULT_GROUP) is None:
             now_ms = self._clock.now_ms()
-            await self._catalog.write([Group(DEFAULT_GROUP, now_ms, now_ms).record()])
+            await self._groups.write(Group(DEFAULT_GROUP, now_ms, now_ms))
         await self._due.start()
-        async for record in self._entries(GROUP, "", None):
-            group = group_of(record)
+        async for group in self._groups.walk():
             if group.state == "DELETING":
                 self._due.spawn(self._clear(group))
 
@@ -91,7 +90,7 @@ class Scheduler:
                         **fields)  # fmt: skip
         check(made, now_ms, self._deliveries.calls)
         made = self._armed(replace(made, anchor_ms=_anchor(made, now_ms)), now_ms)
-        if await self._catalog.write(made.records()):
+        if await self._catalog.write([SCHEDULE.record(made), made.timer()]):
             self._arm(made)
             return made
         there = await self._find(group, name)
@@ -114,7 +113,7 @@ class Scheduler:
             made = replace(made, anchor_ms=there.anchor_ms if same else _anchor(made, now_ms))
             check(made, now_ms, self._deliveries.calls, there)
             made = self._armed(made, now_ms)
-            if await self._catalog.write(made.records()):
+            if await self._catalog.write([SCHEDULE.record(made), made.timer()]):
                 self._due.disarm(made.number)
                 self._arm(made)
                 return made
@@ -138,7 +137,7 @@ class Scheduler:
         if group is not None:
             groups = [(await self.group(group)).name]
         else:
-            groups = [record.key async for record in self._entries(GROUP, "", None)]
+            groups = [one.name async for one in self._groups.walk()]
         found: list[Schedule] = []
         for name in groups:
             start = _before(f"{name}/{prefix}") if prefix else f"{name}/"
@@ -146,8 +145,7 @@ class Scheduler:
                 if after.partition("/")[0] > name:
                     continue
                 start = max(start, after)
-            async for record in self._entries(SCHEDULE, name, (0, start)):
-                schedule = schedule_of(record)
+            async for schedule in self._schedules.walk(name, (0, start)):
                 if not schedule.name.startswith(prefix):
                     break
                 if state is not None and schedule.state != state:
@@ -158,48 +156,36 @@ class Scheduler:
         return found, None
 
     async def _find(self, group: str, name: str) -> Schedule | None:
-        record = await self._catalog.get(SCHEDULE, f"{group}/{name}")
-        return None if record is None else schedule_of(record)
+        return await self._schedules.get(f"{group}/{name}")
 
     async def _drop(self, schedule: Schedule) -> None:
         self._due.disarm(schedule.number)
-        await self._catalog.write([], [(SCHEDULE, schedule.key), (DUE, timer_key(schedule.number))])
-
-    async def _entries(self, kind: str, parent: str, after: tuple[int, str] | None) -> AsyncIterator[Record]:
-        while True:
-            page = await self._catalog.list_entries(kind, parent, after=after, limit=PAGE, newest_first=False)
-            for record in page:
-                yield record
-            if len(page) < PAGE:
-                return
-            after = (page[-1].sort, page[-1].key)
+        await self._catalog.write([], [SCHEDULE.name_of(schedule), (DUE, timer_key(schedule.number))])
 
     # ------------------------------------------------------------------ groups
 
     async def create_group(self, name: str, tags: Mapping[str, str], token: str | None) -> Group:
         """Create a group. Raises: ApiError (`ConflictException`, `ServiceQuotaExceededException`)."""
-        there = await self._catalog.get(GROUP, name)
+        there = await self._groups.get(name)
         if there is None:
-            count = 0
-            async for _ in self._entries(GROUP, "", None):
-                count += 1
-            if count >= MOST_GROUPS:
+            if len(await self._groups.names()) >= MOST_GROUPS:
                 raise ApiError("ServiceQuotaExceededException", f"There may be {MOST_GROUPS} schedule groups at most.")
             now_ms = self._clock.now_ms()
             made = Group(name, now_ms, now_ms, tags=dict(tags), token=token)
-            if await self._catalog.write([made.record()]):
-                return made
-            there = await self._catalog.get(GROUP, name)
-        if there is not None and token is not None and group_of(there).token == token:
-            return group_of(there)
+            try:
+                return await self._groups.write(made)
+            except Conflict:
+                there = await self._groups.get(name)
+        if there is not None and token is not None and there.token == token:
+            return there
         raise ApiError("ConflictException", f"Schedule group {name} already exists.")
 
     async def group(self, name: str) -> Group:
         """A group. Raises: ApiError (`ResourceNotFoundException`)."""
-        record = await self._catalog.get(GROUP, name)
-        if record is None:
+        found = await self._groups.get(name)
+        if found is None:
             raise ApiError("ResourceNotFoundException", f"Schedule group {name} does not exist.")
-        return group_of(record)
+        return found
 
     async def delete_group(self, name: str) -> None:
         """Delete a group with its schedules, in the background. Raises: ApiError."""
@@ -215,12 +201,12 @@ class Scheduler:
         """Groups by name, after one; also the name to go on after, if there are more."""
         found: list[Group] = []
         start = max(_before(prefix) if prefix else "", after or "")
-        async for record in self._entries(GROUP, "", (0, start)):
-            if not record.key.startswith(prefix):
+        async for group in self._groups.walk(after=(0, start)):
+            if not group.name.startswith(prefix):
                 break
             if len(found) == limit:
                 return found, found[-1].name
-            found.append(group_of(record))
+            found.append(group)
         return found, None
 
     async def tag_group(self, name: str, tags: Mapping[str, str], remove: tuple[str, ...] = ()) -> None:
@@ -229,9 +215,10 @@ class Scheduler:
         await self._write_group(replace(group, tags=retagged(group.tags, tags, remove)))
 
     async def _write_group(self, group: Group) -> Group:
-        if not await self._catalog.write([group.record()]):
-            raise ApiError("ConflictException", f"Schedule group {group.name} is being changed; try again.")
-        return replace(group, stored=group.stored + 1)
+        try:
+            return await self._groups.write(group)
+        except Conflict:
+            raise ApiError("ConflictException", f"Schedule group {group.name} is being changed; try again.") from None
 
     async def _active_group(self, name: str) -> None:
         group = await self.group(name)
@@ -239,9 +226,9 @@ class Scheduler:
             raise ApiError("ConflictException", f"Schedule group {name} is being deleted.")
 
     async def _clear(self, group: Group) -> None:
-        async for record in self._entries(SCHEDULE, group.name, None):
-            await self._drop(schedule_of(record))
-        await self._catalog.write([], [(GROUP, group.name)])
+        async for schedule in self._schedules.walk(group.name):
+            await self._drop(schedule)
+        await self._groups.delete(group)
 
     # ------------------------------------------------------------------ firing
 
@@ -262,10 +249,9 @@ class Scheduler:
     async def _advance(self, number: int) -> bool:
         """Fire a schedule once and move it on; False when somebody changed it meanwhile."""
         timer = await self._catalog.get(DUE, timer_key(number))
-        record = None if timer is None else await self._catalog.get(SCHEDULE, timer.body.decode())
-        if record is None:
+        schedule = None if timer is None else await self._schedules.get(timer.body.decode())
+        if schedule is None:
             return True
-        schedule = schedule_of(record)
         now_ms = self._clock.now_ms()
         if schedule.number != number or schedule.next_ms is None or schedule.due_ms is None or schedule.due_ms > now_ms:
             return True
@@ -282,9 +268,9 @@ class Scheduler:
         moved = replace(schedule, next_ms=next_ms, due_ms=due_ms)
         deliveries = [self._delivery(schedule, now_ms)] if fires else []
         if following is None and schedule.after_completion == "DELETE":
-            gone = [(SCHEDULE, schedule.key), (DUE, timer_key(number))]
+            gone = [SCHEDULE.name_of(schedule), (DUE, timer_key(number))]
             return await self._deliveries.accept(deliveries, [], gone)
-        if not await self._deliveries.accept(deliveries, moved.records()):
+        if not await self._deliveries.accept(deliveries, [SCHEDULE.record(moved), moved.timer()]):
             return False
         self._arm(moved)
         return True

@@ -17,20 +17,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-import orjson
-
 from statewright.background import Background
 from statewright.clock import Clock, Timer
-from statewright.errors import ApiError
+from statewright.errors import ApiError, Conflict
 from statewright.functions.invoke import Invoker
 from statewright.functions.invoke_settings import EventSettings
 from statewright.functions.names import LATEST
 from statewright.functions.records import InvokeSettings
 from statewright.functions.reports import Delivery, ending, reports_of
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.entries import Entries, EntryKind, Form
+from statewright.stores.protocol import CatalogStore
 
-EVENT: Final = "functionEvent"
-"""Kind of the catalogue's entries: key is the request id, sort the instant when it is due."""
 RETRY_AFTER_MS: Final = (60_000, 120_000)
 """Source: developer guide: one minute between the first two attempts, two between the second and the third."""
 MOST_AGE_SECONDS: Final = 21_600
@@ -39,7 +36,6 @@ BACK_OFF_MS: Final = (1_000, 300_000)
 """First and longest wait after a throttle. Source: developer guide."""
 _IN_MEMORY: Final = 1_000
 """Payloads of waiting events that a lane holds; of the others it knows the ids."""
-_PAGE: Final = 500
 
 log = logging.getLogger("statewright.functions")
 
@@ -64,25 +60,16 @@ class Event:
     stored: int = 0
     payload: bytes = field(default=b"", repr=False)
 
-    def record(self) -> Record:
-        """The entry to write: a line of JSON, then the payload."""
-        head = orjson.dumps(
-            {
-                "function": self.function, "qualifier": self.qualifier, "accepted_ms": self.accepted_ms,
-                "attempts": self.attempts, "context": self.context, "trace": self.trace,
-                "deliveries": None if self.deliveries is None else [one.encoded() for one in self.deliveries],
-                "delivery_attempts": self.delivery_attempts,
-            }
-        )  # fmt: skip
-        return Record(EVENT, self.id, "", self.due_ms, self.stored + 1, head + b"\n" + self.payload)
 
-
-def _decoded(record: Record) -> Event:
-    head, _, payload = record.body.partition(b"\n")
-    fields = orjson.loads(head)
-    if fields["deliveries"] is not None:
-        fields["deliveries"] = tuple(Delivery.decoded(one) for one in fields["deliveries"])
-    return Event(id=record.key, due_ms=record.sort, stored=record.version, payload=payload, **fields)
+EVENT: Final = EntryKind(
+    "functionEvent",
+    Event,
+    lambda event: event.id,
+    sort=lambda event: event.due_ms,
+    columns={"id": lambda record: record.key, "due_ms": lambda record: record.sort},
+    form=Form(tail="payload"),
+)
+"""Stand in the order in which they are due; the payload follows the JSON as it is."""
 
 
 class _Lane:
@@ -101,7 +88,7 @@ class AsyncQueue:
 
     def __init__(self, catalog: CatalogStore, clock: Clock, invoker: Invoker, settings: EventSettings) -> None:
         self.deliver: Deliver | None = None
-        self._catalog = catalog
+        self._entries = Entries(catalog, EVENT)
         self._clock = clock
         self._invoker = invoker
         self._settings = settings
@@ -113,14 +100,8 @@ class AsyncQueue:
 
     async def start(self) -> None:
         """Take up every event that a former process left."""
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self._catalog.list_entries(EVENT, "", after=after, limit=_PAGE, newest_first=False)
-            for record in page:
-                self._schedule(_decoded(record))
-            if len(page) < _PAGE:
-                return
-            after = (page[-1].sort, page[-1].key)
+        async for event in self._entries.walk():
+            self._schedule(event)
 
     async def stop(self) -> None:
         """Start nothing more; what is under way is run again by the next process."""
@@ -144,9 +125,12 @@ class AsyncQueue:
         """Keep an event and have it run; returns once it is durable. The same request id again is the same event."""
         now_ms = self._clock.now_ms()
         event = Event(request_id, function, qualifier, now_ms, now_ms, context=context, trace=trace, payload=payload)
-        if await self._catalog.write([event.record()]):
-            self._count(function, "AsyncEventsReceived")
-            self._schedule(replace(event, stored=1))
+        try:
+            event = await self._entries.write(event)
+        except Conflict:
+            return
+        self._count(function, "AsyncEventsReceived")
+        self._schedule(event)
 
     def _count(self, function: str, metric: str, value: float = 1, unit: str = "Count") -> None:
         meter = self._invoker.meter
@@ -210,7 +194,7 @@ class AsyncQueue:
     async def _take(self, found: Event | str, *, entered: bool) -> None:
         name = ""
         try:
-            event = found if isinstance(found, Event) else await self._load(found)
+            event = found if isinstance(found, Event) else await self._entries.get(found)
             if event is None:
                 return
             name = event.function
@@ -222,10 +206,6 @@ class AsyncQueue:
         finally:
             if entered and name:
                 self._invoker.concurrency.leave(name)
-
-    async def _load(self, key: str) -> Event | None:
-        record = await self._catalog.get(EVENT, key)
-        return None if record is None else _decoded(record)
 
     async def _advance(self, event: Event, *, entered: bool) -> None:
         """Run an event once, or hand out what its end has left to deliver; write what becomes of it."""
@@ -240,7 +220,7 @@ class AsyncQueue:
             target = await self._invoker.resolve(event.function, event.qualifier)
         except ApiError as problem:
             log.warning("the event %s of function %s is dropped: %s", event.id, event.function, problem)
-            await self._catalog.write([], [(EVENT, event.id)])
+            await self._entries.delete(event)
             return
         if not entered:
             await self._end(event, settings, target, ending("ZeroReservedConcurrency"))
@@ -271,19 +251,17 @@ class AsyncQueue:
     async def _put_off(self, event: Event, wait_ms: int) -> None:
         now_ms = self._clock.now_ms()
         later = replace(event, due_ms=self._clock.pauses.due_ms(now_ms, now_ms + wait_ms))
-        await self._catalog.write([later.record()])
-        self._schedule(replace(later, stored=later.stored + 1))
+        self._schedule(await self._entries.write(later))
 
     async def _end(self, event: Event, settings: InvokeSettings, target: Any, end: Any) -> None:
         self._count(event.function, "AsyncEventsDropped", 0 if end.condition == "Success" else 1)
         deliveries = reports_of(event, settings, target, end, self._clock.now_ms())
         if not deliveries:
-            await self._catalog.write([], [(EVENT, event.id)])
+            await self._entries.delete(event)
             return
         # The reports are kept before they go out, so that a crash in between runs no function again.
         told = replace(event, deliveries=tuple(deliveries), payload=b"")
-        await self._catalog.write([told.record()])
-        await self._hand_out(replace(told, stored=told.stored + 1))
+        await self._hand_out(await self._entries.write(told))
 
     async def _hand_out(self, event: Event) -> None:
         left = []
@@ -301,7 +279,7 @@ class AsyncQueue:
                 left.append(delivery)
         now_ms = self._clock.now_ms()
         if not left or now_ms - event.accepted_ms > 2000 * MOST_AGE_SECONDS:
-            await self._catalog.write([], [(EVENT, event.id)])
+            await self._entries.delete(event)
             return
         later = replace(event, deliveries=tuple(left), delivery_attempts=event.delivery_attempts + 1)
         await self._put_off(later, min(BACK_OFF_MS[0] << min(event.delivery_attempts, 9), BACK_OFF_MS[1]))

@@ -18,18 +18,10 @@ from statewright.functions import names
 from statewright.functions.names import LATEST, function_arn, invalid, not_found, refusal
 from statewright.functions.packages import ZIPPED_BYTES, Packages, decoded_zip
 from statewright.functions.records import (
-    ALIAS,
-    INVOKE_SETTINGS,
-    POLICY,
-    VERSION,
-    Alias,
+    FUNCTION,
     Configuration,
     Function,
-    Layer,
-    LayerVersion,
-    Records,
-    Version,
-    key_of,
+    FunctionEntries,
 )
 from statewright.functions.settings import checked_layers, merged
 from statewright.limits import FUNCTION_CONCURRENCY, FUNCTION_UNRESERVED
@@ -85,7 +77,7 @@ class Definitions:
         self.config = config
         self.packages = packages
         self.entropy = entropy
-        self.records = Records(store.catalog)
+        self.records = FunctionEntries(store.catalog)
         self.changing = asyncio.Lock()
         self.on_change: OnChange = lambda *_, **__: None
         self.on_reserve: Callable[[str, int | None], None] = lambda *_: None
@@ -97,7 +89,7 @@ class Definitions:
 
     async def function(self, name: str) -> Function | None:
         """A function by its bare name."""
-        return await self.records.get(Function, name)
+        return await self.records.functions.get(name)
 
     async def existing(self, name_or_arn: str, qualifier: str | None = None) -> tuple[Function, str | None]:
         """A function and the qualifier that it was named with. Raises: ApiError (`ResourceNotFoundException`)."""
@@ -111,7 +103,7 @@ class Definitions:
         """What a version froze; of `$LATEST` what it is now."""
         if version == LATEST:
             return function.latest
-        found = await self.records.get(Version, f"{function.name}:{int(version)}")
+        found = await self.records.versions.get(f"{function.name}:{int(version)}")
         return None if found is None else found.configuration
 
     async def view(self, name_or_arn: str, qualifier: str | None = None) -> View:
@@ -119,7 +111,7 @@ class Definitions:
         function, named = await self.existing(name_or_arn, qualifier)
         version = named or LATEST
         if version != LATEST and not names.is_version(version):
-            alias = await self.records.get(Alias, f"{function.name}:{version}")
+            alias = await self.records.aliases.get(f"{function.name}:{version}")
             if alias is None:
                 raise not_found(function_arn(self.config, function.name, named))
             version = alias.version
@@ -130,7 +122,7 @@ class Definitions:
 
     async def page(self, after: tuple[int, str] | None, limit: int) -> tuple[list[Function], tuple[int, str] | None]:
         """Functions by name, and where the next page starts."""
-        return await self.records.page(Function, "", after=after, limit=limit)
+        return await self.records.functions.page("", after=after, limit=limit)
 
     # ------------------------------------------------------------------ making and changing
 
@@ -156,7 +148,7 @@ class Definitions:
                 raise refusal("ResourceConflictException", f"Function already exist: {named.name}")
             number = await self.store.catalog.next_number("function")
             function = Function(named.name, number, self.clock.now_ms(), self._stamped(packed), tags=kept)
-            await self.records.write(function)
+            await self.records.write(FUNCTION.record(function))
         self.on_change(named.name, latest=True)
         return replace(function, stored=1)
 
@@ -173,7 +165,7 @@ class Definitions:
             if dry_run:
                 return replace(function, latest=packed)
             function = replace(function, latest=self._stamped(packed))
-            await self.records.write(function)
+            await self.records.write(FUNCTION.record(function))
         self.on_change(function.name, latest=True)
         return function
 
@@ -185,7 +177,7 @@ class Definitions:
             function = await self._changeable(name_or_arn, revision_id)
             after = await self._with_layers(merged(function.latest, settings), settings)
             function = replace(function, latest=self._stamped(after))
-            await self.records.write(function)
+            await self.records.write(FUNCTION.record(function))
         self.on_change(function.name, latest=True)
         return function
 
@@ -199,9 +191,7 @@ class Definitions:
             if named is not None:
                 await self._delete_version(function, named)
             else:
-                everything = [key_of(function)]
-                for kind in (VERSION, ALIAS, INVOKE_SETTINGS, POLICY):
-                    everything += await self.records.keys(kind, function.name)
+                everything = [FUNCTION.name_of(function), *await self.records.below(function.name)]
                 await self.store.catalog.write([], everything)
                 self.on_reserve(function.name, None)
         self.on_change(function.name, latest=named is None, everything=named is None)
@@ -211,28 +201,28 @@ class Definitions:
         if not names.is_version(version):
             raise invalid("$LATEST version cannot be deleted without deleting the function." if version == LATEST
                           else "Deletion of aliases is not currently supported.")  # fmt: skip
-        for alias in await self.records.all(Alias, function.name):
+        for alias in await self.records.aliases.all(function.name):
             if version == alias.version or version in alias.weights:
                 arn = function_arn(self.config, function.name, alias.alias)
                 raise refusal(
                     "ResourceConflictException",
                     f"Version {version} of the function cannot be deleted because it is referenced by [{arn}]",
                 )
-        found = await self.records.get(Version, f"{function.name}:{int(version)}")
+        found = await self.records.versions.get(f"{function.name}:{int(version)}")
         if found is not None:
-            await self.store.catalog.write([], [key_of(found)])
+            await self.records.versions.delete(found)
 
     async def forget_packages(self) -> None:
         """Delete the packages that no version and no layer needs any more."""
         needed = set()
-        for function in await self.records.all(Function, ""):
-            frozen = [version.configuration for version in await self.records.all(Version, function.name)]
+        for function in await self.records.functions.all():
+            frozen = [version.configuration for version in await self.records.versions.all(function.name)]
             for settings in (function.latest, *frozen):
                 needed.add(settings.code)
                 # A layer version that was deleted serves the functions that still have it.
                 needed |= set(settings.layers.values())
-        for layer in await self.records.all(Layer, ""):
-            needed |= {one.code for one in await self.records.all(LayerVersion, layer.name)}
+        for layer in await self.records.layers.all():
+            needed |= {one.code for one in await self.records.layer_versions.all(layer.name)}
         with self.clock.busy():
             await asyncio.to_thread(self.packages.keep_only, needed - {""})
 
@@ -249,26 +239,26 @@ class Definitions:
                         "Specified ReservedConcurrentExecutions for function decreases account's "
                         f"UnreservedConcurrentExecution below its minimum value of [{FUNCTION_UNRESERVED}]."
                     )
-            await self.records.write(replace(function, reserved=most))
+            await self.records.write(FUNCTION.record(replace(function, reserved=most)))
             self.on_reserve(function.name, most)
 
     async def set_recursion(self, name_or_arn: str, recursion: str) -> None:
         """Keep whether recursive loops are allowed; nothing here detects them."""
         async with self.changing:
             function, _ = await self.existing(name_or_arn)
-            await self.records.write(replace(function, recursion=recursion))
+            await self.records.write(FUNCTION.record(replace(function, recursion=recursion)))
 
     async def tag(self, arn: str, tags: Mapping[str, str]) -> None:
         """Put tags on a function. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
-            await self.records.write(replace(function, tags=TAGS.put(function.tags, tags)))
+            await self.records.write(FUNCTION.record(replace(function, tags=TAGS.put(function.tags, tags))))
 
     async def untag(self, arn: str, keys: list[str]) -> None:
         """Take tags away. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
-            await self.records.write(replace(function, tags=retagged(function.tags, {}, keys)))
+            await self.records.write(FUNCTION.record(replace(function, tags=retagged(function.tags, {}, keys))))
 
     # ------------------------------------------------------------------ parts of the above
 

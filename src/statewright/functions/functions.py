@@ -24,7 +24,6 @@ from statewright.functions.metering import FunctionMeter
 from statewright.functions.names import parse_name
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
-from statewright.functions.records import Function
 from statewright.functions.versions import Aliases, Versions
 from statewright.functions.workers.models import Model, ModelRunner
 from statewright.metrics.recorder import Recorder
@@ -93,7 +92,7 @@ class Functions:
 
     async def start(self) -> None:
         """Take up reservations and what waits to be invoked."""
-        for function in await self.definitions.records.all(Function, ""):
+        for function in await self.definitions.records.functions.all():
             if function.reserved is not None:
                 self.invoker.concurrency.reserve(function.name, function.reserved)
         await self.events.start()

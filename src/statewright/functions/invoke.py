@@ -28,7 +28,7 @@ from statewright.functions.logs import Logs
 from statewright.functions.metering import FunctionMeter
 from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked, answer_of, last_lines
-from statewright.functions.records import Alias, Configuration
+from statewright.functions.records import Configuration
 from statewright.functions.workers import plans
 from statewright.functions.workers.fork_servers import ForkServer, ForkServers
 from statewright.functions.workers.models import ModelRunner
@@ -210,7 +210,7 @@ class Invoker:
 
         if named.qualifier is None or named.qualifier == LATEST or names.is_version(named.qualifier):
             return Resolution(await target(named.qualifier or LATEST))
-        alias = await self.definitions.records.get(Alias, f"{named.name}:{named.qualifier}")
+        alias = await self.definitions.records.aliases.get(f"{named.name}:{named.qualifier}")
         if alias is None:
             raise names.not_found(arn)
         first = await target(alias.version)

@@ -13,7 +13,7 @@ from typing import Any
 from statewright.functions import names
 from statewright.functions.definitions import Definitions, check_revision
 from statewright.functions.names import LATEST, function_arn, invalid, refusal
-from statewright.functions.records import Alias, Function, InvokeSettings, Policy, key_of
+from statewright.functions.records import INVOKE_SETTINGS, POLICY, Function, InvokeSettings, Policy
 from statewright.payload import Json
 
 
@@ -34,7 +34,7 @@ class EventSettings:
         definitions = self.definitions
         async with definitions.changing:
             function, named = await _qualified(definitions, name_or_arn, qualifier)
-            present = await self.records.get(InvokeSettings, f"{function.name}:{named}")
+            present = await self.records.invoke_settings.get(f"{function.name}:{named}")
             if present is None and keep:
                 raise self._missing(function.name, named)
             now_ms = definitions.clock.now_ms()
@@ -43,7 +43,7 @@ class EventSettings:
             if keep and present is not None:
                 after = replace(present, modified_ms=now_ms)
             after = self._merged(after, given)
-            await self.records.write(after)
+            await self.records.write(INVOKE_SETTINGS.record(after))
         return after
 
     def _merged(self, before: InvokeSettings, given: Mapping[str, Any]) -> InvokeSettings:
@@ -63,26 +63,26 @@ class EventSettings:
     async def get(self, name_or_arn: str, qualifier: str | None) -> InvokeSettings:
         """A configuration. Raises: ApiError (`ResourceNotFoundException`)."""
         function, named = await _qualified(self.definitions, name_or_arn, qualifier)
-        found = await self.records.get(InvokeSettings, f"{function.name}:{named}")
+        found = await self.records.invoke_settings.get(f"{function.name}:{named}")
         if found is None:
             raise self._missing(function.name, named)
         return found
 
     async def find(self, name: str, qualifier: str) -> InvokeSettings | None:
         """The configuration of a bare name and a qualifier, if there is one."""
-        return await self.records.get(InvokeSettings, f"{name}:{qualifier}")
+        return await self.records.invoke_settings.get(f"{name}:{qualifier}")
 
     async def page(
         self, name_or_arn: str, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[InvokeSettings], tuple[int, str] | None]:
         """Configurations of a function, and where the next page starts."""
         function, _ = await self.definitions.existing(name_or_arn)
-        return await self.records.page(InvokeSettings, function.name, after=after, limit=limit)
+        return await self.records.invoke_settings.page(function.name, after=after, limit=limit)
 
     async def delete(self, name_or_arn: str, qualifier: str | None) -> None:
         """Delete a configuration. Raises: ApiError (`ResourceNotFoundException`)."""
         found = await self.get(name_or_arn, qualifier)
-        await self.definitions.store.catalog.write([], [key_of(found)])
+        await self.records.invoke_settings.delete(found)
 
     def _missing(self, name: str, qualifier: str) -> Exception:
         arn = function_arn(self.definitions.config, name, qualifier)
@@ -103,7 +103,7 @@ class Policies:
             if named:
                 # Raises for a version or alias that is not there.
                 await self.definitions.view(function.name, named)
-            policy = await self.records.get(Policy, f"{function.name}:{named}") or Policy(function.name, named, (), "")
+            policy = await self.records.policies.get(f"{function.name}:{named}") or Policy(function.name, named, (), "")
             check_revision(given.get("RevisionId"), policy.revision_id)
             sid = given["StatementId"]
             if any(statement["Sid"] == sid for statement in policy.statements):
@@ -120,7 +120,7 @@ class Policies:
     async def get(self, name_or_arn: str, qualifier: str | None) -> Policy:
         """The policy. Raises: ApiError (`ResourceNotFoundException`)."""
         function, named = await self._named(name_or_arn, qualifier)
-        found = await self.records.get(Policy, f"{function.name}:{named}")
+        found = await self.records.policies.get(f"{function.name}:{named}")
         if found is None or not found.statements:
             raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
         return found
@@ -129,7 +129,7 @@ class Policies:
         """Take a statement away. Raises: ApiError (`ResourceNotFoundException`)."""
         async with self.definitions.changing:
             function, named = await self._named(name_or_arn, qualifier)
-            policy = await self.records.get(Policy, f"{function.name}:{named}")
+            policy = await self.records.policies.get(f"{function.name}:{named}")
             left = [one for one in policy.statements if one["Sid"] != sid] if policy is not None else []
             if policy is None or len(left) == len(policy.statements):
                 raise refusal("ResourceNotFoundException", "No policy is associated with the given resource.")
@@ -137,7 +137,8 @@ class Policies:
             await self._write(policy, left)
 
     async def _write(self, policy: Policy, statements: list[dict[str, Json]]) -> None:
-        await self.records.write(replace(policy, statements=statements, revision_id=self.definitions.entropy.uuid4()))
+        changed = replace(policy, statements=statements, revision_id=self.definitions.entropy.uuid4())
+        await self.records.write(POLICY.record(changed))
 
     async def _named(self, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
         function, named = await self.definitions.existing(name_or_arn, qualifier)
@@ -164,7 +165,7 @@ async def _qualified(definitions: Definitions, name_or_arn: str, qualifier: str 
     if names.is_version(named) or named == LATEST:
         exists = await definitions.settings_of(function, named) is not None
     else:
-        exists = await definitions.records.get(Alias, f"{function.name}:{named}") is not None
+        exists = await definitions.records.aliases.get(f"{function.name}:{named}") is not None
     if not exists:
         raise names.not_found(function_arn(definitions.config, function.name, named))
     return function, named

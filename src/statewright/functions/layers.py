@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from statewright.functions.definitions import Code, Definitions
 from statewright.functions.names import invalid, layer_arn, refusal
-from statewright.functions.records import Layer, LayerVersion, key_of
+from statewright.functions.records import LAYER, LAYER_VERSION, Layer, LayerVersion
 
 
 class Layers:
@@ -34,18 +34,18 @@ class Layers:
         with definitions.clock.busy():
             kept, sha256, size = await asyncio.to_thread(definitions.packages.put, data)
         async with definitions.changing:
-            layer = await self.records.get(Layer, name) or Layer(name, 0)
+            layer = await self.records.layers.get(name) or Layer(name, 0)
             layer = replace(layer, last_version=layer.last_version + 1)
             version = LayerVersion(
                 name, layer.last_version, definitions.clock.now_ms(), kept, sha256, size, description, list(runtimes),
                 list(architectures), license,
             )  # fmt: skip
-            await self.records.write(layer, version)
+            await self.records.write(LAYER.record(layer), LAYER_VERSION.record(version))
         return version
 
     async def get(self, name_or_arn: str, number: int) -> LayerVersion:
         """One version. Raises: ApiError (`ResourceNotFoundException`)."""
-        found = await self.records.get(LayerVersion, f"{layer_name(name_or_arn)}:{number}")
+        found = await self.records.layer_versions.get(f"{layer_name(name_or_arn)}:{number}")
         if found is None:
             raise refusal("ResourceNotFoundException", "The resource you requested does not exist.")
         return found
@@ -64,25 +64,25 @@ class Layers:
         self, name_or_arn: str, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[LayerVersion], tuple[int, str] | None]:
         """Versions of a layer, oldest first, and where the next page starts."""
-        return await self.records.page(LayerVersion, layer_name(name_or_arn), after=after, limit=limit)
+        return await self.records.layer_versions.page(layer_name(name_or_arn), after=after, limit=limit)
 
     async def newest(
         self, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[LayerVersion], tuple[int, str] | None]:
         """The newest version of every layer that has one."""
-        layers, place = await self.records.page(Layer, "", after=after, limit=limit)
+        layers, place = await self.records.layers.page("", after=after, limit=limit)
         found = []
         for layer in layers:
-            versions = await self.records.all(LayerVersion, layer.name)
+            versions = await self.records.layer_versions.all(layer.name)
             if versions:
                 found.append(versions[-1])
         return found, place
 
     async def delete(self, name_or_arn: str, number: int) -> None:
         """Delete a version; functions that have it keep it until they change. Harmless when there is none."""
-        found = await self.records.get(LayerVersion, f"{layer_name(name_or_arn)}:{number}")
+        found = await self.records.layer_versions.get(f"{layer_name(name_or_arn)}:{number}")
         if found is not None:
-            await self.definitions.store.catalog.write([], [key_of(found)])
+            await self.records.layer_versions.delete(found)
 
     async def packages_of(self, arns: Sequence[str]) -> dict[str, str]:
         """Package names by the ARNs of layer versions. Raises: ApiError (`InvalidParameterValueException`)."""
@@ -90,7 +90,7 @@ class Layers:
         for arn in arns:
             parts = arn.split(":")
             known = len(parts) == 8 and parts[7].isdigit()
-            version = await self.records.get(LayerVersion, f"{parts[6]}:{parts[7]}") if known else None
+            version = await self.records.layer_versions.get(f"{parts[6]}:{parts[7]}") if known else None
             if version is None:
                 raise invalid(f"Layer version {arn} does not exist.")
             found[arn] = version.code

@@ -8,23 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
-
-import orjson
+from typing import Any, Final
 
 from statewright.functions.names import LATEST, refusal
 from statewright.payload import Json
+from statewright.stores.entries import Entries, EntryKind, Name
 from statewright.stores.protocol import CatalogStore, Record
-
-FUNCTION: Final = "function"
-VERSION: Final = "functionVersion"
-ALIAS: Final = "functionAlias"
-LAYER: Final = "functionLayer"
-LAYER_VERSION: Final = "functionLayerVersion"
-INVOKE_SETTINGS: Final = "functionInvokeSettings"
-POLICY: Final = "functionPolicy"
-
-PAGE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +55,6 @@ class Function:
     tags: dict[str, str] = field(default_factory=dict)
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write; its version is the next one."""
-        return Record(FUNCTION, self.name, "", 0, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -79,11 +64,6 @@ class Version:
     number: int
     configuration: Configuration
     stored: int = 0
-
-    def record(self) -> Record:
-        """The entry to write."""
-        key = f"{self.name}:{self.number}"
-        return Record(VERSION, key, self.name, self.number, self.stored + 1, orjson.dumps(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +78,6 @@ class Alias:
     weights: dict[str, float] = field(default_factory=dict)
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(ALIAS, f"{self.name}:{self.alias}", self.name, 0, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -110,10 +86,6 @@ class Layer:
     name: str
     last_version: int
     stored: int = 0
-
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(LAYER, self.name, "", 0, self.stored + 1, orjson.dumps(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +104,6 @@ class LayerVersion:
     license: str | None = None
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        key = f"{self.name}:{self.number}"
-        return Record(LAYER_VERSION, key, self.name, self.number, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class InvokeSettings:
@@ -151,11 +118,6 @@ class InvokeSettings:
     on_failure: str | None = None
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        key = f"{self.name}:{self.qualifier}"
-        return Record(INVOKE_SETTINGS, key, self.name, 0, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -167,92 +129,56 @@ class Policy:
     revision_id: str
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(POLICY, f"{self.name}:{self.qualifier}", self.name, 0, self.stored + 1, orjson.dumps(self))
+
+FUNCTION: Final = EntryKind("function", Function, lambda function: function.name)
+VERSION: Final = EntryKind(
+    "functionVersion",
+    Version,
+    lambda version: f"{version.name}:{version.number}",
+    parent=lambda version: version.name,
+    sort=lambda version: version.number,
+)
+ALIAS: Final = EntryKind(
+    "functionAlias", Alias, lambda alias: f"{alias.name}:{alias.alias}", parent=lambda alias: alias.name
+)
+LAYER: Final = EntryKind("functionLayer", Layer, lambda layer: layer.name)
+LAYER_VERSION: Final = EntryKind(
+    "functionLayerVersion",
+    LayerVersion,
+    lambda version: f"{version.name}:{version.number}",
+    parent=lambda version: version.name,
+    sort=lambda version: version.number,
+)
+INVOKE_SETTINGS: Final = EntryKind(
+    "functionInvokeSettings", InvokeSettings, lambda one: f"{one.name}:{one.qualifier}", parent=lambda one: one.name
+)
+POLICY: Final = EntryKind(
+    "functionPolicy", Policy, lambda policy: f"{policy.name}:{policy.qualifier}", parent=lambda policy: policy.name
+)
 
 
-class Kept(Protocol):
-    """Anything above."""
-
-    def record(self) -> Record:
-        """The entry to write."""
-
-
-Body = TypeVar("Body", Function, Version, Alias, Layer, LayerVersion, InvokeSettings, Policy)
-
-KINDS: Final[dict[type, str]] = {
-    Function: FUNCTION,
-    Version: VERSION,
-    Alias: ALIAS,
-    Layer: LAYER,
-    LayerVersion: LAYER_VERSION,
-    InvokeSettings: INVOKE_SETTINGS,
-    Policy: POLICY,
-}
-
-
-def _decoded(body_type: type[Body], record: Record) -> Body:
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    for name in ("latest", "configuration"):
-        if name in fields:
-            fields[name] = Configuration(**fields[name])
-    return body_type(**fields)
-
-
-class Records:
-    """Reads and writes the records above."""
+class FunctionEntries:
+    """The entries above, one repository for each kind."""
 
     def __init__(self, catalog: CatalogStore) -> None:
-        self.catalog = catalog
+        self._catalog = catalog
+        self.functions = Entries(catalog, FUNCTION)
+        self.versions = Entries(catalog, VERSION)
+        self.aliases = Entries(catalog, ALIAS)
+        self.layers = Entries(catalog, LAYER)
+        self.layer_versions = Entries(catalog, LAYER_VERSION)
+        self.invoke_settings = Entries(catalog, INVOKE_SETTINGS)
+        self.policies = Entries(catalog, POLICY)
 
-    async def get(self, body_type: type[Body], key: str) -> Body | None:
-        """One record by its key."""
-        record = await self.catalog.get(KINDS[body_type], key)
-        return None if record is None else _decoded(body_type, record)
-
-    async def page(
-        self, body_type: type[Body], parent: str, *, after: tuple[int, str] | None, limit: int
-    ) -> tuple[list[Body], tuple[int, str] | None]:
-        """Up to `limit` records below a parent in order, and the place where the next page starts, if there is one."""
-        found = await self.catalog.list_entries(
-            KINDS[body_type], parent, after=after, limit=limit + 1, newest_first=False
-        )
-        place = (found[limit - 1].sort, found[limit - 1].key) if len(found) > limit else None
-        return [_decoded(body_type, record) for record in found[:limit]], place
-
-    async def all(self, body_type: type[Body], parent: str) -> list[Body]:
-        """Every record below a parent."""
-        kept: list[Body] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page, after = await self.page(body_type, parent, after=after, limit=PAGE)
-            kept += page
-            if after is None:
-                return kept
-
-    async def keys(self, kind: str, parent: str) -> list[tuple[str, str]]:
-        """What every record of a kind below a parent is deleted by."""
-        found: list[tuple[str, str]] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self.catalog.list_entries(kind, parent, after=after, limit=PAGE, newest_first=False)
-            found += [(record.kind, record.key) for record in page]
-            if len(page) < PAGE:
-                return found
-            after = (page[-1].sort, page[-1].key)
-
-    async def write(self, *kept: Kept, delete: Sequence[tuple[str, str]] = ()) -> None:
-        """Write and delete, all or nothing. Raises: ApiError (`ResourceConflictException`) when somebody was faster."""
-        if not await self.catalog.write([one.record() for one in kept], delete):
+    async def write(self, *put: Record, delete: Sequence[Name] = ()) -> None:
+        """Write and delete, all or nothing. Raises: ApiError (`ResourceConflictException`) when another was faster."""
+        if not await self._catalog.write(put, delete):
             raise refusal("ResourceConflictException", "The resource is being changed by other requests. Try again.")
 
-
-def key_of(kept: Kept) -> tuple[str, str]:
-    """What `Records.write` is told to delete it."""
-    record = kept.record()
-    return record.kind, record.key
+    async def below(self, name: str) -> list[Name]:
+        """What everything that belongs to a function is deleted by."""
+        of_function = (self.versions, self.aliases, self.invoke_settings, self.policies)
+        return [found for entries in of_function for found in await entries.names(name)]
 
 
 def qualifier_or_latest(qualifier: str | None) -> str:

@@ -5,7 +5,6 @@ Shapes are observed; an answer that is no JSON goes in as text.
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -39,18 +38,6 @@ class Delivery:
     arn: str
     body: bytes
     attributes: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-    def encoded(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "arn": self.arn, "body": base64.b64encode(self.body).decode(), "attributes": self.attributes,
-        }  # fmt: skip
-
-    @staticmethod
-    def decoded(given: dict[str, Any]) -> Delivery:
-        """From JSON."""
-        attributes = {name: (kind, value) for name, (kind, value) in given["attributes"].items()}
-        return Delivery(given["arn"], base64.b64decode(given["body"]), attributes)
 
 
 def ending(condition: str, answer: Invoked | None = None) -> Ending:

@@ -14,7 +14,7 @@ from typing import Final
 from statewright.functions import names
 from statewright.functions.definitions import Definitions, check_revision
 from statewright.functions.names import LATEST, function_arn, invalid, not_found, refusal
-from statewright.functions.records import Alias, Function, Version, key_of
+from statewright.functions.records import ALIAS, FUNCTION, VERSION, Alias, Function, Version
 from statewright.functions.settings import same_but_for_stamps
 
 _ALIAS: Final = re.compile(r"(?!^[0-9]+$)[a-zA-Z0-9_-]{1,128}")
@@ -45,7 +45,7 @@ class Versions:
                     f"CodeSHA256 ({code_sha256}) is different from current CodeSHA256 in $LATEST "
                     f"({latest.code_sha256}). Please try again with the CodeSHA256 in $LATEST."
                 )
-            newest = await self.records.get(Version, f"{function.name}:{function.last_version}")
+            newest = await self.records.versions.get(f"{function.name}:{function.last_version}")
             if newest is not None and same_but_for_stamps(
                 latest, replace(newest.configuration, description=latest.description)
             ):
@@ -57,7 +57,7 @@ class Versions:
             )
             function = replace(function, last_version=function.last_version + 1)
             version = Version(function.name, function.last_version, frozen)
-            await self.records.write(function, version)
+            await self.records.write(FUNCTION.record(function), VERSION.record(version))
         return function, version
 
     async def page(
@@ -65,7 +65,7 @@ class Versions:
     ) -> tuple[Function, list[Version], tuple[int, str] | None]:
         """Versions of a function, oldest first, and where the next page starts."""
         function, _ = await self.definitions.existing(name_or_arn)
-        found, place = await self.records.page(Version, function.name, after=after, limit=limit)
+        found, place = await self.records.versions.page(function.name, after=after, limit=limit)
         return function, found, place
 
 
@@ -87,11 +87,11 @@ class Aliases:
         async with definitions.changing:
             function, _ = await definitions.existing(name_or_arn)
             arn = function_arn(definitions.config, function.name, alias)
-            if await self.records.get(Alias, f"{function.name}:{alias}") is not None:
+            if await self.records.aliases.get(f"{function.name}:{alias}") is not None:
                 raise refusal("ResourceConflictException", f"Alias already exists: {arn}")
             made = Alias(function.name, alias, version, definitions.entropy.uuid4(), description, dict(weights or {}))
             await self._check_versions(function, made)
-            await self.records.write(function, made)
+            await self.records.write(FUNCTION.record(function), ALIAS.record(made))
         definitions.on_change(function.name, latest=False)
         return made
 
@@ -113,7 +113,7 @@ class Aliases:
                 revision_id=definitions.entropy.uuid4(),
             )
             await self._check_versions(function, after)
-            await self.records.write(function, after)
+            await self.records.write(FUNCTION.record(function), ALIAS.record(after))
         definitions.on_change(function.name, latest=False)
         return after
 
@@ -127,9 +127,9 @@ class Aliases:
         definitions = self.definitions
         async with definitions.changing:
             function, _ = await definitions.existing(name_or_arn)
-            found = await self.records.get(Alias, f"{function.name}:{alias}")
+            found = await self.records.aliases.get(f"{function.name}:{alias}")
             if found is not None:
-                await definitions.store.catalog.write([], [key_of(found)])
+                await self.records.aliases.delete(found)
         definitions.on_change(function.name, latest=False)
 
     async def page(
@@ -137,11 +137,11 @@ class Aliases:
     ) -> tuple[list[Alias], tuple[int, str] | None]:
         """Aliases of a function by name, those of one version if it is given, and where the next page starts."""
         function, _ = await self.definitions.existing(name_or_arn)
-        found, place = await self.records.page(Alias, function.name, after=after, limit=limit)
+        found, place = await self.records.aliases.page(function.name, after=after, limit=limit)
         return [one for one in found if version is None or version == one.version or version in one.weights], place
 
     async def _existing(self, function: Function, alias: str) -> Alias:
-        found = await self.records.get(Alias, f"{function.name}:{alias}")
+        found = await self.records.aliases.get(f"{function.name}:{alias}")
         if found is None:
             arn = function_arn(self.definitions.config, function.name, alias)
             raise refusal("ResourceNotFoundException", f"Cannot find alias arn: {arn}")

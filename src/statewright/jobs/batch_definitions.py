@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from statewright import chance
+from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import Container, named_values
-from statewright.jobs.rows import Rows
+from statewright.jobs.rows import JobEntries
 from statewright.payload import Json
+from statewright.stores.entries import EntryKind
+from statewright.stores.protocol import CatalogStore
 
-DEFINITION: Final = "batchJobDefinition"
-QUEUE: Final = "batchJobQueue"
-ENVIRONMENT: Final = "batchComputeEnvironment"
 LEAST_TIMEOUT_SECONDS: Final = 60
 MOST_ATTEMPTS: Final = 10
 _NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}")
@@ -47,6 +47,7 @@ class Definition:
     revision: int
     given: dict[str, Any]
     is_active: bool = True
+    stored: int = 0
 
     @property
     def container(self) -> dict[str, Any]:
@@ -64,6 +65,7 @@ class Queue:
     state: str
     priority: int
     shown: dict[str, Any]
+    stored: int = 0
 
 
 @dataclass(slots=True)
@@ -73,13 +75,21 @@ class Environment:
     name: str
     arn: str
     shown: dict[str, Any]
+    stored: int = 0
+
+
+DEFINITION: Final = EntryKind("batchJobDefinition", Definition, lambda definition: definition.arn)
+QUEUE: Final = EntryKind("batchJobQueue", Queue, lambda queue: queue.name)
+ENVIRONMENT: Final = EntryKind("batchComputeEnvironment", Environment, lambda environment: environment.name)
 
 
 class Definitions:
     """What jobs refer to by name or ARN."""
 
-    def __init__(self, rows: Rows, config: Config) -> None:
-        self._rows = rows
+    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
+        self._definition_entries = JobEntries(catalog, clock, DEFINITION)
+        self._queue_entries = JobEntries(catalog, clock, QUEUE)
+        self._environment_entries = JobEntries(catalog, clock, ENVIRONMENT)
         self._prefix = f"arn:aws:batch:{config.region}:{config.account}:"
         self._is_strict = config.limits.payload_bytes is not None
         self._revisions: dict[str, dict[int, Definition]] = {}
@@ -89,12 +99,11 @@ class Definitions:
 
     async def start(self) -> None:
         """Read the catalogue."""
-        for row in await self._rows.load(DEFINITION):
-            one = Definition(**row)
+        async for one in self._definition_entries.walk():
             self._revisions.setdefault(one.name, {})[one.revision] = one
             self._newest[one.name] = max(self._newest.get(one.name, 0), one.revision)
-        self.queues = {row["name"]: Queue(**row) for row in await self._rows.load(QUEUE)}
-        self.environments = {row["name"]: Environment(**row) for row in await self._rows.load(ENVIRONMENT)}
+        self.queues = {queue.name: queue async for queue in self._queue_entries.walk()}
+        self.environments = {one.name: one async for one in self._environment_entries.walk()}
 
     # -------------------------------------------------------------- job definitions
 
@@ -115,7 +124,7 @@ class Definitions:
         revision = self._newest[name] = self._newest.get(name, 0) + 1
         arn = f"{self._prefix}job-definition/{name}:{revision}"
         made = Definition(arn, name, revision, dict(request))
-        await self._rows.put((DEFINITION, arn, made))
+        await self._definition_entries.put(made)
         self._revisions.setdefault(name, {})[revision] = made
         return made
 
@@ -124,7 +133,7 @@ class Definitions:
         found = self._named(name)
         if found is not None and found.is_active:
             found.is_active = False
-            await self._rows.put((DEFINITION, found.arn, found))
+            await self._definition_entries.put(found)
 
     def require(self, name: str) -> Definition:
         """The active definition by name, `name:revision` or ARN. Raises: ApiError."""
@@ -187,7 +196,7 @@ class Definitions:
         made = Queue(
             name, f"{self._prefix}job-queue/{name}", request.get("state") or "ENABLED", request["priority"], rest
         )
-        await self._rows.put((QUEUE, name, made))
+        await self._queue_entries.put(made)
         self.queues[name] = made
         return made
 
@@ -198,7 +207,7 @@ class Definitions:
         queue.state = request.get("state") or queue.state
         queue.priority = queue.priority if request.get("priority") is None else request["priority"]
         queue.shown = {**queue.shown, **rest}
-        await self._rows.put((QUEUE, queue.name, queue))
+        await self._queue_entries.put(queue)
         return queue
 
     async def delete_queue(self, name: str) -> None:
@@ -208,7 +217,7 @@ class Definitions:
             return
         if queue.state != "DISABLED":
             raise refused("Cannot delete, found existing JobQueue relationship: the queue must be DISABLED first.")
-        await self._rows.delete(QUEUE, [queue.name])
+        await self._queue_entries.delete([queue])
         del self.queues[queue.name]
 
     def queue(self, name: str) -> Queue:
@@ -226,7 +235,7 @@ class Definitions:
             raise refused(f"Object already exists: {name}")
         rest = {"state": "ENABLED", **request, "uuid": chance.uuid4()}
         made = Environment(name, f"{self._prefix}compute-environment/{name}", rest)
-        await self._rows.put((ENVIRONMENT, name, made))
+        await self._environment_entries.put(made)
         self.environments[name] = made
         return made
 
@@ -239,8 +248,8 @@ class Definitions:
         rest = {key: value for key, value in request.items() if key != "computeEnvironment"}
         resources = {**(before.shown.get("computeResources") or {}), **(rest.pop("computeResources", None) or {})}
         shown = {**before.shown, **rest, **({"computeResources": resources} if resources else {})}
-        made = Environment(name, before.arn, shown)
-        await self._rows.put((ENVIRONMENT, name, made))
+        made = Environment(name, before.arn, shown, before.stored)
+        await self._environment_entries.put(made)
         self.environments[name] = made
         return made
 
@@ -254,7 +263,7 @@ class Definitions:
             raise refused("Cannot delete, found existing JobQueue relationship")
         if found.shown.get("state") != "DISABLED":
             raise refused("Cannot delete, state must be DISABLED")
-        await self._rows.delete(ENVIRONMENT, [found.name])
+        await self._environment_entries.delete([found])
         del self.environments[found.name]
 
 

@@ -24,19 +24,19 @@ from statewright.jobs.batch_definitions import Definitions, check_name, containe
 from statewright.jobs.batch_records import (
     CHILD_FAILED,
     DEPENDENCY_FAILED,
+    JOB,
     OVER,
-    Attempt,
     Job,
     attempt_of,
     is_tried_again,
 )
 from statewright.jobs.containers import Machine
 from statewright.jobs.processes import End, Processes
-from statewright.jobs.rows import Rows
+from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json
+from statewright.stores.protocol import CatalogStore
 
-JOB: Final = "batchJob"
 ARRAY_SIZES: Final = (2, 10_000)
 MOST_DEPENDENCIES: Final = 20
 REMEMBERED_MS: Final = 7 * 24 * 3600 * 1000
@@ -50,11 +50,11 @@ class BatchJobs:
     """The jobs of one server. `on_end` is told the id of each that is over."""
 
     def __init__(
-        self, rows: Rows, processes: Processes, machine: Machine, clock: Clock, config: Config,
+        self, catalog: CatalogStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
         on_end: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self.definitions = Definitions(rows, config)
-        self._rows = rows
+        self.definitions = Definitions(catalog, clock, config)
+        self._entries = JobEntries(catalog, clock, JOB)
         self._processes = processes
         self._machine = machine
         self._clock = clock
@@ -75,8 +75,8 @@ class BatchJobs:
     async def start(self) -> None:
         """Read the catalogue, take up what runs, and go on with what waits."""
         await self.definitions.start()
-        for row in await self._rows.load(JOB):
-            self._keep(Job(**{**row, "attempts": [Attempt(**one) for one in row["attempts"]]}))
+        async for job in self._entries.walk():
+            self._keep(job)
         for job in sorted(self._jobs.values(), key=lambda one: one.number):
             if job.is_over:
                 continue
@@ -126,7 +126,7 @@ class BatchJobs:
         for one in made:
             self._keep(one)
         try:
-            await self._rows.put(*((JOB, one.id, one) for one in made))
+            await self._entries.put(*made)
         except BaseException:
             for one in made:
                 self._drop(one)
@@ -367,7 +367,7 @@ class BatchJobs:
         job.status = status
 
     async def _write(self, job: Job) -> None:
-        await self._rows.put_surely((JOB, job.id, job))
+        await self._entries.put_surely(job)
 
     def _keep(self, job: Job) -> None:
         self._jobs[job.id] = job
@@ -399,7 +399,7 @@ class BatchJobs:
         return [self._jobs[child] for child in self._children.get(job.id, ())]
 
     async def _forget(self, old: list[Job]) -> None:
-        await self._rows.delete(JOB, [job.id for job in old])
+        await self._entries.delete(old)
         for job in old:
             self._drop(job)
             for attempt in job.attempts:

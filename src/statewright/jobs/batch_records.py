@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from statewright.jobs.processes import End
 from statewright.payload import Json
+from statewright.stores.entries import EntryKind
 
 STATUSES: Final = ("SUBMITTED", "PENDING", "RUNNABLE", "STARTING", "RUNNING", "SUCCEEDED", "FAILED")
 OVER: Final = ("SUCCEEDED", "FAILED")
@@ -59,11 +60,15 @@ class Job:
     ending: str | None = None
     is_cancelled: bool = False
     is_terminated: bool = False
+    stored: int = 0
 
     @property
     def is_over(self) -> bool:
         """Whether it has its final status."""
         return self.status in OVER
+
+
+JOB: Final = EntryKind("batchJob", Job, lambda job: job.id)
 
 
 def most_attempts(request: Mapping[str, Json], definition: Mapping[str, Json]) -> int:

@@ -14,12 +14,11 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import STOP_SECONDS, Container, named_values
-from statewright.jobs.rows import Rows
+from statewright.jobs.rows import JobEntries
 from statewright.payload import Json
+from statewright.stores.entries import EntryKind
+from statewright.stores.protocol import CatalogStore
 
-DEFINITION: Final = "ecsTaskDefinition"
-FAMILY: Final = "ecsTaskDefinitionFamily"
-CLUSTER: Final = "ecsCluster"
 DEFAULT_CLUSTER: Final = "default"
 _FAMILY: Final = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _CONDITIONS: Final = ("START", "COMPLETE", "SUCCESS")
@@ -45,6 +44,7 @@ class Definition:
     given: dict[str, Any]
     registered_ms: int
     deregistered_ms: int | None = None
+    stored: int = 0
 
     @property
     def is_active(self) -> bool:
@@ -84,13 +84,18 @@ class Cluster:
     capacity_providers: list[str] = field(default_factory=list)
     strategy: list[dict[str, Any]] = field(default_factory=list)
     status: str = "ACTIVE"
+    stored: int = 0
+
+
+DEFINITION: Final = EntryKind("ecsTaskDefinition", Definition, lambda definition: definition.arn)
+CLUSTER: Final = EntryKind("ecsCluster", Cluster, lambda cluster: cluster.name)
 
 
 class Definitions:
     """Task definitions by family and revision."""
 
-    def __init__(self, rows: Rows, clock: Clock, config: Config) -> None:
-        self._rows = rows
+    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
+        self._entries = JobEntries(catalog, clock, DEFINITION)
         self._clock = clock
         self._prefix = f"arn:aws:ecs:{config.region}:{config.account}:task-definition/"
         self._by_family: dict[str, dict[int, Definition]] = {}
@@ -98,8 +103,7 @@ class Definitions:
 
     async def start(self) -> None:
         """Read the catalogue."""
-        for row in await self._rows.load(DEFINITION):
-            one = Definition(**row)
+        async for one in self._entries.walk():
             self._by_family.setdefault(one.family, {})[one.revision] = one
             self._newest[one.family] = max(self._newest.get(one.family, 0), one.revision)
 
@@ -111,7 +115,7 @@ class Definitions:
         revision = self._newest[family] = self._newest.get(family, 0) + 1
         arn = f"{self._prefix}{family}:{revision}"
         made = Definition(arn, family, revision, dict(request), self._clock.now_ms())
-        await self._rows.put((DEFINITION, arn, made))
+        await self._entries.put(made)
         self._by_family.setdefault(family, {})[revision] = made
         return made
 
@@ -124,7 +128,7 @@ class Definitions:
             raise client_error("The specified task definition does not exist.")
         if found.is_active:
             found.deregistered_ms = self._clock.now_ms()
-            await self._rows.put((DEFINITION, found.arn, found))
+            await self._entries.put(found)
         return found
 
     def find(self, name: str) -> Definition | None:
@@ -150,16 +154,16 @@ class Definitions:
 class Clusters:
     """Clusters by name; `default` is there from the beginning."""
 
-    def __init__(self, rows: Rows, config: Config) -> None:
-        self._rows = rows
+    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
+        self._entries = JobEntries(catalog, clock, CLUSTER)
         self._prefix = f"arn:aws:ecs:{config.region}:{config.account}:cluster/"
         default = Cluster(DEFAULT_CLUSTER, self._prefix + DEFAULT_CLUSTER)
         self.by_name: dict[str, Cluster] = {DEFAULT_CLUSTER: default}
 
     async def start(self) -> None:
         """Read the catalogue."""
-        for row in await self._rows.load(CLUSTER):
-            self.by_name[row["name"]] = Cluster(**row)
+        async for cluster in self._entries.walk():
+            self.by_name[cluster.name] = cluster
 
     async def create(self, request: Mapping[str, Json]) -> Cluster:
         """Create a cluster; one that is there is given back. Raises: ApiError."""
@@ -175,15 +179,16 @@ class Clusters:
                 request.get("settings") or [],
                 request.get("capacityProviders") or [],
                 request.get("defaultCapacityProviderStrategy") or [],
+                stored=found.stored if found is not None else 0,
             )
-            await self._rows.put((CLUSTER, name, found))
+            await self._entries.put(found)
             self.by_name[name] = found
         return found
 
     async def delete(self, cluster: Cluster) -> None:
         """Make a cluster inactive; it is shown for as long as the server remembers it."""
         cluster.status = "INACTIVE"
-        await self._rows.put((CLUSTER, cluster.name, cluster))
+        await self._entries.put(cluster)
 
     def find(self, name: str | None) -> Cluster | None:
         """A cluster by name or ARN."""

@@ -32,11 +32,12 @@ from statewright.jobs.ecs_definitions import (
     is_essential,
 )
 from statewright.jobs.processes import End, Processes
-from statewright.jobs.rows import Rows
+from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json
+from statewright.stores.entries import EntryKind
+from statewright.stores.protocol import CatalogStore
 
-TASK: Final = "ecsTask"
 MOST_AT_ONCE: Final = 10
 """Source: ECS API reference, RunTask, count."""
 REMEMBERED_MS: Final = 24 * 3600 * 1000
@@ -87,6 +88,7 @@ class Task:
     stop_code: str | None = None
     stopped_reason: str | None = None
     version: int = 1
+    stored: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -94,16 +96,19 @@ class Task:
         return self.stopped_ms is not None
 
 
+TASK: Final = EntryKind("ecsTask", Task, lambda task: task.id)
+
+
 class Tasks:
     """The tasks of one server. `on_end` is told the ARN of each that has stopped."""
 
     def __init__(
-        self, rows: Rows, processes: Processes, machine: Machine, clock: Clock, config: Config,
+        self, catalog: CatalogStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
         on_end: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self.clusters = Clusters(rows, config)
-        self.definitions = Definitions(rows, clock, config)
-        self._rows = rows
+        self.clusters = Clusters(catalog, clock, config)
+        self.definitions = Definitions(catalog, clock, config)
+        self._entries = JobEntries(catalog, clock, TASK)
         self._processes = processes
         self._machine = machine
         self._clock = clock
@@ -121,8 +126,7 @@ class Tasks:
         """Read the catalogue, and take up every task that has not stopped."""
         await self.definitions.start()
         await self.clusters.start()
-        for row in await self._rows.load(TASK):
-            task = Task(**{**row, "containers": [TaskContainer(**one) for one in row["containers"]]})
+        async for task in self._entries.walk():
             self._keep(task)
         for task in self._tasks.values():
             if not task.is_over:
@@ -161,7 +165,7 @@ class Tasks:
         for task in tasks:
             self._keep(task)
         try:
-            await self._rows.put(*((TASK, task.id, task) for task in tasks))
+            await self._entries.put(*tasks)
         except BaseException:
             for task in tasks:
                 self._drop(task)
@@ -406,7 +410,7 @@ class Tasks:
 
     async def _write(self, task: Task) -> None:
         task.version += 1
-        await self._rows.put_surely((TASK, task.id, task))
+        await self._entries.put_surely(task)
 
     def _lock(self, task: Task) -> asyncio.Lock:
         return self._locks.setdefault(task.id, asyncio.Lock())
@@ -426,7 +430,7 @@ class Tasks:
             self._background.spawn(self._forget(old))
 
     async def _forget(self, old: list[Task]) -> None:
-        await self._rows.delete(TASK, [task.id for task in old])
+        await self._entries.delete(old)
         for task in old:
             self._drop(task)
             await self._processes.remove(f"ecs/{task.id}")

@@ -11,7 +11,6 @@ from statewright.jobs.batch_jobs import BatchJobs
 from statewright.jobs.containers import Machine
 from statewright.jobs.ecs_tasks import Tasks
 from statewright.jobs.processes import Processes
-from statewright.jobs.rows import Rows
 from statewright.stores.store import Store
 
 
@@ -27,9 +26,9 @@ class Jobs:
     ) -> None:
         self._processes = Processes(clock, folder.resolve() if folder is not None else None)
         self._hear: list[Callable[[str], None]] = []
-        rows, machine = Rows(store.catalog, clock), Machine(config, endpoint)
-        self.tasks = Tasks(rows, self._processes, machine, clock, config, self._ended)
-        self.batch = BatchJobs(rows, self._processes, machine, clock, config, self._ended)
+        machine = Machine(config, endpoint)
+        self.tasks = Tasks(store.catalog, self._processes, machine, clock, config, self._ended)
+        self.batch = BatchJobs(store.catalog, self._processes, machine, clock, config, self._ended)
 
     def subscribe(self, hear: Callable[[str], None]) -> None:
         """Be told, by ARN or id, of each task and job once its end is stored."""

@@ -1,4 +1,4 @@
-"""Rows of jobs in the catalogue: read all at the start, written as they change, each with its version.
+"""Entries of jobs: values that change in place, written as they change, each with its version.
 
 Owns versions and patience: what has happened to a process must be written down, whatever the store does meanwhile.
 """
@@ -7,80 +7,69 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Iterable
+from typing import Final, Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
-
-import orjson
 
 from statewright.clock import Clock
 from statewright.errors import Conflict, Unavailable
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.entries import Entries, EntryKind
+from statewright.stores.protocol import CatalogStore
 
-PAGE: Final = 1_000
 AGAIN_MS: Final = 1_000
 
 log = logging.getLogger("statewright.jobs")
 
-Entry = tuple[str, str, Any]
-"""Kind, key, and a value that is JSON or a dataclass."""
+
+class Changing(Protocol):
+    """A dataclass whose values change in place; `stored` is the version in the store, 0 before the first write."""
+
+    stored: int
 
 
-class Rows:
-    """Rows by kind and key. One writer: this process."""
+T = TypeVar("T", bound=Changing)
 
-    def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
+
+class JobEntries(Generic[T]):
+    """The entries of one kind. One writer: this process."""
+
+    def __init__(self, catalog: CatalogStore, clock: Clock, kind: EntryKind[T]) -> None:
         self._catalog = catalog
         self._clock = clock
-        self._versions: dict[tuple[str, str], int] = {}
-        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._kind = kind
+        self._entries = Entries(catalog, kind)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def load(self, kind: str) -> list[dict[str, Any]]:
-        """The values of a kind, oldest first."""
-        found: list[dict[str, Any]] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self._catalog.list_entries(kind, "", after=after, limit=PAGE, newest_first=False)
-            for record in page:
-                self._versions[kind, record.key] = record.version
-                found.append(orjson.loads(record.body))
-            if len(page) < PAGE:
-                return found
-            after = (page[-1].sort, page[-1].key)
+    def walk(self) -> AsyncIterator[T]:
+        """Every value by sort and key. Raises: Unreadable."""
+        return self._entries.walk()
 
-    async def put(self, *entries: Entry) -> None:
-        """Write rows, all or none; those of one name one after the other. Raises: StoreError."""
-        if len(entries) > 1:
-            await self._put(*entries)
+    async def put(self, *values: T) -> None:
+        """Write values, all or none; those of one key one after the other. Raises: StoreError."""
+        if len(values) > 1:
+            await self._put(*values)
             return
-        lock = self._locks.setdefault(entries[0][:2], asyncio.Lock())
+        lock = self._locks.setdefault(self._kind.key_of(values[0]), asyncio.Lock())
         async with lock:
             # Encoded only now: what has changed meanwhile is written with it.
-            await self._put(*entries)
+            await self._put(*values)
 
-    async def _put(self, *entries: Entry) -> None:
-        records = [self._record(*entry) for entry in entries]
-        if not await self._catalog.write(records):
-            raise Conflict("somebody else has changed a job")
-        for record in records:
-            self._versions[record.kind, record.key] = record.version
+    async def _put(self, *values: T) -> None:
+        if not await self._catalog.write([self._kind.record(value) for value in values]):
+            raise Conflict(f"{self._kind.name} {self._kind.key_of(values[0])} was changed by another writer")
+        for value in values:
+            value.stored += 1
 
-    async def put_surely(self, *entries: Entry) -> None:
-        """Write rows as soon as the store can. Raises: StoreError where it never will."""
+    async def put_surely(self, value: T) -> None:
+        """Write a value as soon as the store can. Raises: StoreError where it never will."""
         while True:
             try:
-                await self.put(*entries)
+                await self.put(value)
                 return
             except Unavailable as problem:
                 log.warning("a job's state is written again in a second: %s", problem)
                 await self._clock.sleep_until(self._clock.now_ms() + AGAIN_MS)
 
-    async def delete(self, kind: str, keys: Iterable[str]) -> None:
-        """Delete rows. Raises: StoreError."""
-        gone: Sequence[tuple[str, str]] = [(kind, key) for key in keys]
-        await self._catalog.write([], gone)
-        for name in gone:
-            self._versions.pop(name, None)
-
-    def _record(self, kind: str, key: str, value: Any) -> Record:
-        return Record(kind, key, "", 0, self._versions.get((kind, key), 0) + 1, orjson.dumps(value))
+    async def delete(self, values: Iterable[T]) -> None:
+        """Delete values. Raises: StoreError."""
+        await self._entries.delete(*values)

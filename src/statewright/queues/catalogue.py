@@ -23,8 +23,9 @@ from statewright.queues.attributes import (
     settings_of_new,
     shown,
 )
-from statewright.queues.entries import QUEUE, REMAINS, QueueEntry, entry_of, remains_of
+from statewright.queues.entries import QUEUE, REMAINS, QueueEntry
 from statewright.queues.queue import Queue, Site
+from statewright.stores.entries import Entries, records_below
 from statewright.stores.protocol import CatalogStore, Record
 from statewright.tags import retagged
 
@@ -33,7 +34,6 @@ PURGE_EVERY_MS: Final = 60_000
 CLEAR_STEP: Final = 1_000
 _NEVER: Final = 2**62
 """Later than any instant."""
-_PAGE: Final = 1_000
 
 
 class Catalogue:
@@ -41,6 +41,7 @@ class Catalogue:
 
     def __init__(self, catalog: CatalogStore, config: Config, site: Site) -> None:
         self._catalog = catalog
+        self._entries = Entries(catalog, QUEUE)
         self._config = config
         self._site = site
         self._arns = f"arn:aws:sqs:{config.region}:{config.account}:"
@@ -53,20 +54,10 @@ class Catalogue:
 
     async def load(self) -> None:
         """Read every queue, and go on clearing away."""
-        for record in await self._all(QUEUE):
-            self._add(entry_of(record))
-        for record in await self._all(REMAINS):
+        async for entry in self._entries.walk():
+            self._add(entry)
+        async for record in records_below(self._catalog, REMAINS.name):
             self._site.spawn(self._clear(int(record.key)))
-
-    async def _all(self, kind: str) -> list[Record]:
-        found: list[Record] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self._catalog.list_entries(kind, "", after=after, limit=_PAGE, newest_first=False)
-            found += page
-            if len(page) < _PAGE:
-                return found
-            after = page[-1].sort, page[-1].key
 
     def all(self) -> Iterable[Queue]:
         """Every queue."""
@@ -130,8 +121,7 @@ class Catalogue:
             self._check_redrive(name, settings)
             number = await self._catalog.next_number("queue")
             entry = QueueEntry(name, number, number, now_ms, now_ms, 0, shown(settings), dict(tags))
-            await self._write(entry)
-            return self._add(replace(entry, stored=entry.stored + 1))
+            return self._add(await self._entries.write(entry))
 
     async def set_attributes(self, queue: Queue, attributes: Mapping[str, str]) -> None:
         """See `Queues.set_attributes`."""
@@ -178,7 +168,7 @@ class Catalogue:
             former = queue.entry.rows
             rows = await self._catalog.next_number("queue")
             entry = replace(queue.entry, rows=rows, purged_ms=now_ms)
-            await self._replace(queue, entry, remains_of(former))
+            await self._replace(queue, entry, _remains(former))
             queue.lose_track()
             queue.touched()
             self._site.spawn(self._clear(former))
@@ -187,8 +177,7 @@ class Catalogue:
         """See `Queues.delete_queue`."""
         async with self._change:
             queue.check()
-            remains = remains_of(queue.entry.rows)
-            if not await self._catalog.write([remains], [(QUEUE, queue.name)]):
+            if not await self._catalog.write([_remains(queue.entry.rows)], [QUEUE.name_of(queue.entry)]):
                 raise Conflict(f"the remains of queue {queue.name} are there already")
             self._deleted_ms[queue.name] = self._site.clock.now_ms()
             self._forget_index(queue)
@@ -202,17 +191,13 @@ class Catalogue:
         """Delete rows that nobody has a name for, some hundred at a time."""
         while len(await self._site.store.expire(rows, _NEVER, CLEAR_STEP)) == CLEAR_STEP:
             pass
-        await self._catalog.write([], [(REMAINS, str(rows))])
+        await self._catalog.write([], [(REMAINS.name, str(rows))])
 
     async def _replace(self, queue: Queue, entry: QueueEntry, *more: Record) -> None:
-        await self._write(entry, *more)
+        written = await self._entries.write(entry, also=more)
         self._forget_index(queue)
-        queue.set_entry(replace(entry, stored=entry.stored + 1))
+        queue.set_entry(written)
         self._index(queue)
-
-    async def _write(self, entry: QueueEntry, *more: Record) -> None:
-        if not await self._catalog.write([entry.record(), *more]):
-            raise Conflict(f"queue {entry.name} was changed by somebody else")
 
     def _add(self, entry: QueueEntry) -> Queue:
         queue = Queue(entry, self._arns + entry.name, self._site)
@@ -231,3 +216,8 @@ class Catalogue:
         redrive = queue.settings.redrive
         if redrive is not None:
             self._sources[redrive.target_arn].discard(queue.name)
+
+
+def _remains(rows: int) -> Record:
+    """Says that rows belong to no queue any more."""
+    return REMAINS.record(str(rows), sort=rows)

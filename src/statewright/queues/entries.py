@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-import orjson
-
-from statewright.stores.protocol import Record
-
-QUEUE: Final = "queue"
-"""Kind of a queue's entry."""
-
-REMAINS: Final = "queue-remains"
-"""Kind of an entry whose key is the number of rows that are to be cleared away."""
+from statewright.stores.entries import EntryKind, MarkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +26,7 @@ class QueueEntry:
     tags: dict[str, str] = field(default_factory=dict)
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(QUEUE, self.name, "", 0, self.stored + 1, orjson.dumps(self))
 
-
-def entry_of(record: Record) -> QueueEntry:
-    """Read an entry back."""
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    return QueueEntry(**fields)
-
-
-def remains_of(rows: int) -> Record:
-    """Says that rows are nobody's any more."""
-    return Record(REMAINS, str(rows), "", rows, 1, b"")
+QUEUE: Final = EntryKind("queue", QueueEntry, lambda queue: queue.name)
+REMAINS: Final = MarkKind("queue-remains")
+"""Rows that are to be cleared away: the key is their number."""

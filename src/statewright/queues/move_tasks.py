@@ -13,7 +13,7 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -24,10 +24,10 @@ from statewright.queues.catalogue import Catalogue
 from statewright.queues.dead_letters import move
 from statewright.queues.messages import Received, read_handle
 from statewright.queues.queue import Queue, Site
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.entries import Entries, EntryKind
+from statewright.stores.protocol import CatalogStore
 from statewright.stores.queue_protocol import Move
 
-MOVE: Final = "queue-move"
 BATCH: Final = 500
 STEPS_PER_SECOND: Final = 10
 """A task of a given rate moves its messages in so many steps a second."""
@@ -78,9 +78,6 @@ class _Task:
     failure_reason: str | None = None
     stored: int = 0
 
-    def record(self) -> Record:
-        return Record(MOVE, self.id, self.source_arn, self.number, self.stored + 1, orjson.dumps(self))
-
     @property
     def handle(self) -> str:
         return b64encode(orjson.dumps({"taskId": self.id, "sourceArn": self.source_arn})).decode("ascii")
@@ -101,11 +98,17 @@ class _Task:
         )
 
 
+MOVE: Final = EntryKind(
+    "queue-move", _Task, lambda task: task.id, parent=lambda task: task.source_arn, sort=lambda task: task.number
+)
+
+
 class MoveTasks:
     """The tasks of all queues."""
 
     def __init__(self, catalog: CatalogStore, catalogue: Catalogue, site: Site) -> None:
         self._catalog = catalog
+        self._entries = Entries(catalog, MOVE)
         self._catalogue = catalogue
         self._site = site
         self._running: dict[str, _Task] = {}
@@ -124,8 +127,7 @@ class MoveTasks:
 
     async def _stored(self, source_arn: str) -> list[_Task]:
         """Tasks of a source, newest first."""
-        records = await self._catalog.list_entries(MOVE, source_arn, after=None, limit=1_000, newest_first=True)
-        return [_task_of(record) for record in records]
+        return (await self._entries.page(source_arn, limit=1_000, newest_first=True))[0]
 
     def _source(self, source_arn: str) -> Queue:
         source = self._catalogue.find_arn(source_arn)
@@ -168,14 +170,14 @@ class MoveTasks:
         self._running[source_arn] = task
         try:
             to_move = source.counts(await source.known()).visible
-            number = await self._catalog.next_number(MOVE)
+            number = await self._catalog.next_number(MOVE.name)
             former = await self._stored(source_arn)
             task = replace(task, number=number, to_move=to_move)
-            await self._catalog.write([task.record()], [(MOVE, old.id) for old in former[MOST_LISTED - 1 :]])
+            task = await self._entries.write(task, delete=[MOVE.name_of(old) for old in former[MOST_LISTED - 1 :]])
         except BaseException:
             del self._running[source_arn]
             raise
-        self._running[source_arn] = replace(task, stored=1)
+        self._running[source_arn] = task
         self._site.spawn(self._run(source))
         return task.handle
 
@@ -300,13 +302,7 @@ class MoveTasks:
         self._waits_ms.pop(task.source_arn, None)
 
     async def _write(self, task: _Task) -> None:
-        await self._catalog.write([task.record()])
+        written = await self._entries.write(task)
         if task.source_arn in self._running:
             running = self._running[task.source_arn]
-            self._running[task.source_arn] = replace(running, stored=task.stored + 1)
-
-
-def _task_of(record: Record) -> _Task:
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    return _Task(**fields)
+            self._running[task.source_arn] = replace(running, stored=written.stored)

@@ -16,18 +16,19 @@ from statewright import chance
 from statewright.background import Spawn
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError, Conflict
+from statewright.errors import ApiError
 from statewright.payload import Json
+from statewright.stores.entries import Entries, MarkKind, records_below
 from statewright.stores.protocol import Record
 from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
 from statewright.tables.creating import definition_of_new, in_use
-from statewright.tables.definitions import ACTIVE, TABLE, Definition, Index, definition_of
+from statewright.tables.definitions import ACTIVE, TABLE, Definition, Index
 from statewright.tables.keys import BEHIND_PARTS
 from statewright.tables.table import Table, parse
 
-REMAINS: Final = "table-remains"
-"""The catalogue's kind of a space that is to be cleared; its key is the number."""
+REMAINS: Final = MarkKind("table-remains")
+"""Spaces that are to be cleared: the key is the number."""
 SPACES: Final = "table-spaces"
 CLEAR_STEP: Final = 1_000
 FILL_STEP: Final = 200
@@ -39,6 +40,7 @@ class Catalogue:
 
     def __init__(self, store: Store, clock: Clock, config: Config, spawn: Spawn) -> None:
         self._store = store
+        self._entries = Entries(store.catalog, TABLE)
         self._clock = clock
         self._arns = f"arn:aws:dynamodb:{config.region}:{config.account}:table/"
         self._spawn = spawn
@@ -48,25 +50,15 @@ class Catalogue:
 
     async def load(self) -> None:
         """Read every table, and go on with what a former process left."""
-        for record in await self._all(TABLE):
-            table = self._add(definition_of(record))
+        async for definition in self._entries.walk():
+            table = self._add(definition)
             for index in table.definition.indexes:
                 if index.is_backfilling:
                     self._spawn(self._fill_index(table, index.name))
             if table.definition.time_to_live is not None and not table.definition.time_to_live.is_filled:
                 self._spawn(self.fill_expiries(table))
-        for record in await self._all(REMAINS):
+        async for record in records_below(self._store.catalog, REMAINS.name):
             self._spawn(self._clear(int(record.key)))
-
-    async def _all(self, kind: str) -> list[Record]:
-        found: list[Record] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self._store.catalog.list_entries(kind, "", after=after, limit=_PAGE, newest_first=False)
-            found += page
-            if len(page) < _PAGE:
-                return found
-            after = page[-1].sort, page[-1].key
 
     def all(self) -> list[Table]:
         """Every table, by name."""
@@ -102,8 +94,7 @@ class Catalogue:
             if request["TableName"] in self._tables:
                 raise in_use(request["TableName"])
             definition = await definition_of_new(request, chance.uuid4(), self._clock.now_ms(), self.next_space)
-            await self._write([definition.record()])
-            return self._add(replace(definition, stored=1))
+            return self._add(await self._entries.write(definition))
 
     async def replace(
         self, table: Table, change: Callable[[Definition], Definition], drop: Sequence[int] = ()
@@ -112,9 +103,7 @@ class Catalogue:
         async with self._change:
             table.check()
             before = table.definition
-            definition = change(before)
-            await self._write([definition.record(), *map(_remains, drop)])
-            table.definition = replace(definition, stored=before.stored + 1)
+            table.definition = await self._entries.write(change(before), also=[*map(_remains, drop)])
             for space in drop:
                 self._spawn(self._settle_and_clear(space))
             return table.definition
@@ -131,16 +120,12 @@ class Catalogue:
                     "protection first.",
                 )
             spaces = table.definition.spaces
-            await self._write([_remains(space) for space in spaces], [(TABLE, name)])
+            await self._store.catalog.write([_remains(space) for space in spaces], [TABLE.name_of(table.definition)])
             table.is_deleted = True
             del self._tables[name]
             self._names.remove(name)
             for space in spaces:
                 self._spawn(self._settle_and_clear(space))
-
-    async def _write(self, records: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> None:
-        if not await self._store.catalog.write(records, delete):
-            raise Conflict("a table was changed by somebody else")
 
     def _add(self, definition: Definition) -> Table:
         table = Table(definition, self._arns + definition.name)
@@ -161,7 +146,7 @@ class Catalogue:
     async def _clear(self, space: int) -> None:
         while await self._store.tables.clear(space, CLEAR_STEP) == CLEAR_STEP:
             pass
-        await self._store.catalog.write([], [(REMAINS, str(space))])
+        await self._store.catalog.write([], [(REMAINS.name, str(space))])
 
     def begin_filling(self, table: Table, name: str) -> None:
         """Fill a new index in the background."""
@@ -248,4 +233,4 @@ def _filling(table: Table, entries: Sequence[ItemKey]) -> Callable[[Sequence[Sto
 
 
 def _remains(space: int) -> Record:
-    return Record(REMAINS, str(space), "", 0, 1, b"")
+    return REMAINS.record(str(space))

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-import orjson
+from statewright.stores.entries import EntryKind
 
-from statewright.stores.protocol import Record
-
-TABLE: Final = "table"
-"""The catalogue's kind of a table; its key is the name."""
 ACTIVE: Final = "ACTIVE"
 CREATING: Final = "CREATING"
 PROVISIONED: Final = "PROVISIONED"
@@ -102,25 +98,5 @@ class Definition:
         """The index of that name."""
         return next((index for index in self.indexes if index.name == name), None)
 
-    def record(self) -> Record:
-        """Its next entry of the catalogue."""
-        body = asdict(self)
-        del body["stored"]
-        return Record(TABLE, self.name, "", 0, self.stored + 1, orjson.dumps(body))
 
-
-def definition_of(record: Record) -> Definition:
-    """A table as the catalogue has it."""
-    body = orjson.loads(record.body)
-    indexes = tuple(
-        Index(**{**one, "included": tuple(one["included"]), "throughput": Throughput(**one["throughput"])})
-        for one in body["indexes"]
-    )
-    ttl = body["time_to_live"]
-    changed = {
-        "indexes": indexes,
-        "throughput": Throughput(**body["throughput"]),
-        "time_to_live": TimeToLive(**ttl) if ttl is not None else None,
-        "stored": record.version,
-    }
-    return Definition(**{**body, **changed})
+TABLE: Final = EntryKind("table", Definition, lambda table: table.name)

@@ -15,7 +15,7 @@ import gzip
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -26,20 +26,17 @@ from statewright.background import Spawn
 from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
 from statewright.payload import Json
-from statewright.stores.protocol import Record
+from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.store import Store
 from statewright.tables.catalogue import Catalogue
 from statewright.tables.keys import BEHIND_PARTS
 from statewright.tables.table import Table, parse
 from statewright.tables.values import invalid
 
-EXPORT: Final = "table-export"
-"""The catalogue's kind of an export; its key is the ARN, its parent the table's ARN."""
 IN_PROGRESS: Final = "IN_PROGRESS"
 FILE_BYTES: Final = 16 * 1024 * 1024
 """About how much of the table goes into one file."""
 STEP: Final = 500
-_PAGE: Final = 1_000
 
 RECENT_MS: Final = 5 * 60 * 1000
 """How far back a time may be: about as far as the service's latest restorable one is."""
@@ -82,17 +79,8 @@ class Export:
         """The key of the summary."""
         return f"{self.folder}manifest-summary.json"
 
-    def record(self) -> Record:
-        """Its next entry of the catalogue."""
-        body = asdict(self)
-        del body["stored"]
-        return Record(EXPORT, self.arn, "", self.started_ms, self.stored + 1, orjson.dumps(body))
 
-
-def _export_of(record: Record) -> Export:
-    body = orjson.loads(record.body)
-    failure = body["failure"]
-    return Export(**{**body, "failure": tuple(failure) if failure else None, "stored": record.version})
+EXPORT: Final = EntryKind("table-export", Export, lambda export: export.arn, sort=lambda export: export.started_ms)
 
 
 class Exports:
@@ -101,6 +89,7 @@ class Exports:
     def __init__(self, store: Store, clock: Clock, catalogue: Catalogue, spawn: Spawn, put: PutObject | None) -> None:
         """Without `put` there are no buckets, and exports are refused."""
         self._store = store
+        self._entries = Entries(store.catalog, EXPORT)
         self._clock = clock
         self._catalogue = catalogue
         self._spawn = spawn
@@ -114,21 +103,15 @@ class Exports:
 
     async def all(self, table_arn: str | None) -> list[Export]:
         """Exports of a table, or of all tables, newest first."""
-        found: list[Export] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self._store.catalog.list_entries(EXPORT, "", after=after, limit=_PAGE, newest_first=True)
-            found += [_export_of(record) for record in page]
-            if len(page) < _PAGE:
-                return [export for export in found if table_arn in (None, export.table_arn)]
-            after = page[-1].sort, page[-1].key
+        every = self._entries.walk(newest_first=True)
+        return [export async for export in every if table_arn in (None, export.table_arn)]
 
     async def find(self, arn: str) -> Export:
         """An export. Raises: ApiError (`ExportNotFoundException`)."""
-        record = await self._store.catalog.get(EXPORT, arn)
-        if record is None:
+        found = await self._entries.get(arn)
+        if found is None:
             raise ApiError("ExportNotFoundException", f"Export not found: {arn}")
-        return _export_of(record)
+        return found
 
     async def begin(self, request: Mapping[str, Json]) -> Export:
         """Begin an export. Raises: ApiError."""
@@ -166,8 +149,7 @@ class Exports:
             request.get("S3BucketOwner"),
             request.get("S3SseAlgorithm", "AES256"),
         )
-        await self._store.catalog.write([export.record()])
-        export = replace(export, stored=1)
+        export = await self._entries.write(export)
         self._spawn(self._run(export))
         return export
 
@@ -191,7 +173,7 @@ class Exports:
         except StoreError as problem:
             log.warning("export %s is put off: %s", export.arn, problem)
             return
-        await self._store.catalog.write([replace(export, ended_ms=self._clock.now_ms()).record()])
+        await self._entries.write(replace(export, ended_ms=self._clock.now_ms()))
 
     async def _write(self, export: Export) -> Export:
         table = self._catalogue.find(export.table_arn)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-import orjson
+from statewright.stores.entries import EntryKind
 
-from statewright.stores.protocol import Record
-
-TOPIC: Final = "topic"
-SUBSCRIPTION: Final = "topic-subscription"
 FIFO_SUFFIX: Final = ".fifo"
 
 
@@ -32,10 +28,6 @@ class Topic:
     def fifo(self) -> bool:
         """Whether it keeps the order of its messages."""
         return self.name.endswith(FIFO_SUFFIX)
-
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(TOPIC, self.name, "", 0, self.stored + 1, orjson.dumps(_without(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +55,8 @@ class Subscription:
         """Its key in the catalogue."""
         return f"{self.topic}:{self.id}"
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(SUBSCRIPTION, self.key, "", self.number, self.stored + 1, orjson.dumps(_without(self)))
 
-
-def topic_of(record: Record) -> Topic:
-    """Read a topic back."""
-    return Topic(**orjson.loads(record.body), stored=record.version)
-
-
-def subscription_of(record: Record) -> Subscription:
-    """Read a subscription back."""
-    return Subscription(**orjson.loads(record.body), stored=record.version)
-
-
-def _without(entry: Topic | Subscription) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in entry.__dataclass_fields__ if name != "stored"}
+TOPIC: Final = EntryKind("topic", Topic, lambda topic: topic.name)
+SUBSCRIPTION: Final = EntryKind(
+    "topic-subscription", Subscription, lambda subscription: subscription.key, sort=lambda one: one.number
+)

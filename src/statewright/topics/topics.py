@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from statewright import chance
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError, Conflict
+from statewright.errors import ApiError
 from statewright.events.deliveries import Deliveries
 from statewright.metrics.recorder import Recorder
 from statewright.queues.queues import Queues
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.entries import Entries
+from statewright.stores.protocol import CatalogStore
 from statewright.stores.store import Store
 from statewright.topics.attributes import (
     check_name,
@@ -37,8 +38,6 @@ from statewright.topics.entries import (
     TOPIC,
     Subscription,
     Topic,
-    subscription_of,
-    topic_of,
 )
 from statewright.topics.filters import ATTRIBUTES
 from statewright.topics.messages import Message
@@ -50,7 +49,6 @@ TOKEN_MS: Final = 2 * 86_400_000
 """How long a token confirms. Source: API reference, Subscribe."""
 MOST_POLICIES: Final = 200
 """Filter policies of one topic. Source: developer guide, "Filter policy constraints"."""
-_PAGE: Final = 1_000
 
 log = logging.getLogger("statewright.topics")
 
@@ -68,6 +66,8 @@ class Topics:
         address: Callable[[], str],
     ) -> None:
         self._catalog: CatalogStore = store.catalog
+        self._topics = Entries(store.catalog, TOPIC)
+        self._subscriptions = Entries(store.catalog, SUBSCRIPTION)
         self._clock = clock
         self._config = config
         self._arns = f"arn:aws:sns:{config.region}:{config.account}:"
@@ -83,26 +83,15 @@ class Topics:
 
     async def start(self) -> None:
         """Read the topics and their subscriptions."""
-        for record in await self._all(TOPIC):
-            self._add(topic_of(record))
-        for record in await self._all(SUBSCRIPTION):
-            entry = subscription_of(record)
+        async for topic in self._topics.walk():
+            self._add(topic)
+        async for entry in self._subscriptions.walk():
             if entry.topic in self._hubs:
                 self._join(entry)
 
     async def stop(self) -> None:
         """Let go."""
         await self.publisher.stop()
-
-    async def _all(self, kind: str) -> list[Record]:
-        found: list[Record] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page = await self._catalog.list_entries(kind, "", after=after, limit=_PAGE, newest_first=False)
-            found += page
-            if len(page) < _PAGE:
-                return found
-            after = page[-1].sort, page[-1].key
 
     # ------------------------------------------------------------------ topics
 
@@ -124,8 +113,7 @@ class Topics:
                 return there.arn
             number = await self._catalog.next_number("topic")
             topic = Topic(name, number, self._clock.now_ms(), kept, dict(tags))
-            await self._write([topic.record()])
-            return self._add(replace(topic, stored=1)).arn
+            return self._add(await self._topics.write(topic)).arn
 
     async def delete(self, arn: str) -> None:
         """Delete a topic with its subscriptions; one that is not there is no mistake. Raises: ApiError."""
@@ -133,8 +121,8 @@ class Topics:
             hub = self._hubs.get(self._name(arn))
             if hub is None:
                 return
-            gone = [(SUBSCRIPTION, one.entry.key) for one in hub.subscribers.values()]
-            await self._write([], [(TOPIC, hub.topic.name), *gone])
+            gone = [SUBSCRIPTION.name_of(one.entry) for one in hub.subscribers.values()]
+            await self._catalog.write([], [TOPIC.name_of(hub.topic), *gone])
             del self._hubs[hub.topic.name]
             for number in hub.subscribers:
                 del self._subscribers[number]
@@ -182,9 +170,7 @@ class Topics:
         """Replace a topic's entry by what a function makes of it. Raises: ApiError."""
         async with self._change:
             hub = self.find(arn)
-            topic = change(hub.topic)
-            await self._write([topic.record()])
-            hub.topic = replace(topic, stored=topic.stored + 1)
+            hub.topic = await self._topics.write(change(hub.topic))
 
     # ------------------------------------------------------------------ subscriptions
 
@@ -231,8 +217,7 @@ class Topics:
             is_pending=not at_once,
             was_signed=at_once,
         )
-        await self._write([entry.record()])
-        return self._join(replace(entry, stored=1))
+        return self._join(await self._subscriptions.write(entry))
 
     async def confirm(self, arn: str, token: str, *, signed: bool, needs_signature: bool) -> Subscriber:
         """Confirm a subscription; once more is no mistake. Raises: ApiError (`InvalidParameter`, `NotFound`)."""
@@ -263,8 +248,7 @@ class Topics:
                 raise ApiError("AuthorizationError", "This subscription can only be ended by a signed request.")
             hub, entry = subscriber.hub, subscriber.entry
             topic = replace(hub.topic, deleted=hub.topic.deleted + 1)
-            await self._write([topic.record()], [(SUBSCRIPTION, entry.key)])
-            hub.topic = replace(topic, stored=topic.stored + 1)
+            hub.topic = await self._topics.write(topic, delete=[SUBSCRIPTION.name_of(entry)])
             hub.leave(subscriber)
             del self._subscribers[entry.number]
 
@@ -334,12 +318,7 @@ class Topics:
         return subscriber
 
     async def _replace(self, subscriber: Subscriber, entry: Subscription) -> None:
-        await self._write([entry.record()])
-        subscriber.set_entry(replace(entry, stored=entry.stored + 1))
-
-    async def _write(self, put: Sequence[Record], delete: Iterable[tuple[str, str]] = ()) -> None:
-        if not await self._catalog.write(put, list(delete)):
-            raise Conflict("a topic was changed by somebody else")
+        subscriber.set_entry(await self._subscriptions.write(entry))
 
 
 def _check_filters(hub: Hub, attributes: Mapping[str, str]) -> None:

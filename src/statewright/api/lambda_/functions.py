@@ -9,7 +9,6 @@ from statewright.api.operations import App, Call, operation
 from statewright.functions.definitions import Code
 from statewright.functions.names import invalid, refusal
 from statewright.functions.packages import UNZIPPED_BYTES, ZIPPED_BYTES
-from statewright.functions.records import Function, Version
 from statewright.limits import FUNCTION_CONCURRENCY
 from statewright.payload import Json
 
@@ -93,7 +92,7 @@ async def list_functions(app: App, _call: Call, request: Json) -> Json:
     for function in found:
         listed.append(views.latest(app, function))
         if request.get("FunctionVersion") == "ALL":
-            versions = await definitions.records.all(Version, function.name)
+            versions = await definitions.records.versions.all(function.name)
             listed += [views.version(app, function, version) for version in versions]
     return {"Functions": listed, "NextMarker": views.marker_of(place)}
 
@@ -153,7 +152,7 @@ async def list_tags(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "GetAccountSettings")
 async def get_account_settings(app: App, _call: Call, _request: Json) -> Json:
     """Show the account's limits and what of them is used."""
-    functions = await app.functions.definitions.records.all(Function, "")
+    functions = await app.functions.definitions.records.functions.all()
     return {
         "AccountLimit": {
             "TotalCodeSize": _CODE_STORAGE_BYTES,

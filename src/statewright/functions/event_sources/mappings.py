@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from statewright import chance
-from statewright.errors import ApiError
+from statewright.errors import ApiError, Conflict
 from statewright.functions.event_sources.pollers import MappingCounts, Poller
 from statewright.functions.event_sources.records import (
     MAPPING,
     MappingRecord,
     check_timeouts,
-    decode_mapping,
     default_profile,
     require_queue,
     with_request,
@@ -28,17 +27,16 @@ from statewright.functions.names import function_arn, invalid, parse_name, refus
 from statewright.payload import Json
 from statewright.query.scope import Entropy
 from statewright.queues.queues import Queue, Queues
+from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged
-
-PAGE: Final = 1_000
 
 
 class EventSources:
     """The mappings of one store. `profile` is the scaling behaviour of mappings that ask for none."""
 
     def __init__(self, store: Store, functions: Functions, queues: Queues, profile: str = "") -> None:
-        self._catalog = store.catalog
+        self._entries = Entries(store.catalog, MAPPING)
         self._functions = functions
         self._queues = queues
         self._clock = functions.clock
@@ -57,15 +55,8 @@ class EventSources:
 
     async def start(self) -> None:
         """Read the catalogue, and begin to poll. Queues and functions are started."""
-        after: tuple[int, str] | None = None
-        while True:
-            found = await self._catalog.list_entries(MAPPING, "", after=after, limit=PAGE, newest_first=False)
-            for record in found:
-                mapping = decode_mapping(record)
-                self._mappings[mapping.uuid] = mapping
-            if len(found) < PAGE:
-                break
-            after = (found[-1].sort, found[-1].key)
+        async for mapping in self._entries.walk():
+            self._mappings[mapping.uuid] = mapping
         for mapping in self._mappings.values():
             self._poll(mapping)
 
@@ -112,7 +103,7 @@ class EventSources:
     async def delete(self, uuid: str) -> MappingRecord:
         """Delete a mapping; batches under way go on. Raises: ApiError (`ResourceNotFoundException`)."""
         mapping = self.get(uuid)
-        await self._catalog.write([], [(MAPPING, uuid)])
+        await self._entries.delete(mapping)
         self._mappings.pop(uuid, None)
         self._retire(uuid)
         return mapping
@@ -181,11 +172,12 @@ class EventSources:
         return function_arn(self._config, named.name, named.qualifier), target.settings.timeout
 
     async def _write(self, mapping: MappingRecord) -> MappingRecord:
-        if not await self._catalog.write([mapping.record()]):
+        try:
+            mapping = await self._entries.write(mapping)
+        except Conflict:
             raise refusal(
                 "ResourceConflictException", "Another operation is changing the event source mapping. Try again."
-            )
-        mapping = replace(mapping, stored=mapping.stored + 1)
+            ) from None
         self._mappings[mapping.uuid] = mapping
         self._retire(mapping.uuid)
         self._poll(mapping)

@@ -12,16 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-import orjson
-
 from statewright.functions.event_sources.batches import REPORT, compile_filters
 from statewright.functions.event_sources.scaling import DEFAULT_PROFILE, PROFILES
 from statewright.functions.names import invalid
 from statewright.payload import Json
 from statewright.query.event_pattern import PatternError
-from statewright.stores.protocol import Record
+from statewright.stores.entries import EntryKind
 
-MAPPING: Final = "eventSourceMapping"
 DEFAULT_BATCH: Final = 10
 LARGEST_WITHOUT_WINDOW: Final = 10
 LARGEST_FIFO: Final = 10
@@ -60,16 +57,8 @@ class MappingRecord:
         """The scaling behaviour that it asks for by tag; empty for the server's."""
         return self.tags.get(PROFILE_TAG, "")
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(MAPPING, self.uuid, "", 0, self.stored + 1, orjson.dumps(self))
 
-
-def decode_mapping(record: Record) -> MappingRecord:
-    """Read an entry back."""
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    return MappingRecord(**fields)
+MAPPING: Final = EntryKind("eventSourceMapping", MappingRecord, lambda mapping: mapping.uuid)
 
 
 def with_request(mapping: MappingRecord, request: Mapping[str, Json], *, is_fifo: bool, now_ms: int) -> MappingRecord:

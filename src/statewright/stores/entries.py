@@ -1,0 +1,183 @@
+"""Entries: the catalogue's rows as values of dataclasses, one repository for each kind.
+
+Owns the way from rows to values and back (`formats`), lists, and the rule of versions: a value carries the version
+that the store has of it as `stored`, 0 before the first write; writing it asks for the next one. Who may change an
+entry, and what happens on a conflict, is up to the services. Nothing is held in memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from statewright.errors import Conflict
+from statewright.formats import Format, Upgrade, members_of
+from statewright.stores.protocol import CatalogStore, Record
+
+Name = tuple[str, str]
+"""Kind and key: what an entry is deleted by."""
+Place = tuple[int, str]
+"""Where a list goes on: after the entry of this sort and key."""
+
+_PAGE: Final = 500
+"""Entries may be large: payloads of events are."""
+
+
+class Stored(Protocol):
+    """A dataclass whose values are entries."""
+
+    @property
+    def stored(self) -> int:
+        """The version in the store, 0 for one that is not there yet."""
+
+
+T = TypeVar("T", bound=Stored)
+Column = Callable[[Record], object]
+
+
+def below_nothing(_value: object) -> str:
+    """The parent of entries that are listed together."""
+    return ""
+
+
+def in_order_of_keys(_value: object) -> int:
+    """The sort of entries that are listed by key."""
+    return 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Form:
+    """What a kind's format has beyond the fields of its dataclass. See `formats.Format`."""
+
+    version: int = 1
+    tail: str = ""
+    upgrades: Mapping[int, Upgrade] = dataclasses.field(default_factory=dict)
+
+
+PLAIN: Final = Form()
+
+
+class EntryKind(Generic[T]):
+    """One kind of entries: its name in the catalogue, where a value stands there, and the format of its body.
+
+    `columns` give the fields that are read from the row itself and so are not in the body.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        of: type[T],
+        key: Callable[[T], str],
+        *,
+        parent: Callable[[T], str] = below_nothing,
+        sort: Callable[[T], int] = in_order_of_keys,
+        columns: Mapping[str, Column] | None = None,
+        form: Form = PLAIN,
+    ) -> None:
+        self.name = name
+        self.of = of
+        self.key_of = key
+        self._parent_of = parent
+        self._sort_of = sort
+        self._columns = columns or {}
+        self._apart = ("stored", *self._columns)
+        self.format = Format(name, of, version=form.version, apart=self._apart, tail=form.tail, upgrades=form.upgrades)
+
+    def record(self, value: T) -> Record:
+        """The row to write; its version is the next one."""
+        body = self.format.write(value)
+        return Record(
+            self.name, self.key_of(value), self._parent_of(value), self._sort_of(value), value.stored + 1, body
+        )
+
+    def read(self, record: Record) -> T:
+        """The value of a row. Raises: Unreadable."""
+        columns = {name: read(record) for name, read in self._columns.items()}
+        return self.format.read(record.body, f"{self.name} {record.key}", stored=record.version, **columns)
+
+    def name_of(self, value: T) -> Name:
+        """What a value's row is deleted by."""
+        return self.name, self.key_of(value)
+
+    @property
+    def members(self) -> str:
+        """The fields in the body with their types, as text."""
+        return members_of(self.of, self._apart)
+
+
+class MarkKind:
+    """One kind of rows that have no body: their keys say everything."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def record(self, key: str, *, parent: str = "", sort: int = 0) -> Record:
+        """The row to write."""
+        return Record(self.name, key, parent, sort, 1, b"")
+
+
+class Entries(Generic[T]):
+    """The entries of one kind."""
+
+    def __init__(self, catalog: CatalogStore, kind: EntryKind[T]) -> None:
+        self._catalog = catalog
+        self.kind = kind
+
+    async def get(self, key: str) -> T | None:
+        """One entry. Raises: Unreadable."""
+        record = await self._catalog.get(self.kind.name, key)
+        return None if record is None else self.kind.read(record)
+
+    async def all(self, parent: str = "") -> list[T]:
+        """Every entry below a parent by sort and key. Raises: Unreadable."""
+        return [one async for one in self.walk(parent)]
+
+    async def page(
+        self, parent: str = "", after: Place | None = None, limit: int = 100, *, newest_first: bool = False
+    ) -> tuple[list[T], Place | None]:
+        """Up to `limit` entries by sort and key; also where to go on, None at the end. Raises: Unreadable."""
+        found = await self._catalog.list_entries(
+            self.kind.name, parent, after=after, limit=limit + 1, newest_first=newest_first
+        )
+        place = (found[limit - 1].sort, found[limit - 1].key) if len(found) > limit else None
+        return [self.kind.read(record) for record in found[:limit]], place
+
+    async def walk(
+        self, parent: str = "", after: Place | None = None, *, newest_first: bool = False
+    ) -> AsyncIterator[T]:
+        """Every entry by sort and key, from behind a place on. Raises: Unreadable."""
+        async for record in records_below(self._catalog, self.kind.name, parent, after, newest_first=newest_first):
+            yield self.kind.read(record)
+
+    async def names(self, parent: str = "") -> list[Name]:
+        """What every entry below a parent is deleted by; reads no bodies."""
+        return [(one.kind, one.key) async for one in records_below(self._catalog, self.kind.name, parent)]
+
+    async def write(self, value: T, *, also: Sequence[Record] = (), delete: Sequence[Name] = ()) -> T:
+        """Write an entry with rows of other kinds, and delete: all or nothing; the value as it is stored then.
+
+        Raises: Conflict when another writer was faster.
+        """
+        if not await self._catalog.write([self.kind.record(value), *also], delete):
+            raise Conflict(f"{self.kind.name} {self.kind.key_of(value)} was changed by another writer")
+        written: Any = value
+        now: T = dataclasses.replace(written, stored=value.stored + 1)
+        return now
+
+    async def delete(self, *values: T) -> None:
+        """Delete entries; those that are not there are passed over."""
+        await self._catalog.write([], [self.kind.name_of(value) for value in values])
+
+
+async def records_below(
+    catalog: CatalogStore, kind: str, parent: str = "", after: Place | None = None, *, newest_first: bool = False
+) -> AsyncIterator[Record]:
+    """The rows of a kind below a parent by sort and key, from behind a place on."""
+    while True:
+        records = await catalog.list_entries(kind, parent, after=after, limit=_PAGE, newest_first=newest_first)
+        for record in records:
+            yield record
+        if len(records) < _PAGE:
+            return
+        after = records[-1].sort, records[-1].key
