@@ -33,10 +33,10 @@ TOGETHER = 16
 
 def without(system: System) -> None:
     """Have nobody count."""
-    engine, queues = system.engine, system.app.queues
+    engine, queues = system.engine, system.app.services.queues
     engine.runner.meter = None
     queues._site.recorder = None
-    system.app.functions.invoker.concurrency.meter = None
+    system.app.services.functions.invoker.concurrency.meter = None
 
 
 async def one_round(count: int, measured: bool) -> tuple[float, float]:
@@ -60,11 +60,11 @@ async def one_round(count: int, measured: bool) -> tuple[float, float]:
         while system.engine.runner.busy:
             await asyncio.sleep(0)
         execution = (time.process_time() - before) / count
-        queue = await system.app.queues.create("bench", {})
+        queue = await system.app.services.queues.create("bench", {})
 
         async def sends() -> None:
             for _ in range(count // TOGETHER):
-                await system.app.queues.send(queue, [Outgoing("x" * 100)])
+                await system.app.services.queues.send(queue, [Outgoing("x" * 100)])
 
         before = time.process_time()
         await asyncio.gather(*(sends() for _ in range(TOGETHER)))

@@ -54,7 +54,7 @@ def pipeline(*, is_real: bool) -> None:
                 system.call("sqs", "SendMessageBatch", {"QueueUrl": url, "Entries": entries})
                 sent += some
             system.advance(1)
-        running = system.parts.app.functions.invoker.concurrency.running
+        running = system.parts.app.services.functions.invoker.concurrency.running
         for minute in range(2, 40, 2):
             system.run_until(began_ms + minute * 60_000)
             print(f"  {minute:3} min {running.get('work', 0):5} at once", flush=True)

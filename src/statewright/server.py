@@ -93,7 +93,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     host, port = listening.getsockname()[:2]
     system = assemble(options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port))
     engine = system.engine
-    metrics: Recorder = system.app.part("metrics")
+    metrics = system.app.services.metrics
     engine.subscribe(_log_status)
     engine.ownership.on_lost = _end_process
     if options.config.time_scale != 1:

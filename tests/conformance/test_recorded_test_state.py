@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from statewright.api import shapes
-from statewright.api.operations import App, Call
+from statewright.api.operations import Call
 from statewright.api.states.trials import test_state as run_test_state
 from statewright.clock import run_virtual
 from statewright.config import Config
@@ -19,6 +19,7 @@ from statewright.simulator.simulate import ACCOUNT, REGION
 from tests.conformance.recorded import SDK_MEMBERS, Case, comparison
 from tests.conformance.test_recorded_trials import ROOT, name_of, sides
 from tests.conformance.test_recorded_trials import pytestmark as pytestmark
+from tests.unit.api.apps import app_of
 
 
 def recorded() -> list[dict[str, Any]]:
@@ -66,8 +67,7 @@ def call_api(parameters: dict[str, Any], functions: Functions) -> dict[str, Any]
     """TestState as the edge calls it: answer or error."""
 
     async def main(clock: Any) -> Any:
-        nobody: Any = None
-        app = App(nobody, nobody, clock, Config(ACCOUNT, REGION), {"integrations": functions})
+        app = app_of(Config(ACCOUNT, REGION), clock, integrations=functions)
         request = shapes.validator("states", "TestState")(parameters)
         return await run_test_state(app, Call("states", "TestState", "r"), request)
 

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _import_everything() -> None:
-    import statewright.api.inner_calls
+    import statewright.api.calls.inner
     import statewright.api.listening
     import statewright.cli.serving.logs
     import statewright.integrations.endpoints.tasks

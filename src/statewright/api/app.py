@@ -120,8 +120,7 @@ class Api:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
         service = BY_NAME.get(where.service)
         if service is None:
-            answer: Answer = await self.app.part("forwarding").call(where.service, incoming)
-            return answer
+            return await self.app.forwarding.call(where.service, incoming)
         wire = wire_of(service, where.protocol)
         handling.operation, request = await wire.read(incoming)
         if key is None and self.app.config.credentials and handling.operation not in service.open_operations:

@@ -13,19 +13,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from statewright.api import shapes
+from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import not_here_yet, unknown_operation
-from statewright.api.services import SERVICES
+from statewright.api.services import SERVICES, Services
+from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
-from statewright.errors import ApiError
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.api.throttling import Throttle
     from statewright.engine.engine import Engine
     from statewright.engine.machines.machines import Machines
-    from statewright.functions.functions import Functions
-    from statewright.queues.queues import Queues
+    from statewright.integrations.registry import Registry
 
 
 Around = Callable[["Call", Any, Callable[[Any], Awaitable[Json]]], Awaitable[Json]]
@@ -45,60 +44,31 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """What operations work on. `extras` holds parts that only some services have, by name.
+    """What operations work on.
 
-    `throttle` turns calls of Step Functions away that come too often; `None` where they may come as they like.
-
-    Raises (`queues`, `functions`, `objects`): ApiError where the server runs without that part.
+    `integrations` make the calls of tasks, `forwarding` those to services that are not ours. `throttle` turns calls of
+    Step Functions away that come too often; `None` where they may come as they like.
     """
 
     engine: Engine
     machines: Machines
     clock: Clock
     config: Config
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    services: Services
+    integrations: Registry
+    forwarding: Forwarding
     throttle: Throttle | None = None
     hooks: Hooks = field(default_factory=Hooks)
-
-    @property
-    def queues(self) -> Queues:
-        """The queues."""
-        found: Queues = self.part("queues")
-        return found
-
-    @property
-    def functions(self) -> Functions:
-        """The functions."""
-        found: Functions = self.part("functions")
-        return found
-
-    @property
-    def objects(self) -> Any:
-        """The buckets and their objects."""
-        return self.part("objects")
-
-    @property
-    def tables(self) -> Any:
-        """The tables and their items."""
-        return self.part("tables")
 
     def secrets(self, headers: Mapping[str, str], query: str = "") -> Mapping[str, str]:
         """Secrets by access key: those of the settings, and the one that a request's session token stands for.
 
         Raises: ApiError (`ExpiredTokenException`).
         """
-        sessions = self.extras.get("sessions")
-        session = sessions.session_of(headers, query) if sessions is not None else None
+        session = self.services.sessions.session_of(headers, query)
         if session is None:
             return self.config.credentials
         return {**self.config.credentials, session.access_key: session.secret}
-
-    def part(self, name: str) -> Any:
-        """A part by its name. Raises: ApiError where the server runs without it."""
-        part = self.extras.get(name)
-        if part is None:
-            raise ApiError("UnknownService", f"This server runs without {name.replace('_', ' ')}.")
-        return part
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def config_of(scenario: Scenario) -> Config:
 def build(system: VirtualSystem, scenario: Scenario) -> Built:
     """Make everything. Raises: DefinitionError for what the service refuses."""
     builder = _Builder(system, scenario)
-    system.parts.app.functions.invoker.concurrency.account = scenario.concurrency
+    system.parts.app.services.functions.invoker.concurrency.account = scenario.concurrency
     for bucket in scenario.buckets:
         builder.ask(("buckets",), "s3", "CreateBucket", Bucket=bucket)
     for table, key in scenario.tables.items():

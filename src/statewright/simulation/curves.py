@@ -34,7 +34,7 @@ class Curves:
     def __init__(self, system: VirtualSystem, scenario: Scenario, began_ms: int, ended_ms: int) -> None:
         self._system = system
         self._scenario = scenario
-        self._recorder: Recorder = system.parts.app.extras["metrics"]
+        self._recorder: Recorder = system.parts.app.services.metrics
         self.start = began_ms // 1000
         self.end = -(-ended_ms // 1000)
         span = max(1, self.end - self.start)

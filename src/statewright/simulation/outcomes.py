@@ -39,7 +39,7 @@ def gather(system: VirtualSystem, scenario: Scenario, parts: Parts) -> Document:
     curves = Curves(system, scenario, played.began_ms, played.ended_ms)
     queues = [_queue(system, scenario, curves, name) for name in _queue_names(system)]
     functions = [_function(scenario, curves, name, memory) for name, (memory, _) in parts.meter.memory.items()]
-    mappings = [_mapping(system, mapping) for mapping in system.parts.app.part("event_sources").all()]
+    mappings = [_mapping(system, mapping) for mapping in system.parts.app.services.event_sources.all()]
     machines = [_machine(system, arn) for arn in _machine_arns(system)]
     made = bill(parts.meter.usage(), parts.table)
     document: Document = {
@@ -110,7 +110,7 @@ def _queue_names(system: VirtualSystem) -> list[str]:
 
 
 def _queue(system: VirtualSystem, scenario: Scenario, curves: Curves, name: str) -> Document:
-    queue = system.parts.app.queues
+    queue = system.parts.app.services.queues
     counts = system.run(queue.counts(queue.find(f"arn:aws:sqs:{system.config.region}:{system.config.account}:{name}")))
     of = {"QueueName": name}
     return {
@@ -148,7 +148,7 @@ def _function(scenario: Scenario, curves: Curves, name: str, memory: int) -> Doc
 
 
 def _mapping(system: VirtualSystem, mapping: Any) -> Document:
-    sources = system.parts.app.part("event_sources")
+    sources = system.parts.app.services.event_sources
     counts = sources.counts(mapping.uuid)
     return {
         "queue": mapping.queue_arn.rsplit(":", 1)[1],
@@ -177,7 +177,7 @@ def _machine_arns(system: VirtualSystem) -> list[str]:
 
 
 def _machine(system: VirtualSystem, arn: str) -> Document:
-    recorder = system.parts.app.extras["metrics"]
+    recorder = system.parts.app.services.metrics
     by_status: Counter[str] = Counter()
     for series in recorder.all():
         if series.id.namespace == "AWS/States" and series.id.dimensions == (("StateMachineArn", arn),):

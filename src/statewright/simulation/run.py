@@ -138,7 +138,7 @@ class _Play:
     def _do_what_is_due(self, now_ms: int) -> None:
         while self._switches and self._began_ms + self._switches[0][0] <= now_ms:
             _, _, slots = heapq.heappop(self._switches)
-            self._system.parts.app.functions.invoker.concurrency.account = slots
+            self._system.parts.app.services.functions.invoker.concurrency.account = slots
         while self._coming is not None and self._began_ms + self._coming[0] <= now_ms:
             self._sender.send(self._coming[1])
             self._coming = next(self._arrivals, None)
@@ -158,11 +158,11 @@ class _Play:
         app = self._system.parts.app
         meter = self._system.parts.engine.runner.meter
         runs = meter.open if meter is not None else 0
-        sources = app.part("event_sources")
+        sources = app.services.event_sources
         done = sum(sources.counts(one.uuid).done for one in sources.all())
         if not self._scenario.mappings:
             done = sent - runs
-        running = app.functions.invoker.concurrency.total_running
+        running = app.services.functions.invoker.concurrency.total_running
         share = min(max(done / sent, 0.0), 1.0) if sent and self._coming is None else 0.0
         self._tell(Progress(now_ms - self._began_ms, sent, running + runs, share))
 

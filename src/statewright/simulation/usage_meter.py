@@ -54,14 +54,14 @@ class UsageMeter:
         self._fixed = {one.name: one.usage for one in scenario.functions if one.usage}
         self._began_ms = system.now_ms
         self._draws = chance.draws_of(scenario.seed)
-        self._lists = system.parts.app.extras["metrics"].counter(NAMESPACE, LISTS, {})
+        self._lists = system.parts.app.services.metrics.counter(NAMESPACE, LISTS, {})
         self._faults = [fault for fault in scenario.faults if fault.kind == "call"]
 
     def start(self) -> None:
         """Count from now on."""
         app = self._system.parts.app
         app.hooks.around = self._around
-        meter = app.functions.invoker.meter
+        meter = app.services.functions.invoker.meter
         assert meter is not None, "functions of a whole system are measured"
         meter.on_ended = self._ended
         self._began_ms = self._system.now_ms
@@ -71,8 +71,8 @@ class UsageMeter:
         app = self._system.parts.app
         app.hooks.around = None
         app.hooks.is_free = True
-        if app.functions.invoker.meter is not None:
-            app.functions.invoker.meter.on_ended = None
+        if app.services.functions.invoker.meter is not None:
+            app.services.functions.invoker.meter.on_ended = None
 
     # ------------------------------------------------------------------ calls
 
@@ -127,7 +127,7 @@ class UsageMeter:
     def usage(self) -> Usage:
         """What the system has used so far."""
         total = Usage()
-        metrics = self._system.parts.app.extras["metrics"]
+        metrics = self._system.parts.app.services.metrics
         scheduled = 0.0
         for series in metrics.all():
             if series.id.name == ATTEMPTS and series.id.namespace == "AWS/Scheduler":
@@ -146,7 +146,7 @@ class UsageMeter:
             for item, quantity in self._fixed.get(name, {}).items():
                 total.add(item, quantity * self.invocations[name])
         total.merge(self.called)
-        sources = self._system.parts.app.part("event_sources")
+        sources = self._system.parts.app.services.event_sources
         for mapping in sources.all():
             item = "sqs.fifo_requests" if mapping.queue_arn.endswith(".fifo") else "sqs.requests"
             requests = sources.counts(mapping.uuid).requests
@@ -162,7 +162,7 @@ class UsageMeter:
         """Count EXPRESS executions; returns their transitions, which cost nothing by themselves."""
         meter = self._system.parts.engine.runner.meter
         found = meter.express_transitions if meter is not None else 0
-        metrics = self._system.parts.app.extras["metrics"]
+        metrics = self._system.parts.app.services.metrics
         for series in metrics.all():
             if series.id.name == "ExpressExecutionBilledDuration" and len(series.id.dimensions) == 1:
                 total.add("states.express_requests", series.all_samples)

@@ -196,7 +196,7 @@ class Tasks:
         name = resource.arn if resource.kind == "lambda" else given.get("FunctionName")
         if (resource.kind != "lambda" and resource.resource_type != "lambda") or not isinstance(name, str):
             return False
-        from statewright.api.inner_calls import OwnInvoker
+        from statewright.api.calls.inner import OwnInvoker
         from statewright.api.lambda_.service import SERVICE as LAMBDA
 
         assert self._system is not None

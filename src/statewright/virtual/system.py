@@ -34,13 +34,12 @@ from typing import Any, Final, Self, TypeVar
 
 from statewright import chance
 from statewright.api.app import Api
-from statewright.api.inner_calls import OwnInvoker
+from statewright.api.calls.inner import OwnInvoker
 from statewright.api.services import service_named
 from statewright.asl import extensions
 from statewright.assembly import System, assemble
 from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
 from statewright.config import Config
-from statewright.events.deliveries import Deliveries
 from statewright.functions.workers.models import Model, ModelRunner
 from statewright.payload import Json
 from statewright.stores.memory.store import MemoryStore
@@ -202,7 +201,7 @@ class VirtualSystem:
         """Have a model stand in for a function, which is created if it is not there; returns its ARN."""
         live = self._live
         client = self.client("lambda")
-        live.enter(live.system.app.functions.model_with, function, model)
+        live.enter(live.system.app.services.functions.model_with, function, model)
         try:
             found: str = client.get_function(FunctionName=function)["Configuration"]["FunctionArn"]
         except client.exceptions.ResourceNotFoundException:
@@ -223,7 +222,7 @@ class VirtualSystem:
         What was not committed is gone, and so are invocations under way. Models stay.
         """
         live = self._live
-        now_ms, models = live.clock.now_ms(), dict(live.system.app.functions.invoker.models)
+        now_ms, models = live.clock.now_ms(), dict(live.system.app.services.functions.invoker.models)
         self._running = None
         live.kill()
         self._seed += 1
@@ -276,8 +275,8 @@ class _Running:
         await self.store.open("virtual")
         system = assemble(config, self.clock, self.store, folder, self._port.address)
         api = Api(system.app)
-        system.app.functions.invoker.models.update(models)
-        self._port.serve(api, system.app.functions.invoker.pools)
+        system.app.services.functions.invoker.models.update(models)
+        self._port.serve(api, system.app.services.functions.invoker.pools)
         if self._prepare is not None:
             self._prepare(system)
         await system.start()
@@ -315,7 +314,7 @@ class _Running:
     def is_idle(self) -> bool:
         """Whether nothing is under way: see `VirtualSystem.run_until_idle`."""
         parts = self.system.app
-        if parts.functions.invoker.concurrency.running or parts.functions.events.count:
+        if parts.services.functions.invoker.concurrency.running or parts.services.functions.events.count:
             return False
         return self.run(self._has_nothing_to_do())
 
@@ -323,13 +322,11 @@ class _Running:
         parts = self.system.app
         if (await self.store.executions.count_by_status(None))["RUNNING"]:
             return False
-        for name in ("deliveries", "posts"):
-            part = self.system.parts[name]
-            if isinstance(part, Deliveries) and await part.is_busy():
-                return False
-        for queue_arn in parts.part("event_sources").polled():
+        if await self.system.deliveries.is_busy() or await self.system.posts.is_busy():
+            return False
+        for queue_arn in parts.services.event_sources.polled():
             with contextlib.suppress(Exception):
-                counts = await parts.queues.counts(parts.queues.find(queue_arn))
+                counts = await parts.services.queues.counts(parts.services.queues.find(queue_arn))
                 if counts.visible or counts.in_flight or counts.delayed:
                     return False
         return True
@@ -350,7 +347,7 @@ class _Running:
         """End as a process does that dies: nothing more reaches the store."""
         self._is_killed = True
         self.run(self.store.close())
-        self.system.app.functions.invoker.close()
+        self.system.app.services.functions.invoker.close()
         self._end()
 
     def _end(self) -> None:

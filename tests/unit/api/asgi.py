@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import orjson
 
 from statewright.api.app import Api
-from statewright.api.operations import App
-from statewright.clock import RealClock
 from statewright.config import Config
+from tests.unit.api.apps import app_of
 
 SIGNED = (
     "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/states/aws4_request, "
@@ -21,8 +19,8 @@ SIGNED = (
 
 def make_api(config: Config | None = None, **settings: Any) -> Api:
     """An application without an engine: what its operations need has to be given as `engine` or `machines`."""
-    parts: Any = {name: settings.pop(name, SimpleNamespace()) for name in ("engine", "machines")}
-    return Api(App(parts["engine"], parts["machines"], RealClock(), config or Config()), **settings)
+    parts = {name: settings.pop(name) for name in ("engine", "machines") if name in settings}
+    return Api(app_of(config, **parts), **settings)
 
 
 class Reply:

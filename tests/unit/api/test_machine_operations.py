@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from statewright.api.operations import App, Call, find, load
+from statewright.api.operations import Call, find, load
 from statewright.api.shapes import validator, writer
 from statewright.arn import execution_arn
 from statewright.clock import VirtualClock
-from statewright.config import Config
 from statewright.engine.machines.machines import Machines
 from statewright.errors import ApiError
+from tests.unit.api.apps import app_of
 from tests.unit.engine.machines.catalogue import ARN, GROUP, OTHER_ROLE, ROLE, definition, on_catalogue
 
 load()
@@ -28,6 +28,11 @@ class Executions:
         return self.views[arn]
 
 
+class NoGroups:
+    async def find(self, _name: str) -> None:
+        return None
+
+
 class Client:
     """Calls operations the way the server does, without HTTP."""
 
@@ -35,7 +40,7 @@ class Client:
         self.engine = cast("Any", Executions())
         self.machines = machines
         self.clock = clock
-        self.app = App(self.engine, machines, clock, Config())
+        self.app = app_of(clock=clock, engine=self.engine, machines=machines, log_groups=NoGroups())
 
     async def call(self, what: str, /, **request: Any) -> Any:
         operation = find("states", what)

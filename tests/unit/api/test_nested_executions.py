@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from statewright.api import operations
-from statewright.api.inner_calls import invoker
+from statewright.api.calls.inner import invoker
 from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.registry import Registry
+from tests.unit.api.apps import app_of
 from tests.unit.engine.running import Rig, machine, passing, wait
 
 operations.load()
@@ -29,7 +30,7 @@ class Nest(Rig):
         self.registry = Registry(Config(volatile=False), self.clock)
         self.integrations = self.registry  # type: ignore[assignment]
         await super().up()
-        app = operations.App(self.engine, self.machines, self.clock, Config(), {"integrations": self.registry})
+        app = app_of(clock=self.clock, engine=self.engine, machines=self.machines, integrations=self.registry)
         self.registry.attach(self.engine, invoker(app))
         return self
 

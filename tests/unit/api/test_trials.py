@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from statewright.api import shapes
-from statewright.api.operations import App, Call
+from statewright.api.operations import Call
 from statewright.api.states.trials import test_state as run_test_state
 from statewright.clock import run_virtual
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, Succeeded
 from statewright.errors import ApiError
+from tests.unit.api.apps import app_of
 
 ROLE = "arn:aws:iam::000000000000:role/r"
 PASS = {"Type": "Pass", "Parameters": {"b.$": "$.a"}, "Next": "Elsewhere"}
@@ -57,10 +58,7 @@ def call(definition: Any, integrations: Any = None, **request: Any) -> Any:
 
     async def main(clock):
         integrations.clock = clock
-        nobody: Any = None
-        app = App(
-            nobody, nobody, clock, Config(account="123456789012", region="eu-west-1"), {"integrations": integrations}
-        )
+        app = app_of(Config(account="123456789012", region="eu-west-1"), clock, integrations=integrations)
         return await run_test_state(app, Call("states", "TestState", "r"), checked)
 
     return shapes.writer("states", "TestState")(run_virtual(main))

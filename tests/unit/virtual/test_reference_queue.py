@@ -53,7 +53,7 @@ def test_fifteen_thousand_messages_of_two_minutes_each():
         began_ms = system.now_ms
         url, dead, mapping = pipeline(system)
         send(system, url, 15_000, 68)
-        running = system.parts.app.functions.invoker.concurrency.running
+        running = system.parts.app.services.functions.invoker.concurrency.running
         system.run_until(lambda: running.get("work", 0) >= 1000, within="1h")
         assert 16.5 <= minutes(system, began_ms) <= 16.7
         # The last start, after twenty minutes of saturation.
@@ -62,7 +62,7 @@ def test_fifteen_thousand_messages_of_two_minutes_each():
         system.run_until(began_ms + 38 * 60_000)
         assert counts(system, url)[0] == 0
         system.run_until_idle()
-        done = system.parts.app.part("event_sources").counts(mapping)
+        done = system.parts.app.services.event_sources.counts(mapping)
         assert counts(system, dead) == (105, 0, 0)
         assert (done.done, done.failed, done.never_run) == (14_895, 0, 105)
         assert counts(system, url) == (0, 0, 0)
@@ -88,7 +88,7 @@ def test_what_would_have_helped(receives, mapping, throttles, over):
         began_ms = system.now_ms
         send(system, url, 15_000, 68)
         system.run_until_idle()
-        counted = system.parts.app.part("event_sources").counts(uuid)
+        counted = system.parts.app.services.event_sources.counts(uuid)
         assert counts(system, dead) == (0, 0, 0)
         assert (counted.done, counted.throttles) == (15_000, throttles)
         # A message that comes back does so after its visibility timeout, and runs once more: nine minutes.
@@ -122,7 +122,7 @@ def test_a_hundred_thousand_that_take_three_seconds_each():
         url, dead, uuid = pipeline(system)
         began_ms = system.now_ms
         send(system, url, FILES, 60)
-        running, most = system.parts.app.functions.invoker.concurrency.running, [0]
+        running, most = system.parts.app.services.functions.invoker.concurrency.running, [0]
 
         def is_over() -> bool:
             most[0] = max(most[0], running.get("work", 0))
@@ -130,7 +130,7 @@ def test_a_hundred_thousand_that_take_three_seconds_each():
 
         while not is_over():
             system.advance(5)
-        counted = system.parts.app.part("event_sources").counts(uuid)
+        counted = system.parts.app.services.event_sources.counts(uuid)
         assert (counted.done, counted.throttles, counts(system, dead)) == (FILES, 0, (0, 0, 0))
         assert minutes(system, began_ms) == pytest.approx(13.0 * (FILES / 100_000) ** 0.5, rel=0.02)
         assert most[0] == pytest.approx(780 * (FILES / 100_000) ** 0.5, rel=0.02)

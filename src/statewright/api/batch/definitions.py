@@ -11,7 +11,7 @@ from statewright.payload import Json
 
 
 def _definitions(app: App) -> Definitions:
-    found: Definitions = app.part("jobs").batch.definitions
+    found: Definitions = app.services.jobs.batch.definitions
     return found
 
 

@@ -15,7 +15,7 @@ MOST_DESCRIBED: Final = 100
 
 
 def _jobs(app: App) -> BatchJobs:
-    found: BatchJobs = app.part("jobs").batch
+    found: BatchJobs = app.services.jobs.batch
     return found
 
 

@@ -32,14 +32,14 @@ async def put_dashboard(app: App, _call: Call, request: Any) -> Json:
             "The field DashboardBody must be a valid JSON object",
             details={"dashboardValidationMessages": [{"Message": "The dashboard body is invalid JSON."}]},
         )
-    await app.part("dashboards").put(name, body)
+    await app.services.dashboards.put(name, body)
     return {"DashboardValidationMessages": []}
 
 
 @operation(SERVICE, "GetDashboard")
 async def get_dashboard(app: App, _call: Call, request: Any) -> Json:
     """A dashboard as it was put."""
-    found = await app.part("dashboards").get(request["DashboardName"])
+    found = await app.services.dashboards.get(request["DashboardName"])
     if found is None:
         raise _no_such(request["DashboardName"])
     arn = _arn(app, found.name)
@@ -50,7 +50,7 @@ async def get_dashboard(app: App, _call: Call, request: Any) -> Json:
 async def list_dashboards(app: App, _call: Call, request: Any) -> Json:
     """Dashboards by name."""
     prefix = request.get("DashboardNamePrefix", "")
-    found = [one for one in await app.part("dashboards").all() if one.name.startswith(prefix)]
+    found = [one for one in await app.services.dashboards.all() if one.name.startswith(prefix)]
     first = place_of(request.get("NextToken"))
     entries: list[Json] = [
         {
@@ -71,7 +71,7 @@ async def list_dashboards(app: App, _call: Call, request: Any) -> Json:
 async def delete_dashboards(app: App, _call: Call, request: Any) -> Json:
     """Delete dashboards: all of these or, where one is not there, none."""
     names = request["DashboardNames"]
-    dashboards = app.part("dashboards")
+    dashboards = app.services.dashboards
     for name in names:
         if await dashboards.get(name) is None:
             raise _no_such(name)

@@ -30,7 +30,7 @@ LISTED: Final = 500
 @operation(SERVICE, "PutMetricData")
 async def put_metric_data(app: App, _call: Call, request: Any) -> Json:
     """Take metrics of callers' own; all of them or none."""
-    recorder: Recorder = app.part("metrics")
+    recorder: Recorder = app.services.metrics
     namespace = request["Namespace"]
     if namespace.startswith("AWS/"):
         raise invalid("The value AWS/ for parameter Namespace is invalid.")
@@ -113,7 +113,7 @@ def dimensions_of(given: Sequence[Mapping[str, str]], where: str) -> dict[str, s
 @operation(SERVICE, "ListMetrics")
 async def list_metrics(app: App, _call: Call, request: Any) -> Json:
     """Which metrics there are; here at once."""
-    recorder: Recorder = app.part("metrics")
+    recorder: Recorder = app.services.metrics
     wanted = [(one["Name"], one.get("Value")) for one in request.get("Dimensions", ())]
     found = matching(
         recorder, request.get("Namespace"), request.get("MetricName"), wanted, recent="RecentlyActive" in request

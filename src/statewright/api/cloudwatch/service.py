@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import CBOR, JSON, QUERY, Service
+
+if TYPE_CHECKING:
+    from statewright.metrics.recorder import Recorder
+    from statewright.records.dashboards import Dashboards
 
 SERVICE: Final = Service(
     name="monitoring",
@@ -23,3 +28,15 @@ SERVICE: Final = Service(
     client="cloudwatch",
     sdk_names=("cloudwatch",),
 )
+
+
+def build_metrics(make: Building) -> Recorder:
+    """The metrics, which every other part records."""
+    return make.ground.metrics
+
+
+def build_dashboards(make: Building) -> Dashboards:
+    """The dashboards."""
+    from statewright.records.dashboards import Dashboards
+
+    return Dashboards(make.ground.store.catalog, make.ground.clock)

@@ -31,7 +31,7 @@ DAY: Final = 86_400
 @operation(SERVICE, "GetMetricStatistics")
 async def get_metric_statistics(app: App, _call: Call, request: Any) -> Json:
     """Statistics of one metric, by period."""
-    recorder: Recorder = app.part("metrics")
+    recorder: Recorder = app.services.metrics
     plain, extended = request.get("Statistics", []), request.get("ExtendedStatistics", [])
     if plain and extended:
         raise not_together("The parameters Statistics and ExtendedStatistics are mutually exclusive.")
@@ -65,7 +65,7 @@ async def get_metric_statistics(app: App, _call: Call, request: Any) -> Json:
 @operation(SERVICE, "GetMetricData")
 async def get_metric_data(app: App, _call: Call, request: Any) -> Json:
     """Statistics of many metrics, and what expressions make of them."""
-    recorder: Recorder = app.part("metrics")
+    recorder: Recorder = app.services.metrics
     queries = request["MetricDataQueries"]
     if len(queries) > MOST_QUERIES:
         raise invalid(f"The collection MetricDataQueries must not have a size greater than {MOST_QUERIES}.")

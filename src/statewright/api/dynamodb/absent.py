@@ -34,7 +34,7 @@ async def get_resource_policy(app: App, _call: Call, request: Json) -> Json:
 
 
 def _table(app: App, reference: str) -> Table:
-    table: Table | None = app.tables.catalogue.find(reference)
+    table: Table | None = app.services.tables.catalogue.find(reference)
     if table is None:
         raise ApiError("ResourceNotFoundException", f"Requested resource not found: Table: {reference} not found")
     return table

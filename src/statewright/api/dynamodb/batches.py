@@ -27,7 +27,7 @@ _DUPLICATES: Final = "Provided list of item keys contains duplicates"
 @operation("dynamodb", "BatchGetItem")
 async def batch_get_item(app: App, call: Call, request: Json) -> Json:
     """Items by their keys, from several tables; what would be over 16 MB comes back as unprocessed."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     wanted = request["RequestItems"]
     if not wanted:
         raise invalid("The requestItems parameter is required for BatchGetItem")
@@ -70,7 +70,7 @@ async def batch_get_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "BatchWriteItem")
 async def batch_write_item(app: App, _call: Call, request: Json) -> Json:
     """Put and delete items of several tables. Here they are written together, though nobody may count on that."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     wanted = request["RequestItems"]
     if not wanted:
         raise invalid("The batch write request list for a table cannot be null or empty")

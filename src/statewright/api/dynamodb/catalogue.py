@@ -14,7 +14,7 @@ MOST_LISTED = 100
 @operation("dynamodb", "CreateTable")
 async def create_table(app: App, _call: Call, request: Json) -> Json:
     """Create a table; it may be used at once, though the answer says as the service does that it is being made."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = await tables.create(request)
     return {"TableDescription": table_description(table, {}, status="CREATING")}
 
@@ -22,7 +22,7 @@ async def create_table(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "DescribeTable")
 async def describe_table(app: App, _call: Call, request: Json) -> Json:
     """A table with its indexes and figures."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = tables.describe(request["TableName"])
     return {"Table": table_description(table, await tables.counts(table))}
 
@@ -30,7 +30,7 @@ async def describe_table(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "ListTables")
 async def list_tables(app: App, _call: Call, request: Json) -> Json:
     """Names of tables."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     names, last = tables.catalogue.page(request.get("ExclusiveStartTableName"), request.get("Limit", MOST_LISTED))
     answer: dict[str, Json] = {"TableNames": names}
     return {**answer, "LastEvaluatedTableName": last} if last is not None else answer
@@ -39,7 +39,7 @@ async def list_tables(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "UpdateTable")
 async def update_table(app: App, _call: Call, request: Json) -> Json:
     """Change a table's settings, or one of its global indexes."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = tables.describe(request["TableName"])
     await alter(tables, table, request)
     return {"TableDescription": table_description(table, await tables.counts(table), status="UPDATING")}
@@ -48,7 +48,7 @@ async def update_table(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "DeleteTable")
 async def delete_table(app: App, _call: Call, request: Json) -> Json:
     """Delete a table with its items."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = tables.describe(request["TableName"])
     counts = await tables.counts(table)
     await tables.delete(table)

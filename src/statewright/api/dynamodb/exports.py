@@ -13,21 +13,21 @@ MOST_LISTED = 25
 @operation("dynamodb", "ExportTableToPointInTime")
 async def export_table(app: App, _call: Call, request: Json) -> Json:
     """Begin to write a table's items into a bucket."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     return {"ExportDescription": _shown(await tables.exports.begin(request))}
 
 
 @operation("dynamodb", "DescribeExport")
 async def describe_export(app: App, _call: Call, request: Json) -> Json:
     """How far an export is."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     return {"ExportDescription": _shown(await tables.exports.find(request["ExportArn"]))}
 
 
 @operation("dynamodb", "ListExports")
 async def list_exports(app: App, _call: Call, request: Json) -> Json:
     """Exports of a table, or of all, newest first."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     found = await tables.exports.all(request.get("TableArn"))
     page, token = exports_page(found, request.get("NextToken"), request.get("MaxResults", MOST_LISTED))
     shown = [{"ExportArn": export.arn, "ExportStatus": export.status, "ExportType": "FULL_EXPORT"} for export in page]

@@ -24,7 +24,7 @@ from statewright.tables.writes import (
 @operation("dynamodb", "PutItem")
 async def put_item(app: App, call: Call, request: Json) -> Json:
     """Write an item over what is there."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
     written = await _write(tables, call, request, put_of(table, request))
@@ -34,7 +34,7 @@ async def put_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "DeleteItem")
 async def delete_item(app: App, call: Call, request: Json) -> Json:
     """Delete an item; one that is not there is deleted already."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
     written = await _write(tables, call, request, delete_of(table, request))
@@ -44,7 +44,7 @@ async def delete_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "UpdateItem")
 async def update_item(app: App, call: Call, request: Json) -> Json:
     """Change attributes of an item, or make it."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = tables.find(request["TableName"])
     write = update_of(table, request)
     written = await _write(tables, call, request, write)
@@ -59,7 +59,7 @@ async def update_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "GetItem")
 async def get_item(app: App, call: Call, request: Json) -> Json:
     """An item by its key."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = tables.find(request["TableName"])
     place, project = get_of(table, request)
     (found,) = await tables.get((place,))

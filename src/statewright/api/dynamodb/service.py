@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
+from statewright.api.s3.service import build_objects
 from statewright.api.service import JSON, Service
+
+if TYPE_CHECKING:
+    from statewright.tables.tables import Tables
 
 SERVICE: Final = Service(
     name="dynamodb",
@@ -29,3 +34,15 @@ SERVICE: Final = Service(
     sdk_names=("dynamodb",),
     deployed_by=("statewright.projects.deploy.tables",),
 )
+
+
+def build_tables(make: Building) -> Tables:
+    """The tables, which export into buckets."""
+    from statewright.tables.tables import Tables
+
+    ground, objects = make.ground, make(build_objects)
+
+    async def put(bucket: str, key: str, content: bytes) -> str:
+        return (await objects.put(bucket, key, content)).etag
+
+    return Tables(ground.store, ground.clock, ground.config, put)

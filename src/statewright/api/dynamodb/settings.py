@@ -35,7 +35,7 @@ TAGS: Final = TagRule(
 @operation("dynamodb", "UpdateTimeToLive")
 async def update_time_to_live(app: App, _call: Call, request: Json) -> Json:
     """Have items expire by an attribute, or no more."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = tables.describe(request["TableName"])
     wanted = request["TimeToLiveSpecification"]
     await tables.expiry.switch(table, wanted["AttributeName"], enabled=wanted["Enabled"])
@@ -45,7 +45,7 @@ async def update_time_to_live(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "DescribeTimeToLive")
 async def describe_time_to_live(app: App, _call: Call, request: Json) -> Json:
     """Whether items expire, and by which attribute."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     ttl = tables.describe(request["TableName"]).definition.time_to_live
     if ttl is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
@@ -58,14 +58,14 @@ async def describe_time_to_live(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "DescribeContinuousBackups")
 async def describe_continuous_backups(app: App, _call: Call, request: Json) -> Json:
     """Whether a table can be exported as it was."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     return _backups(tables, _with_backups(tables, request["TableName"]))
 
 
 @operation("dynamodb", "UpdateContinuousBackups")
 async def update_continuous_backups(app: App, _call: Call, request: Json) -> Json:
     """Switch point-in-time recovery, which exports ask for. No former state of a table is kept."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = _with_backups(tables, request["TableName"])
     is_wanted = request["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
     if is_wanted != (table.definition.recovery_ms is not None):
@@ -98,7 +98,7 @@ def _backups(tables: Tables, table: Table) -> Json:
 @operation("dynamodb", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a table."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = _tagged(tables, request["ResourceArn"])
     await tables.set_tags(table, TAGS.put(table.definition.tags, tags_by_key(request["Tags"])))
     return {}
@@ -107,7 +107,7 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a table."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     table = _tagged(tables, request["ResourceArn"])
     await tables.set_tags(table, retagged(table.definition.tags, {}, request["TagKeys"]))
     return {}
@@ -116,7 +116,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "ListTagsOfResource")
 async def list_tags_of_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a table."""
-    tags = _tagged(app.tables, request["ResourceArn"]).definition.tags
+    tags = _tagged(app.services.tables, request["ResourceArn"]).definition.tags
     return {"Tags": tag_list(tags)}
 
 

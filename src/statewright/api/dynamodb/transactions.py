@@ -19,7 +19,7 @@ from statewright.tables.values import invalid
 @operation("dynamodb", "TransactWriteItems")
 async def transact_write_items(app: App, call: Call, request: Json) -> Json:
     """Several writes, all or none."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     try:
         done = await tables.transact(request)
     except Cancelled as cancelled:
@@ -48,7 +48,7 @@ def _shown_reason(call: Call, reason: Reason) -> Json:
 @operation("dynamodb", "TransactGetItems")
 async def transact_get_items(app: App, call: Call, request: Json) -> Json:
     """Items by their keys, as they stand at one moment."""
-    tables: Tables = app.tables
+    tables: Tables = app.services.tables
     asked = []
     for action in request["TransactItems"]:
         members = action["Get"]

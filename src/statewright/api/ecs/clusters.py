@@ -10,7 +10,7 @@ from statewright.payload import Json
 
 
 def _tasks(app: App) -> Tasks:
-    found: Tasks = app.part("jobs").tasks
+    found: Tasks = app.services.jobs.tasks
     return found
 
 

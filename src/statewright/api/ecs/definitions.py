@@ -11,7 +11,7 @@ from statewright.payload import Json
 
 
 def _definitions(app: App) -> Definitions:
-    found: Definitions = app.part("jobs").tasks.definitions
+    found: Definitions = app.services.jobs.tasks.definitions
     return found
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import JSON, Service
+
+if TYPE_CHECKING:
+    from statewright.jobs.jobs import Jobs
 
 SERVICE: Final = Service(
     name="ecs",
@@ -23,3 +27,14 @@ SERVICE: Final = Service(
     sdk_names=("ecs",),
     deployed_by=("statewright.projects.deploy.jobs",),
 )
+
+
+def build_jobs(make: Building) -> Jobs:
+    """The jobs of this service and of Batch; tasks that wait for one hear of its end."""
+    from statewright.jobs.jobs import Jobs
+
+    ground = make.ground
+    folder = ground.data / "jobs" if ground.data is not None else None
+    jobs = Jobs(ground.store, ground.clock, ground.config, folder, ground.endpoint)
+    jobs.subscribe(ground.integrations.job_ended)
+    return jobs

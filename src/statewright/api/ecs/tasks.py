@@ -16,7 +16,7 @@ MOST_DESCRIBED: Final = 100
 
 
 def _tasks(app: App) -> Tasks:
-    found: Tasks = app.part("jobs").tasks
+    found: Tasks = app.services.jobs.tasks
     return found
 
 

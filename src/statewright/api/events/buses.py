@@ -15,17 +15,11 @@ from statewright.payload import Json
 from statewright.tags import tags_by_key
 
 if TYPE_CHECKING:
-    from statewright.events.buses import Buses
+    pass
 
 MOST_LISTED: Final = 100
 SHOWN: Final = ("KmsKeyIdentifier", "DeadLetterConfig", "LogConfig")
 """Members of a bus that are kept and given back, no more."""
-
-
-def buses_of(app: App) -> Buses:
-    """The event buses. Raises: ApiError where the server runs without."""
-    found: Buses = app.part("event_buses")
-    return found
 
 
 def page(found: Sequence[Any], names: Sequence[str], request: Json) -> tuple[Sequence[Any], dict[str, Json]]:
@@ -47,7 +41,7 @@ async def create_event_bus(app: App, _call: Call, request: Json) -> Json:
         raise invalid("This version of Statewright has no partner event sources.")
     shown = {name: request[name] for name in SHOWN if request.get(name) is not None}
     tags = tags_by_key(request.get("Tags"))
-    bus = await buses_of(app).create(request["Name"], request.get("Description"), tags, shown)
+    bus = await app.services.buses.create(request["Name"], request.get("Description"), tags, shown)
     return {"EventBusArn": bus.arn(app.config), **_shown(bus)}
 
 
@@ -55,14 +49,14 @@ async def create_event_bus(app: App, _call: Call, request: Json) -> Json:
 async def update_event_bus(app: App, _call: Call, request: Json) -> Json:
     """Change what a bus shows."""
     shown = {name: request[name] for name in SHOWN if request.get(name) is not None}
-    bus = await buses_of(app).update(bus_name(request.get("Name")), request.get("Description"), shown)
+    bus = await app.services.buses.update(bus_name(request.get("Name")), request.get("Description"), shown)
     return {"Arn": bus.arn(app.config), "Name": bus.name, **_shown(bus)}
 
 
 @operation("events", "DescribeEventBus")
 async def describe_event_bus(app: App, _call: Call, request: Json) -> Json:
     """A bus."""
-    bus = buses_of(app).get(bus_name(request.get("Name")))
+    bus = app.services.buses.get(bus_name(request.get("Name")))
     return {
         "Name": bus.name, "Arn": bus.arn(app.config), "CreationTime": bus.created_ms,
         "LastModifiedTime": bus.modified_ms, **({"Policy": bus.policy} if bus.policy is not None else {}),
@@ -73,7 +67,7 @@ async def describe_event_bus(app: App, _call: Call, request: Json) -> Json:
 @operation("events", "ListEventBuses")
 async def list_event_buses(app: App, _call: Call, request: Json) -> Json:
     """Buses by name."""
-    found = buses_of(app).all(request.get("NamePrefix", ""))
+    found = app.services.buses.all(request.get("NamePrefix", ""))
     listed, token = page(found, [bus.name for bus in found], request)
     shown = [
         {
@@ -90,16 +84,16 @@ async def list_event_buses(app: App, _call: Call, request: Json) -> Json:
 @operation("events", "DeleteEventBus")
 async def delete_event_bus(app: App, _call: Call, request: Json) -> Json:
     """Delete a bus."""
-    await buses_of(app).delete(request["Name"])
+    await app.services.buses.delete(request["Name"])
     return {}
 
 
 @operation("events", "PutPermission")
 async def put_permission(app: App, _call: Call, request: Json) -> Json:
     """Keep and show a permission of a bus; nothing is refused for want of one."""
-    bus = buses_of(app).get(request.get("EventBusName", DEFAULT_BUS))
+    bus = app.services.buses.get(request.get("EventBusName", DEFAULT_BUS))
     if request.get("Policy"):
-        await buses_of(app).set_policy(bus.name, _statements(request["Policy"]))
+        await app.services.buses.set_policy(bus.name, _statements(request["Policy"]))
         return {}
     if not all(request.get(name) for name in ("Action", "Principal", "StatementId")):
         raise invalid("Parameters Action, Principal and StatementId must be specified where Policy is not.")
@@ -112,7 +106,7 @@ async def put_permission(app: App, _call: Call, request: Json) -> Json:
     condition = request.get("Condition")
     if condition is not None:
         statement["Condition"] = {condition["Type"]: {condition["Key"]: condition["Value"]}}
-    await buses_of(app).permit(bus.name, statement)
+    await app.services.buses.permit(bus.name, statement)
     return {}
 
 
@@ -130,11 +124,11 @@ def _statements(policy: str) -> list[Json]:
 @operation("events", "RemovePermission")
 async def remove_permission(app: App, _call: Call, request: Json) -> Json:
     """Take a permission of a bus away, or all of them."""
-    bus = buses_of(app).get(request.get("EventBusName", DEFAULT_BUS))
+    bus = app.services.buses.get(request.get("EventBusName", DEFAULT_BUS))
     if request.get("RemoveAllPermissions"):
-        await buses_of(app).set_policy(bus.name, ())
+        await app.services.buses.set_policy(bus.name, ())
     elif request.get("StatementId"):
-        await buses_of(app).forbid(bus.name, request["StatementId"])
+        await app.services.buses.forbid(bus.name, request["StatementId"])
     else:
         raise invalid("Parameter StatementId or RemoveAllPermissions must be specified.")
     return {}
@@ -145,7 +139,7 @@ async def put_events(app: App, _call: Call, request: Json) -> Json:
     """Put events on buses; each of them succeeds or fails."""
     if request.get("EndpointId"):
         raise invalid("This version of Statewright has no global endpoints.")
-    answers = await buses_of(app).put(request["Entries"])
+    answers = await app.services.buses.put(request["Entries"])
     return {"FailedEntryCount": sum("ErrorCode" in one for one in answers), "Entries": answers}
 
 

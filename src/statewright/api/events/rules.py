@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from statewright.api.events.buses import buses_of, page
+from statewright.api.events.buses import page
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.events.bus_records import Rule, invalid
@@ -15,7 +15,7 @@ TAGS: Final = TagRule(lambda _: invalid(f"A resource may have {MOST_TAGS} tags a
 
 
 def _bus(app: App, request: Json) -> str:
-    return buses_of(app).name_of(request.get("EventBusName"))
+    return app.services.buses.name_of(request.get("EventBusName"))
 
 
 def _shown(app: App, rule: Rule) -> dict[str, Json]:
@@ -30,14 +30,14 @@ def _shown(app: App, rule: Rule) -> dict[str, Json]:
 @operation("events", "PutRule")
 async def put_rule(app: App, _call: Call, request: Json) -> Json:
     """Create or replace a rule."""
-    made = await buses_of(app).rules.put(request["Name"], _bus(app, request), request)
+    made = await app.services.buses.rules.put(request["Name"], _bus(app, request), request)
     return {"RuleArn": made.arn(app.config)}
 
 
 @operation("events", "DescribeRule")
 async def describe_rule(app: App, _call: Call, request: Json) -> Json:
     """A rule."""
-    rule = buses_of(app).rules.get(request["Name"], _bus(app, request))
+    rule = app.services.buses.rules.get(request["Name"], _bus(app, request))
     return {**_shown(app, rule), "CreatedBy": app.config.account}
 
 
@@ -45,7 +45,7 @@ async def describe_rule(app: App, _call: Call, request: Json) -> Json:
 async def list_rules(app: App, _call: Call, request: Json) -> Json:
     """Rules of a bus by name."""
     prefix = request.get("NamePrefix", "")
-    found = [rule for rule in buses_of(app).rules.of(_bus(app, request)) if rule.name.startswith(prefix)]
+    found = [rule for rule in app.services.buses.rules.of(_bus(app, request)) if rule.name.startswith(prefix)]
     listed, token = page(found, [rule.name for rule in found], request)
     return {"Rules": [_shown(app, rule) for rule in listed], **token}
 
@@ -53,21 +53,21 @@ async def list_rules(app: App, _call: Call, request: Json) -> Json:
 @operation("events", "DeleteRule")
 async def delete_rule(app: App, _call: Call, request: Json) -> Json:
     """Delete a rule."""
-    await buses_of(app).rules.delete(request["Name"], _bus(app, request))
+    await app.services.buses.rules.delete(request["Name"], _bus(app, request))
     return {}
 
 
 @operation("events", "EnableRule")
 async def enable_rule(app: App, _call: Call, request: Json) -> Json:
     """Let a rule work."""
-    await buses_of(app).rules.set_state(request["Name"], _bus(app, request), "ENABLED")
+    await app.services.buses.rules.set_state(request["Name"], _bus(app, request), "ENABLED")
     return {}
 
 
 @operation("events", "DisableRule")
 async def disable_rule(app: App, _call: Call, request: Json) -> Json:
     """Stop a rule from working."""
-    await buses_of(app).rules.set_state(request["Name"], _bus(app, request), "DISABLED")
+    await app.services.buses.rules.set_state(request["Name"], _bus(app, request), "DISABLED")
     return {}
 
 
@@ -77,14 +77,14 @@ async def disable_rule(app: App, _call: Call, request: Json) -> Json:
 @operation("events", "PutTargets")
 async def put_targets(app: App, _call: Call, request: Json) -> Json:
     """Add targets to a rule, or replace them."""
-    await buses_of(app).rules.put_targets(request["Rule"], _bus(app, request), request["Targets"])
+    await app.services.buses.rules.put_targets(request["Rule"], _bus(app, request), request["Targets"])
     return {"FailedEntryCount": 0, "FailedEntries": []}
 
 
 @operation("events", "RemoveTargets")
 async def remove_targets(app: App, _call: Call, request: Json) -> Json:
     """Take targets away from a rule."""
-    missing = await buses_of(app).rules.remove_targets(request["Rule"], _bus(app, request), request["Ids"])
+    missing = await app.services.buses.rules.remove_targets(request["Rule"], _bus(app, request), request["Ids"])
     failed = [
         {
             "TargetId": one, "ErrorCode": "ResourceNotFoundException",
@@ -98,7 +98,7 @@ async def remove_targets(app: App, _call: Call, request: Json) -> Json:
 @operation("events", "ListTargetsByRule")
 async def list_targets_by_rule(app: App, _call: Call, request: Json) -> Json:
     """The targets of a rule by id."""
-    rule = buses_of(app).rules.get(request["Rule"], _bus(app, request))
+    rule = app.services.buses.rules.get(request["Rule"], _bus(app, request))
     ids = sorted(rule.targets)
     listed, token = page([rule.targets[one] for one in ids], ids, request)
     return {"Targets": list(listed), **token}
@@ -108,7 +108,7 @@ async def list_targets_by_rule(app: App, _call: Call, request: Json) -> Json:
 async def list_rule_names_by_target(app: App, _call: Call, request: Json) -> Json:
     """Names of a bus's rules that have a target."""
     wanted = request["TargetArn"]
-    rules = buses_of(app).rules.of(_bus(app, request))
+    rules = app.services.buses.rules.of(_bus(app, request))
     names = [rule.name for rule in rules if any(one["Arn"] == wanted for one in rule.targets.values())]
     listed, token = page(names, names, request)
     return {"RuleNames": list(listed), **token}
@@ -142,21 +142,21 @@ def _named(app: App, arn: str) -> tuple[str, str]:
     """Bus and rule of an ARN; no rule for a bus. Raises: ApiError."""
     kind, _, rest = arn.split(":", 5)[-1].partition("/")
     if kind == "event-bus" and rest:
-        return buses_of(app).get(rest).name, ""
+        return app.services.buses.get(rest).name, ""
     if kind == "rule" and rest:
         bus, _, name = rest.rpartition("/")
-        return buses_of(app).name_of(bus or None), name
+        return app.services.buses.name_of(bus or None), name
     raise ApiError("ResourceNotFoundException", f"Resource {arn} does not exist.")
 
 
 def _tags(app: App, arn: str) -> dict[str, str]:
     bus, rule = _named(app, arn)
-    return dict(buses_of(app).rules.get(rule, bus).tags if rule else buses_of(app).get(bus).tags)
+    return dict(app.services.buses.rules.get(rule, bus).tags if rule else app.services.buses.get(bus).tags)
 
 
 async def _change(app: App, arn: str, tags: dict[str, str], remove: tuple[str, ...]) -> None:
     bus, rule = _named(app, arn)
     if rule:
-        await buses_of(app).rules.tag(rule, bus, tags, remove)
+        await app.services.buses.rules.tag(rule, bus, tags, remove)
     else:
-        await buses_of(app).tag(bus, tags, remove)
+        await app.services.buses.tag(bus, tags, remove)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import JSON, Service
+
+if TYPE_CHECKING:
+    from statewright.events.buses import Buses
 
 SERVICE: Final = Service(
     name="events",
@@ -22,3 +26,14 @@ SERVICE: Final = Service(
     sdk_names=("cloudwatchevents", "eventbridge"),
     deployed_by=("statewright.projects.deploy.schedules",),
 )
+
+
+def build_buses(make: Building) -> Buses:
+    """The event buses, which executions tell of their statuses."""
+    from statewright.events.buses import Buses
+
+    ground = make.ground
+    buses = Buses(ground.store, ground.clock, ground.config, ground.deliveries)
+    buses.measure_with(ground.metrics)
+    ground.engine.subscribe(buses.status_changed)
+    return buses

@@ -15,18 +15,12 @@ from statewright.records.shelf import Entry, Place, place_of, token_of
 from statewright.tags import tag_list
 
 if TYPE_CHECKING:
-    from statewright.records.identities import Identities
+    pass
 
 LISTED: Final = 100
 HOUR_SECONDS: Final = 3600
 
 shapes.refuse_with("iam", refusal)
-
-
-def identities_of(app: App) -> Identities:
-    """The roles, users and groups. Raises: ApiError where the server runs without."""
-    found: Identities = app.part("identities")
-    return found
 
 
 def name_member(kind: Kind) -> str:
@@ -41,7 +35,7 @@ def shown(app: App, kind: Kind, entry: Entry, *, in_list: bool = False) -> dict[
         "Path": fields["path"],
         name_member(kind): fields["name"],
         f"{kind.title}Id": fields["id"],
-        "Arn": identities_of(app).arn(kind, entry),
+        "Arn": app.services.identities.arn(kind, entry),
         "CreateDate": fields["created_ms"],
     }
     if kind is ROLE:

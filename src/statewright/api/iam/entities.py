@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from statewright.api.iam.answers import (
     cut,
     document_text,
-    identities_of,
     name_member,
     paged,
     shown,
@@ -34,37 +33,37 @@ def _entity_operations(kind: Kind) -> None:
     title = kind.title
 
     async def delete(app: App, name: str, _request: Json) -> Json:
-        await identities_of(app).delete(kind, name)
+        await app.services.identities.delete(kind, name)
         return {}
 
     async def put_policy(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).put_inline(kind, name, request["PolicyName"], request["PolicyDocument"])
+        await app.services.identities.put_inline(kind, name, request["PolicyName"], request["PolicyDocument"])
         return {}
 
     async def get_policy(app: App, name: str, request: Json) -> Json:
-        found, document = await identities_of(app).inline(kind, name, request["PolicyName"])
+        found, document = await app.services.identities.inline(kind, name, request["PolicyName"])
         named = {name_member(kind): found.fields["name"], "PolicyName": request["PolicyName"]}
         return {**named, "PolicyDocument": document_text(document)}
 
     async def list_policies(app: App, name: str, request: Json) -> Json:
-        found = await identities_of(app).get(kind, name)
+        found = await app.services.identities.get(kind, name)
         names, more = cut(sorted(found.fields["inline"]), request)
         return {"PolicyNames": names, **more}
 
     async def delete_policy(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).delete_inline(kind, name, request["PolicyName"])
+        await app.services.identities.delete_inline(kind, name, request["PolicyName"])
         return {}
 
     async def attach(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).attach(kind, name, request["PolicyArn"])
+        await app.services.identities.attach(kind, name, request["PolicyArn"])
         return {}
 
     async def detach(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).detach(kind, name, request["PolicyArn"])
+        await app.services.identities.detach(kind, name, request["PolicyArn"])
         return {}
 
     async def list_attached(app: App, name: str, request: Json) -> Json:
-        found = await identities_of(app).get(kind, name)
+        found = await app.services.identities.get(kind, name)
         prefix = request.get("PathPrefix", "/")
         attached = [arn for arn in found.fields["attached"] if arn.partition(":policy")[2].startswith(prefix)]
         arns, more = cut(attached, request)
@@ -85,25 +84,25 @@ def _tag_operations(kind: Kind) -> None:
     title = kind.title
 
     async def tag(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).tag(kind, name, tags_by_key(request.get("Tags")))
+        await app.services.identities.tag(kind, name, tags_by_key(request.get("Tags")))
         return {}
 
     async def untag(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).tag(kind, name, {}, request["TagKeys"])
+        await app.services.identities.tag(kind, name, {}, request["TagKeys"])
         return {}
 
     async def list_tags(app: App, name: str, request: Json) -> Json:
-        found = await identities_of(app).get(kind, name)
+        found = await app.services.identities.get(kind, name)
         tags, more = cut(tag_list(found.fields["tags"]), request)
         return {"Tags": tags, **more}
 
     async def put_boundary(app: App, name: str, request: Json) -> Json:
-        await identities_of(app).policies.check_attachable(request["PermissionsBoundary"])
-        await identities_of(app).set(kind, name, boundary=request["PermissionsBoundary"])
+        await app.services.identities.policies.check_attachable(request["PermissionsBoundary"])
+        await app.services.identities.set(kind, name, boundary=request["PermissionsBoundary"])
         return {}
 
     async def delete_boundary(app: App, name: str, _request: Json) -> Json:
-        await identities_of(app).set(kind, name, boundary=None)
+        await app.services.identities.set(kind, name, boundary=None)
         return {}
 
     _register(kind, f"Tag{title}", tag)
@@ -117,7 +116,7 @@ def _list_operation(kind: Kind) -> None:
     @operation("iam", f"List{kind.title}s")
     async def listed(app: App, _call: Call, request: Json) -> Json:
         after, limit = start_of(request)
-        found, place = await identities_of(app).page(kind, request.get("PathPrefix", "/"), after, limit)
+        found, place = await app.services.identities.page(kind, request.get("PathPrefix", "/"), after, limit)
         return {f"{kind.title}s": [shown(app, kind, one, in_list=True) for one in found], **paged(place)}
 
 

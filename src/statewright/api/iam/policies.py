@@ -8,7 +8,6 @@ from typing import Any
 from statewright.api.iam.answers import (
     cut,
     document_text,
-    identities_of,
     paged,
     start_of,
 )
@@ -20,7 +19,7 @@ from statewright.tags import tag_list, tags_by_key
 
 
 def _policies(app: App) -> Policies:
-    return identities_of(app).policies
+    return app.services.identities.policies
 
 
 async def _shown(app: App, entry: Entry, *, in_list: bool = False) -> dict[str, Json]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from statewright.api.iam.answers import identities_of, shown
+from statewright.api.iam.answers import shown
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, dump_json
@@ -26,21 +26,21 @@ def _fields(request: Json) -> dict[str, Any]:
 async def create_role(app: App, _call: Call, request: Json) -> Json:
     """Create a role."""
     fields = {**_fields(request), "tags": tags_by_key(request.get("Tags"))}
-    made = await identities_of(app).create(ROLE, request["RoleName"], request.get("Path", "/"), fields)
+    made = await app.services.identities.create(ROLE, request["RoleName"], request.get("Path", "/"), fields)
     return {"Role": shown(app, ROLE, made)}
 
 
 @operation("iam", "GetRole")
 async def get_role(app: App, _call: Call, request: Json) -> Json:
     """A role."""
-    return {"Role": shown(app, ROLE, await identities_of(app).get(ROLE, request["RoleName"]))}
+    return {"Role": shown(app, ROLE, await app.services.identities.get(ROLE, request["RoleName"]))}
 
 
 @operation("iam", "UpdateRole")
 async def update_role(app: App, _call: Call, request: Json) -> Json:
     """Change a role's description and longest session; what is left out has the default."""
     longest = request.get("MaxSessionDuration", 3600)
-    await identities_of(app).set(
+    await app.services.identities.set(
         ROLE, request["RoleName"], description=request.get("Description", ""), longest_seconds=longest
     )
     return {}
@@ -49,21 +49,21 @@ async def update_role(app: App, _call: Call, request: Json) -> Json:
 @operation("iam", "UpdateRoleDescription")
 async def update_role_description(app: App, _call: Call, request: Json) -> Json:
     """Change a role's description."""
-    changed = await identities_of(app).set(ROLE, request["RoleName"], description=request["Description"])
+    changed = await app.services.identities.set(ROLE, request["RoleName"], description=request["Description"])
     return {"Role": shown(app, ROLE, changed)}
 
 
 @operation("iam", "UpdateAssumeRolePolicy")
 async def update_assume_role_policy(app: App, _call: Call, request: Json) -> Json:
     """Change who may assume a role."""
-    await identities_of(app).set(ROLE, request["RoleName"], trust=request["PolicyDocument"])
+    await app.services.identities.set(ROLE, request["RoleName"], trust=request["PolicyDocument"])
     return {}
 
 
 @operation("iam", "ListInstanceProfilesForRole")
 async def list_instance_profiles_for_role(app: App, _call: Call, request: Json) -> Json:
     """The instance profiles of a role: there are none."""
-    await identities_of(app).get(ROLE, request["RoleName"])
+    await app.services.identities.get(ROLE, request["RoleName"])
     return {"InstanceProfiles": [], "IsTruncated": False}
 
 
@@ -76,22 +76,22 @@ async def create_service_linked_role(app: App, _call: Call, request: Json) -> Js
     word = "".join(part.capitalize() for part in service.removesuffix(_SERVICE_SUFFIX).split("."))
     suffix = f"_{request['CustomSuffix']}" if "CustomSuffix" in request else ""
     name = f"AWSServiceRoleFor{word}{suffix}"
-    if await identities_of(app).find(ROLE, name) is not None:
+    if await app.services.identities.find(ROLE, name) is not None:
         raise ApiError(
             "InvalidInput", f"Service role name {name} has been taken in this account, please try a different suffix."
         )
     statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
     trust = dump_json({"Version": "2012-10-17", "Statement": [statement]})
     fields = {"trust": trust, **({"description": request["Description"]} if "Description" in request else {})}
-    made = await identities_of(app).create(ROLE, name, f"/aws-service-role/{service}/", fields)
+    made = await app.services.identities.create(ROLE, name, f"/aws-service-role/{service}/", fields)
     return {"Role": shown(app, ROLE, made)}
 
 
 @operation("iam", "DeleteServiceLinkedRole")
 async def delete_service_linked_role(app: App, call: Call, request: Json) -> Json:
     """Delete a service's role at once; the task that is named has ended when it is asked for."""
-    found = await identities_of(app).get(ROLE, request["RoleName"])
-    await identities_of(app).delete(ROLE, request["RoleName"])
+    found = await app.services.identities.get(ROLE, request["RoleName"])
+    await app.services.identities.delete(ROLE, request["RoleName"])
     return {"DeletionTaskId": f"task{found.fields['path']}{found.fields['name']}/{call.request_id}"}
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import QUERY, Service
+
+if TYPE_CHECKING:
+    from statewright.records.identities import Identities
 
 SERVICE: Final = Service(
     name="iam",
@@ -23,3 +27,11 @@ SERVICE: Final = Service(
     sdk_names=("iam",),
     deployed_by=("statewright.projects.deploy.roles",),
 )
+
+
+def build_identities(make: Building) -> Identities:
+    """The roles, users and groups."""
+    from statewright.records.identities import Identities
+
+    ground = make.ground
+    return Identities(ground.store.catalog, ground.clock, ground.config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statewright.api.iam.answers import cut, identities_of, shown
+from statewright.api.iam.answers import cut, shown
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json
 from statewright.records.identities import GROUP, USER
@@ -13,7 +13,7 @@ from statewright.tags import tags_by_key
 async def create_user(app: App, _call: Call, request: Json) -> Json:
     """Create a user, who cannot sign anything: access keys are those of statewright.toml."""
     fields = {"tags": tags_by_key(request.get("Tags")), "boundary": request.get("PermissionsBoundary")}
-    made = await identities_of(app).create(USER, request["UserName"], request.get("Path", "/"), fields)
+    made = await app.services.identities.create(USER, request["UserName"], request.get("Path", "/"), fields)
     return {"User": shown(app, USER, made)}
 
 
@@ -21,7 +21,7 @@ async def create_user(app: App, _call: Call, request: Json) -> Json:
 async def get_user(app: App, _call: Call, request: Json) -> Json:
     """A user; without a name the caller, who is the account itself."""
     if "UserName" in request:
-        return {"User": shown(app, USER, await identities_of(app).get(USER, request["UserName"]))}
+        return {"User": shown(app, USER, await app.services.identities.get(USER, request["UserName"]))}
     account = app.config.account
     root = {"Path": "/", "UserName": "root", "UserId": account, "Arn": f"arn:aws:iam::{account}:root", "CreateDate": 0}
     return {"User": root}
@@ -30,15 +30,15 @@ async def get_user(app: App, _call: Call, request: Json) -> Json:
 @operation("iam", "CreateGroup")
 async def create_group(app: App, _call: Call, request: Json) -> Json:
     """Create a group."""
-    made = await identities_of(app).create(GROUP, request["GroupName"], request.get("Path", "/"), {})
+    made = await app.services.identities.create(GROUP, request["GroupName"], request.get("Path", "/"), {})
     return {"Group": shown(app, GROUP, made)}
 
 
 @operation("iam", "GetGroup")
 async def get_group(app: App, _call: Call, request: Json) -> Json:
     """A group and its users."""
-    found = await identities_of(app).get(GROUP, request["GroupName"])
-    users, more = cut(await identities_of(app).members(found.fields["name"]), request)
+    found = await app.services.identities.get(GROUP, request["GroupName"])
+    users, more = cut(await app.services.identities.members(found.fields["name"]), request)
     return {
         "Group": shown(app, GROUP, found), "Users": [shown(app, USER, one, in_list=True) for one in users], **more
     }  # fmt: skip
@@ -47,41 +47,41 @@ async def get_group(app: App, _call: Call, request: Json) -> Json:
 @operation("iam", "AddUserToGroup")
 async def add_user_to_group(app: App, _call: Call, request: Json) -> Json:
     """Put a user into a group."""
-    await identities_of(app).join(request["UserName"], request["GroupName"])
+    await app.services.identities.join(request["UserName"], request["GroupName"])
     return {}
 
 
 @operation("iam", "RemoveUserFromGroup")
 async def remove_user_from_group(app: App, _call: Call, request: Json) -> Json:
     """Take a user out of a group."""
-    await identities_of(app).leave(request["UserName"], request["GroupName"])
+    await app.services.identities.leave(request["UserName"], request["GroupName"])
     return {}
 
 
 @operation("iam", "ListGroupsForUser")
 async def list_groups_for_user(app: App, _call: Call, request: Json) -> Json:
     """The groups of a user."""
-    found = await identities_of(app).get(USER, request["UserName"])
+    found = await app.services.identities.get(USER, request["UserName"])
     names, more = cut(sorted(found.fields.get("groups", [])), request)
-    return {"Groups": [shown(app, GROUP, await identities_of(app).get(GROUP, name)) for name in names], **more}
+    return {"Groups": [shown(app, GROUP, await app.services.identities.get(GROUP, name)) for name in names], **more}
 
 
 @operation("iam", "CreateAccountAlias")
 async def create_account_alias(app: App, _call: Call, request: Json) -> Json:
     """Name the account."""
-    await identities_of(app).set_alias(request["AccountAlias"])
+    await app.services.identities.set_alias(request["AccountAlias"])
     return {}
 
 
 @operation("iam", "ListAccountAliases")
 async def list_account_aliases(app: App, _call: Call, _request: Json) -> Json:
     """The account's name, if it has one."""
-    alias = await identities_of(app).alias()
+    alias = await app.services.identities.alias()
     return {"AccountAliases": [alias] if alias is not None else [], "IsTruncated": False}
 
 
 @operation("iam", "DeleteAccountAlias")
 async def delete_account_alias(app: App, _call: Call, request: Json) -> Json:
     """Take the account's name away."""
-    await identities_of(app).delete_alias(request["AccountAlias"])
+    await app.services.identities.delete_alias(request["AccountAlias"])
     return {}

@@ -14,28 +14,28 @@ from statewright.payload import Json
 @operation("lambda", "GetRuntimeManagementConfig")
 async def get_runtime_management_config(app: App, _call: Call, request: Json) -> Json:
     """Runtimes are this machine's, and change with it."""
-    function, _ = await app.functions.definitions.existing(request["FunctionName"])
+    function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {"UpdateRuntimeOn": "Auto", "FunctionArn": function_arn(app.config, function.name, None)}
 
 
 @operation("lambda", "GetFunctionUrlConfig")
 async def get_function_url_config(app: App, _call: Call, request: Json) -> Json:
     """No function has an address of its own."""
-    await app.functions.definitions.existing(request["FunctionName"])
+    await app.services.functions.definitions.existing(request["FunctionName"])
     raise ApiError("ResourceNotFoundException", "The resource you requested does not exist.")
 
 
 @operation("lambda", "ListFunctionUrlConfigs")
 async def list_function_url_configs(app: App, _call: Call, request: Json) -> Json:
     """No function has an address of its own."""
-    await app.functions.definitions.existing(request["FunctionName"])
+    await app.services.functions.definitions.existing(request["FunctionName"])
     return {"FunctionUrlConfigs": []}
 
 
 @operation("lambda", "GetProvisionedConcurrencyConfig")
 async def get_provisioned_concurrency_config(app: App, _call: Call, request: Json) -> Json:
     """Nothing is provisioned."""
-    await app.functions.definitions.existing(request["FunctionName"])
+    await app.services.functions.definitions.existing(request["FunctionName"])
     raise ApiError(
         "ProvisionedConcurrencyConfigNotFoundException", "No Provisioned Concurrency Config found for this function"
     )
@@ -44,5 +44,5 @@ async def get_provisioned_concurrency_config(app: App, _call: Call, request: Jso
 @operation("lambda", "ListProvisionedConcurrencyConfigs")
 async def list_provisioned_concurrency_configs(app: App, _call: Call, request: Json) -> Json:
     """Nothing is provisioned."""
-    await app.functions.definitions.existing(request["FunctionName"])
+    await app.services.functions.definitions.existing(request["FunctionName"])
     return {"ProvisionedConcurrencyConfigs": []}

@@ -18,7 +18,7 @@ MOST_LISTED: Final = 100
 
 
 def _sources(app: App) -> EventSources:
-    found: EventSources = app.part("event_sources")
+    found: EventSources = app.services.event_sources
     return found
 
 

@@ -24,7 +24,7 @@ def _code(given: Any) -> Code:
 @operation("lambda", "CreateFunction")
 async def create_function(app: App, _call: Call, request: Json) -> Json:
     """Create a function, and its first version if asked."""
-    functions = app.functions
+    functions = app.services.functions
     function = await functions.definitions.create(
         request["FunctionName"], request, _code(request["Code"]), tags=request.get("Tags")
     )
@@ -37,7 +37,7 @@ async def create_function(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "UpdateFunctionCode")
 async def update_function_code(app: App, _call: Call, request: Json) -> Json:
     """Give a function other code."""
-    functions = app.functions
+    functions = app.services.functions
     function = await functions.definitions.update_code(
         request["FunctionName"], _code(request), revision_id=request.get("RevisionId"),
         dry_run=bool(request.get("DryRun")), architectures=request.get("Architectures"),
@@ -51,7 +51,7 @@ async def update_function_code(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "UpdateFunctionConfiguration")
 async def update_function_configuration(app: App, _call: Call, request: Json) -> Json:
     """Change the settings of a function."""
-    function = await app.functions.definitions.update_configuration(
+    function = await app.services.functions.definitions.update_configuration(
         request["FunctionName"], request, revision_id=request.get("RevisionId")
     )
     return views.latest(app, function)
@@ -60,7 +60,7 @@ async def update_function_configuration(app: App, _call: Call, request: Json) ->
 @operation("lambda", "GetFunction")
 async def get_function(app: App, _call: Call, request: Json) -> Json:
     """Show a function with its code's place, tags and reserved concurrency."""
-    definitions = app.functions.definitions
+    definitions = app.services.functions.definitions
     view = await definitions.view(request["FunctionName"], request.get("Qualifier"))
     settings = view.settings
     where = definitions.packages.zip_of(settings.code).as_uri()
@@ -78,14 +78,14 @@ async def get_function(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "GetFunctionConfiguration")
 async def get_function_configuration(app: App, _call: Call, request: Json) -> Json:
     """Show the settings of a function."""
-    view = await app.functions.definitions.view(request["FunctionName"], request.get("Qualifier"))
+    view = await app.services.functions.definitions.view(request["FunctionName"], request.get("Qualifier"))
     return views.configuration(app, view)
 
 
 @operation("lambda", "ListFunctions")
 async def list_functions(app: App, _call: Call, request: Json) -> Json:
     """List functions by name; with all their versions if asked."""
-    definitions = app.functions.definitions
+    definitions = app.services.functions.definitions
     after, limit = views.page_of(request)
     found, place = await definitions.page(after, limit)
     listed: list[Json] = []
@@ -100,7 +100,7 @@ async def list_functions(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "DeleteFunction")
 async def delete_function(app: App, _call: Call, request: Json) -> Json:
     """Delete a function, or one of its versions."""
-    await app.functions.definitions.delete(request["FunctionName"], request.get("Qualifier"))
+    await app.services.functions.definitions.delete(request["FunctionName"], request.get("Qualifier"))
     return {"StatusCode": 204}
 
 
@@ -122,9 +122,9 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a function or an event source mapping."""
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
-        await app.part("event_sources").tag(uuid, request["Tags"])
+        await app.services.event_sources.tag(uuid, request["Tags"])
         return {}
-    await app.functions.definitions.tag(request["Resource"], request["Tags"])
+    await app.services.functions.definitions.tag(request["Resource"], request["Tags"])
     return {}
 
 
@@ -133,9 +133,9 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a function or an event source mapping."""
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
-        await app.part("event_sources").tag(uuid, {}, request["TagKeys"])
+        await app.services.event_sources.tag(uuid, {}, request["TagKeys"])
         return {}
-    await app.functions.definitions.untag(request["Resource"], request["TagKeys"])
+    await app.services.functions.definitions.untag(request["Resource"], request["TagKeys"])
     return {}
 
 
@@ -144,22 +144,22 @@ async def list_tags(app: App, _call: Call, request: Json) -> Json:
     """Show the tags of a function or an event source mapping."""
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
-        return {"Tags": dict(app.part("event_sources").get(uuid).tags)}
-    function, _ = await app.functions.definitions.existing(request["Resource"])
+        return {"Tags": dict(app.services.event_sources.get(uuid).tags)}
+    function, _ = await app.services.functions.definitions.existing(request["Resource"])
     return {"Tags": dict(function.tags)}
 
 
 @operation("lambda", "GetAccountSettings")
 async def get_account_settings(app: App, _call: Call, _request: Json) -> Json:
     """Show the account's limits and what of them is used."""
-    functions = await app.functions.definitions.records.functions.all()
+    functions = await app.services.functions.definitions.records.functions.all()
     return {
         "AccountLimit": {
             "TotalCodeSize": _CODE_STORAGE_BYTES,
             "CodeSizeUnzipped": UNZIPPED_BYTES,
             "CodeSizeZipped": ZIPPED_BYTES,
             "ConcurrentExecutions": FUNCTION_CONCURRENCY,
-            "UnreservedConcurrentExecutions": app.functions.invoker.concurrency.unreserved,
+            "UnreservedConcurrentExecutions": app.services.functions.invoker.concurrency.unreserved,
         },
         "AccountUsage": {
             "TotalCodeSize": sum(function.latest.code_size for function in functions),

@@ -15,7 +15,7 @@ async def invoke(app: App, call: Call, request: Json) -> Json:
     """Run a function and answer with its result, or keep an event for it."""
     kind: Any = request.get("InvocationType") or "RequestResponse"
     payload = checked_payload(request.get("Payload") or b"", kind)
-    done = await app.functions.invoke(
+    done = await app.services.functions.invoke(
         request["FunctionName"], payload, qualifier=request.get("Qualifier"), kind=kind,
         client_context=request.get("ClientContext"), log_tail=request.get("LogType") == "Tail",
         request_id=call.request_id, trace_header=call.headers.get("x-amzn-trace-id"),

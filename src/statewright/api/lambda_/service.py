@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
+from statewright.api.events.service import build_buses
+from statewright.api.s3.service import build_objects
 from statewright.api.service import REST, Service
+from statewright.api.sns.service import build_topics
+from statewright.api.sqs.service import build_queues
+
+if TYPE_CHECKING:
+    from statewright.functions.event_sources.mappings import EventSources
+    from statewright.functions.functions import Functions
 
 SERVICE: Final = Service(
     name="lambda",
@@ -25,3 +34,24 @@ SERVICE: Final = Service(
     sdk_names=("lambda",),
     deployed_by=("statewright.projects.deploy.functions", "statewright.projects.deploy.function_parts"),
 )
+
+
+def build_functions(make: Building) -> Functions:
+    """The functions, which take their code from buckets and report on Event invocations to other services."""
+    from statewright.api.lambda_.reports import deliverer
+    from statewright.functions.functions import Functions
+
+    ground = make.ground
+    functions = Functions(ground.store, ground.clock, ground.config, ground.data, endpoint=ground.endpoint)
+    functions.measure_with(ground.metrics)
+    functions.read_objects_with(make(build_objects).read)
+    queues, topics = make(build_queues), make(build_topics)
+    functions.deliver_with(deliverer(functions, queues, make(build_objects), topics, make(build_buses)))
+    return functions
+
+
+def build_event_sources(make: Building) -> EventSources:
+    """The event source mappings."""
+    from statewright.functions.event_sources.mappings import EventSources
+
+    return EventSources(make.ground.store, make(build_functions), make(build_queues))

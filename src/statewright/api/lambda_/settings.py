@@ -13,28 +13,28 @@ from statewright.payload import Json
 async def put_function_concurrency(app: App, _call: Call, request: Json) -> Json:
     """Reserve concurrency for a function."""
     most = request["ReservedConcurrentExecutions"]
-    await app.functions.definitions.reserve(request["FunctionName"], most)
+    await app.services.functions.definitions.reserve(request["FunctionName"], most)
     return {"ReservedConcurrentExecutions": most}
 
 
 @operation("lambda", "GetFunctionConcurrency")
 async def get_function_concurrency(app: App, _call: Call, request: Json) -> Json:
     """Show what is reserved for a function."""
-    function, _ = await app.functions.definitions.existing(request["FunctionName"])
+    function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {} if function.reserved is None else {"ReservedConcurrentExecutions": function.reserved}
 
 
 @operation("lambda", "DeleteFunctionConcurrency")
 async def delete_function_concurrency(app: App, _call: Call, request: Json) -> Json:
     """Give a function's reservation back."""
-    await app.functions.definitions.reserve(request["FunctionName"], None)
+    await app.services.functions.definitions.reserve(request["FunctionName"], None)
     return {}
 
 
 @operation("lambda", "PutFunctionEventInvokeConfig")
 async def put_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
     """Set what becomes of a function's Event invocations."""
-    kept = await app.functions.event_settings.put(
+    kept = await app.services.functions.event_settings.put(
         request["FunctionName"], request.get("Qualifier"), request, keep=False
     )
     return views.event_settings(app, kept)
@@ -43,21 +43,23 @@ async def put_function_event_invoke_config(app: App, _call: Call, request: Json)
 @operation("lambda", "UpdateFunctionEventInvokeConfig")
 async def update_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
     """Change what becomes of a function's Event invocations."""
-    kept = await app.functions.event_settings.put(request["FunctionName"], request.get("Qualifier"), request, keep=True)
+    kept = await app.services.functions.event_settings.put(
+        request["FunctionName"], request.get("Qualifier"), request, keep=True
+    )
     return views.event_settings(app, kept)
 
 
 @operation("lambda", "GetFunctionEventInvokeConfig")
 async def get_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
     """Show what becomes of a function's Event invocations."""
-    found = await app.functions.event_settings.get(request["FunctionName"], request.get("Qualifier"))
+    found = await app.services.functions.event_settings.get(request["FunctionName"], request.get("Qualifier"))
     return views.event_settings(app, found)
 
 
 @operation("lambda", "DeleteFunctionEventInvokeConfig")
 async def delete_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
     """Go back to the service's defaults for Event invocations."""
-    await app.functions.event_settings.delete(request["FunctionName"], request.get("Qualifier"))
+    await app.services.functions.event_settings.delete(request["FunctionName"], request.get("Qualifier"))
     return {}
 
 
@@ -65,7 +67,7 @@ async def delete_function_event_invoke_config(app: App, _call: Call, request: Js
 async def list_function_event_invoke_configs(app: App, _call: Call, request: Json) -> Json:
     """List the event invoke configurations of a function."""
     after, limit = views.page_of(request)
-    found, place = await app.functions.event_settings.page(request["FunctionName"], after, limit)
+    found, place = await app.services.functions.event_settings.page(request["FunctionName"], after, limit)
     listed = [views.event_settings(app, one) for one in found]
     return {"FunctionEventInvokeConfigs": listed, "NextMarker": views.marker_of(place)}
 
@@ -73,14 +75,14 @@ async def list_function_event_invoke_configs(app: App, _call: Call, request: Jso
 @operation("lambda", "AddPermission")
 async def add_permission(app: App, _call: Call, request: Json) -> Json:
     """Add a statement to a function's policy, which is kept and not enforced."""
-    statement = await app.functions.policies.add(request["FunctionName"], request.get("Qualifier"), request)
+    statement = await app.services.functions.policies.add(request["FunctionName"], request.get("Qualifier"), request)
     return {"Statement": orjson.dumps(statement).decode()}
 
 
 @operation("lambda", "RemovePermission")
 async def remove_permission(app: App, _call: Call, request: Json) -> Json:
     """Take a statement out of a function's policy."""
-    await app.functions.policies.remove(
+    await app.services.functions.policies.remove(
         request["FunctionName"], request.get("Qualifier"), request["StatementId"], request.get("RevisionId")
     )
     return {}
@@ -89,7 +91,7 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "GetPolicy")
 async def get_policy(app: App, _call: Call, request: Json) -> Json:
     """Show a function's policy."""
-    found = await app.functions.policies.get(request["FunctionName"], request.get("Qualifier"))
+    found = await app.services.functions.policies.get(request["FunctionName"], request.get("Qualifier"))
     policy = {"Version": "2012-10-17", "Id": "default", "Statement": list(found.statements)}
     return {"Policy": orjson.dumps(policy).decode(), "RevisionId": found.revision_id}
 
@@ -97,19 +99,19 @@ async def get_policy(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "PutFunctionRecursionConfig")
 async def put_function_recursion_config(app: App, _call: Call, request: Json) -> Json:
     """Keep whether recursive loops are allowed; they are not detected here."""
-    await app.functions.definitions.set_recursion(request["FunctionName"], request["RecursiveLoop"])
+    await app.services.functions.definitions.set_recursion(request["FunctionName"], request["RecursiveLoop"])
     return {"RecursiveLoop": request["RecursiveLoop"]}
 
 
 @operation("lambda", "GetFunctionRecursionConfig")
 async def get_function_recursion_config(app: App, _call: Call, request: Json) -> Json:
     """Show whether recursive loops are allowed."""
-    function, _ = await app.functions.definitions.existing(request["FunctionName"])
+    function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {"RecursiveLoop": function.recursion}
 
 
 @operation("lambda", "GetFunctionCodeSigningConfig")
 async def get_function_code_signing_config(app: App, _call: Call, request: Json) -> Json:
     """Say that a function's code is not signed: infrastructure tools ask."""
-    function, _ = await app.functions.definitions.existing(request["FunctionName"])
+    function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {"CodeSigningConfigArn": "", "FunctionName": function.name}

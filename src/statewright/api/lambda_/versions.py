@@ -14,7 +14,7 @@ from statewright.payload import Json
 @operation("lambda", "PublishVersion")
 async def publish_version(app: App, _call: Call, request: Json) -> Json:
     """Freeze a function as its next version."""
-    function, version = await app.functions.versions.publish(
+    function, version = await app.services.functions.versions.publish(
         request["FunctionName"], code_sha256=request.get("CodeSha256"), description=request.get("Description"),
         revision_id=request.get("RevisionId"),
     )  # fmt: skip
@@ -25,7 +25,7 @@ async def publish_version(app: App, _call: Call, request: Json) -> Json:
 async def list_versions_by_function(app: App, _call: Call, request: Json) -> Json:
     """List the versions of a function, `$LATEST` first."""
     after, limit = views.page_of(request)
-    function, found, place = await app.functions.versions.page(request["FunctionName"], after, limit)
+    function, found, place = await app.services.functions.versions.page(request["FunctionName"], after, limit)
     listed = [views.version(app, function, version) for version in found]
     if after is None:
         listed.insert(0, views.configuration(app, View(function, LATEST, function.latest, LATEST)))
@@ -40,7 +40,7 @@ def _weights(request: Any) -> dict[str, float] | None:
 @operation("lambda", "CreateAlias")
 async def create_alias(app: App, _call: Call, request: Json) -> Json:
     """Create an alias."""
-    made = await app.functions.aliases.create(
+    made = await app.services.functions.aliases.create(
         request["FunctionName"], request["Name"], request["FunctionVersion"],
         description=request.get("Description") or "", weights=_weights(request),
     )  # fmt: skip
@@ -50,7 +50,7 @@ async def create_alias(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "UpdateAlias")
 async def update_alias(app: App, _call: Call, request: Json) -> Json:
     """Change an alias."""
-    after = await app.functions.aliases.update(
+    after = await app.services.functions.aliases.update(
         request["FunctionName"], request["Name"], version=request.get("FunctionVersion"),
         description=request.get("Description"), weights=_weights(request), revision_id=request.get("RevisionId"),
     )  # fmt: skip
@@ -60,13 +60,13 @@ async def update_alias(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "GetAlias")
 async def get_alias(app: App, _call: Call, request: Json) -> Json:
     """Show an alias."""
-    return views.alias(app, await app.functions.aliases.get(request["FunctionName"], request["Name"]))
+    return views.alias(app, await app.services.functions.aliases.get(request["FunctionName"], request["Name"]))
 
 
 @operation("lambda", "DeleteAlias")
 async def delete_alias(app: App, _call: Call, request: Json) -> Json:
     """Delete an alias; harmless when there is none."""
-    await app.functions.aliases.delete(request["FunctionName"], request["Name"])
+    await app.services.functions.aliases.delete(request["FunctionName"], request["Name"])
     return {}
 
 
@@ -74,7 +74,7 @@ async def delete_alias(app: App, _call: Call, request: Json) -> Json:
 async def list_aliases(app: App, _call: Call, request: Json) -> Json:
     """List the aliases of a function."""
     after, limit = views.page_of(request)
-    found, place = await app.functions.aliases.page(
+    found, place = await app.services.functions.aliases.page(
         request["FunctionName"], request.get("FunctionVersion"), after, limit
     )
     return {"Aliases": [views.alias(app, one) for one in found], "NextMarker": views.marker_of(place)}
@@ -84,7 +84,7 @@ async def list_aliases(app: App, _call: Call, request: Json) -> Json:
 async def publish_layer_version(app: App, _call: Call, request: Json) -> Json:
     """Keep a package as the next version of a layer."""
     content = request["Content"]
-    made = await app.functions.layers.publish(
+    made = await app.services.functions.layers.publish(
         request["LayerName"], Code(content.get("ZipFile"), content.get("S3Bucket"), content.get("S3Key")),
         description=request.get("Description") or "", runtimes=request.get("CompatibleRuntimes") or (),
         architectures=request.get("CompatibleArchitectures") or (), license=request.get("LicenseInfo"),
@@ -95,22 +95,24 @@ async def publish_layer_version(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "GetLayerVersion")
 async def get_layer_version(app: App, _call: Call, request: Json) -> Json:
     """Show a version of a layer."""
-    return views.whole_layer(app, await app.functions.layers.get(request["LayerName"], request["VersionNumber"]))
+    return views.whole_layer(
+        app, await app.services.functions.layers.get(request["LayerName"], request["VersionNumber"])
+    )
 
 
 @operation("lambda", "GetLayerVersionByArn")
 async def get_layer_version_by_arn(app: App, _call: Call, request: Json) -> Json:
     """Show a version of a layer by its ARN."""
-    return views.whole_layer(app, await app.functions.layers.by_arn(request["Arn"]))
+    return views.whole_layer(app, await app.services.functions.layers.by_arn(request["Arn"]))
 
 
 @operation("lambda", "ListLayers")
 async def list_layers(app: App, _call: Call, request: Json) -> Json:
     """List layers with their newest version."""
     after, limit = views.page_of(request)
-    found, place = await app.functions.layers.newest(after, limit)
+    found, place = await app.services.functions.layers.newest(after, limit)
     listed = [
-        {"LayerName": one.name, "LayerArn": app.functions.layers.arn(one.name),
+        {"LayerName": one.name, "LayerArn": app.services.functions.layers.arn(one.name),
          "LatestMatchingVersion": views.layer(app, one)}
         for one in found
     ]  # fmt: skip
@@ -121,7 +123,7 @@ async def list_layers(app: App, _call: Call, request: Json) -> Json:
 async def list_layer_versions(app: App, _call: Call, request: Json) -> Json:
     """List the versions of a layer."""
     after, limit = views.page_of(request)
-    found, place = await app.functions.layers.versions(request["LayerName"], after, limit)
+    found, place = await app.services.functions.layers.versions(request["LayerName"], after, limit)
     listed = [views.layer(app, one) for one in found]
     return {"LayerVersions": listed, "NextMarker": views.marker_of(place)}
 
@@ -129,5 +131,5 @@ async def list_layer_versions(app: App, _call: Call, request: Json) -> Json:
 @operation("lambda", "DeleteLayerVersion")
 async def delete_layer_version(app: App, _call: Call, request: Json) -> Json:
     """Delete a version of a layer; harmless when there is none."""
-    await app.functions.layers.delete(request["LayerName"], request["VersionNumber"])
+    await app.services.functions.layers.delete(request["LayerName"], request["VersionNumber"])
     return {}

@@ -89,7 +89,7 @@ def whole_layer(app: App, one: LayerVersion) -> dict[str, Json]:
         **layer(app, one),
         "LayerArn": layer_arn(app.config, one.name),
         "Content": {
-            "Location": app.functions.definitions.packages.zip_of(one.code).as_uri(),
+            "Location": app.services.functions.definitions.packages.zip_of(one.code).as_uri(),
             "CodeSha256": one.code_sha256,
             "CodeSize": one.code_size,
         },

@@ -10,26 +10,13 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.records.log_groups import DAYS
-from statewright.records.log_reading import Extents
 from statewright.records.shelf import Entry, place_of, token_of
 
 if TYPE_CHECKING:
-    from statewright.records.log_groups import LogGroups
+    pass
 
 LISTED: Final = 50
 _ARN: Final = re.compile(r"arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)(:\*|:log-stream:.*)?")
-
-
-def groups_of(app: App) -> LogGroups:
-    """The log groups. Raises: ApiError where the server runs without."""
-    found: LogGroups = app.part("log_groups")
-    return found
-
-
-def extents_of(app: App) -> Extents:
-    """What is known of streams."""
-    found: Extents = app.part("log_extents")
-    return found
 
 
 def invalid(text: str) -> ApiError:
@@ -66,14 +53,14 @@ def token_place(request: Json) -> tuple[int, str] | None:
 async def create_log_group(app: App, _call: Call, request: Json) -> Json:
     """Create a group."""
     fields = {"kms": request.get("kmsKeyId"), "class": request.get("logGroupClass", "STANDARD")}
-    await groups_of(app).create(request["logGroupName"], request.get("tags", {}), **fields)
+    await app.services.log_groups.create(request["logGroupName"], request.get("tags", {}), **fields)
     return {}
 
 
 @operation("logs", "DeleteLogGroup")
 async def delete_log_group(app: App, _call: Call, request: Json) -> Json:
     """Delete a group with everything in it."""
-    await groups_of(app).delete(request["logGroupName"])
+    await app.services.log_groups.delete(request["logGroupName"])
     return {}
 
 
@@ -86,7 +73,7 @@ async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
     named = {_in_arn(one) for one in request.get("logGroupIdentifiers", ())}
     after, limit = token_place(request), request.get("limit", LISTED)
     found = [
-        one for one in await groups_of(app).groups()
+        one for one in await app.services.log_groups.groups()
         if one.key.startswith(prefix or "") and (part or "").lower() in one.key.lower()
         and (not named or one.key in named) and (after is None or one.key > after[1])
     ]  # fmt: skip
@@ -96,9 +83,9 @@ async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
 
 
 async def _shown(app: App, group: Entry) -> dict[str, Json]:
-    fields, arn = group.fields, groups_of(app).arn(group.key)
+    fields, arn = group.fields, app.services.log_groups.arn(group.key)
     size = 0
-    for lane in await groups_of(app).lanes(group.key):
+    for lane in await app.services.log_groups.lanes(group.key):
         size += sum(path.stat().st_size for path in lane.paths if path.is_file())
     return {
         "logGroupName": group.key, "creationTime": fields["created_ms"], "retentionInDays": fields["retention_days"],
@@ -116,14 +103,14 @@ async def put_retention_policy(app: App, _call: Call, request: Json) -> Json:
             f"1 validation error detected: Value '{request['retentionInDays']}' at 'retentionInDays' failed to satisfy "
             f"constraint: Member must satisfy enum value set: [{said}]"
         )
-    await groups_of(app).change(request["logGroupName"], retention_days=request["retentionInDays"])
+    await app.services.log_groups.change(request["logGroupName"], retention_days=request["retentionInDays"])
     return {}
 
 
 @operation("logs", "DeleteRetentionPolicy")
 async def delete_retention_policy(app: App, _call: Call, request: Json) -> Json:
     """Hide nothing any more."""
-    await groups_of(app).change(request["logGroupName"], retention_days=None)
+    await app.services.log_groups.change(request["logGroupName"], retention_days=None)
     return {}
 
 
@@ -133,38 +120,38 @@ async def delete_retention_policy(app: App, _call: Call, request: Json) -> Json:
 @operation("logs", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a group."""
-    await groups_of(app).tag(_in_arn(request["resourceArn"]), request["tags"])
+    await app.services.log_groups.tag(_in_arn(request["resourceArn"]), request["tags"])
     return {}
 
 
 @operation("logs", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a group."""
-    await groups_of(app).tag(_in_arn(request["resourceArn"]), {}, request["tagKeys"])
+    await app.services.log_groups.tag(_in_arn(request["resourceArn"]), {}, request["tagKeys"])
     return {}
 
 
 @operation("logs", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a group."""
-    return {"tags": dict((await groups_of(app).get(_in_arn(request["resourceArn"]))).fields["tags"])}
+    return {"tags": dict((await app.services.log_groups.get(_in_arn(request["resourceArn"]))).fields["tags"])}
 
 
 @operation("logs", "TagLogGroup")
 async def tag_log_group(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a group."""
-    await groups_of(app).tag(request["logGroupName"], request["tags"])
+    await app.services.log_groups.tag(request["logGroupName"], request["tags"])
     return {}
 
 
 @operation("logs", "UntagLogGroup")
 async def untag_log_group(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a group."""
-    await groups_of(app).tag(request["logGroupName"], {}, request["tags"])
+    await app.services.log_groups.tag(request["logGroupName"], {}, request["tags"])
     return {}
 
 
 @operation("logs", "ListTagsLogGroup")
 async def list_tags_log_group(app: App, _call: Call, request: Json) -> Json:
     """The tags of a group."""
-    return {"tags": dict((await groups_of(app).get(request["logGroupName"])).fields["tags"])}
+    return {"tags": dict((await app.services.log_groups.get(request["logGroupName"])).fields["tags"])}

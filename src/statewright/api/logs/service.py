@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
+from statewright.api.lambda_.service import build_functions
 from statewright.api.service import JSON, Service
+
+if TYPE_CHECKING:
+    from statewright.records.log_groups import LogGroups
+    from statewright.records.log_reading import Extents
 
 SERVICE: Final = Service(
     name="logs",
@@ -23,3 +29,20 @@ SERVICE: Final = Service(
     sdk_names=("cloudwatchlogs",),
     deployed_by=("statewright.projects.deploy.small",),
 )
+
+
+def build_log_groups(make: Building) -> LogGroups:
+    """The log groups, whose files are beside those of executions; with those of functions where nothing lasts."""
+    from statewright.records.log_groups import LogGroups
+
+    ground, workers = make.ground, make(build_functions).logs
+    assert workers.folder is not None, "functions always have a folder"
+    folder = (ground.data if ground.data is not None else workers.folder.parent) / "logs"
+    return LogGroups(ground.store.catalog, ground.clock, ground.config, folder, workers)
+
+
+def build_log_extents(_make: Building) -> Extents:
+    """What is known of streams."""
+    from statewright.records.log_reading import Extents
+
+    return Extents()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from statewright.api.logs.groups import LISTED, extents_of, groups_of, invalid, name_of, token_place
+from statewright.api.logs.groups import LISTED, invalid, name_of, token_place
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json
@@ -20,14 +20,14 @@ MOST_EVENTS: Final = 10_000
 @operation("logs", "CreateLogStream")
 async def create_log_stream(app: App, _call: Call, request: Json) -> Json:
     """Create a stream."""
-    await groups_of(app).create_stream(request["logGroupName"], request["logStreamName"])
+    await app.services.log_groups.create_stream(request["logGroupName"], request["logStreamName"])
     return {}
 
 
 @operation("logs", "DeleteLogStream")
 async def delete_log_stream(app: App, _call: Call, request: Json) -> Json:
     """Delete a stream."""
-    await groups_of(app).delete_stream(request["logGroupName"], request["logStreamName"])
+    await app.services.log_groups.delete_stream(request["logGroupName"], request["logStreamName"])
     return {}
 
 
@@ -35,7 +35,7 @@ async def delete_log_stream(app: App, _call: Call, request: Json) -> Json:
 async def put_log_events(app: App, _call: Call, request: Json) -> Json:
     """Keep events."""
     events = [(one["timestamp"], one["message"]) for one in request["logEvents"]]
-    rejected = await groups_of(app).put(request["logGroupName"], request["logStreamName"], events)
+    rejected = await app.services.log_groups.put(request["logGroupName"], request["logStreamName"], events)
     # The token means nothing any more, but older callers hand it back.
     return {"nextSequenceToken": "0", "rejectedLogEventsInfo": rejected or None}
 
@@ -44,15 +44,15 @@ async def put_log_events(app: App, _call: Call, request: Json) -> Json:
 async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
     """Streams of a group, by name or by their last event."""
     group = name_of(request)
-    await groups_of(app).get(group)
+    await app.services.log_groups.get(group)
     by_time = request.get("orderBy") == "LastEventTime"
     prefix = request.get("logStreamNamePrefix", "")
     if by_time and prefix:
         raise invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
-    extents: dict[str, Extent | None] = dict.fromkeys(await groups_of(app).streams(group))
-    for found in await groups_of(app).work(_extents, app, await groups_of(app).lanes(group)):
+    extents: dict[str, Extent | None] = dict.fromkeys(await app.services.log_groups.streams(group))
+    for found in await app.services.log_groups.work(_extents, app, await app.services.log_groups.lanes(group)):
         extents.update(found)
-    made = await groups_of(app).streams(group)
+    made = await app.services.log_groups.streams(group)
 
     def order(name: str) -> tuple[int, str]:
         extent = extents[name]
@@ -64,13 +64,13 @@ async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
     after, limit = token_place(request), request.get("limit", LISTED)
     start = after[0] if after is not None else 0
     place = (start + limit, "") if start + limit < len(names) else None
-    arn = groups_of(app).arn(group)
+    arn = app.services.log_groups.arn(group)
     shown = [_shown(arn, name, extents[name], made.get(name)) for name in names[start : start + limit]]
     return {"logStreams": shown, "nextToken": token_of(place)}
 
 
 def _extents(app: App, lanes: list[Lane]) -> list[dict[str, Extent]]:
-    return [extents_of(app).of(lane) for lane in lanes]
+    return [app.services.log_extents.of(lane) for lane in lanes]
 
 
 def _shown(arn: str, name: str, extent: Extent | None, made_ms: int | None) -> dict[str, Json]:
@@ -86,7 +86,7 @@ def _shown(arn: str, name: str, extent: Extent | None, made_ms: int | None) -> d
 
 
 async def _window(app: App, group: str, request: Json) -> Window:
-    hidden_ms = groups_of(app).hidden_before(await groups_of(app).get(group))
+    hidden_ms = app.services.log_groups.hidden_before(await app.services.log_groups.get(group))
     from_ms, to_ms = request.get("startTime"), request.get("endTime")
     # The end of a window is exclusive with GetLogEvents, inclusive with FilterLogEvents.
     return Window(max(from_ms or 0, hidden_ms) or None, to_ms)
@@ -108,7 +108,7 @@ async def get_log_events(app: App, _call: Call, request: Json) -> Json:
     lane = await _lane_of(app, group, stream)
     limit = request.get("limit", MOST_EVENTS)
     page = (
-        await groups_of(app).work(log_reading.stream_page, lane, stream, window, limit, place, forward=forward)
+        await app.services.log_groups.work(log_reading.stream_page, lane, stream, window, limit, place, forward=forward)
         if lane is not None else log_reading.StreamPage([], place, place)
     )  # fmt: skip
     return {
@@ -120,12 +120,12 @@ async def get_log_events(app: App, _call: Call, request: Json) -> Json:
 
 async def _lane_of(app: App, group: str, stream: str) -> Lane | None:
     """Where a stream's events are; None for one that was created and has none. Raises: ApiError."""
-    lanes = await groups_of(app).lanes(group)
+    lanes = await app.services.log_groups.lanes(group)
     named = next((lane for lane in lanes if lane.stream == stream), None)
     if named is not None:
         return named
     shared = next((lane for lane in lanes if not lane.stream), None)
-    if shared is not None and stream in await groups_of(app).work(extents_of(app).of, shared):
+    if shared is not None and stream in await app.services.log_groups.work(app.services.log_extents.of, shared):
         return shared
     raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
 
@@ -145,7 +145,7 @@ async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
         places = log_reading.places_of(request.get("nextToken"))
     except ValueError:
         raise invalid("The specified nextToken is invalid.") from None
-    lanes = await groups_of(app).lanes(group)
+    lanes = await app.services.log_groups.lanes(group)
     await _check_named(app, lanes, names)
 
     def wanted(event: LogEvent) -> bool:
@@ -156,7 +156,7 @@ async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
         if not one.stream or (one.stream.startswith(prefix) and (not names or one.stream in names))
     ]  # fmt: skip
     limit = request.get("limit", MOST_EVENTS)
-    page = await groups_of(app).work(log_reading.search, chosen, window, wanted, limit, places)
+    page = await app.services.log_groups.work(log_reading.search, chosen, window, wanted, limit, places)
     events = [{"logStreamName": one.stream, **_event(one), "eventId": event_id} for one, event_id in page.events]
     token = log_reading.token_of(page.places) if page.places is not None else None
     return {"events": events, "searchedLogStreams": [], "nextToken": token}
@@ -167,7 +167,9 @@ async def _check_named(app: App, lanes: list[Lane], names: set[str]) -> None:
     missing = names - {lane.stream for lane in lanes}
     if missing:
         for lane in lanes:
-            missing -= set() if lane.stream else set(await groups_of(app).work(extents_of(app).of, lane))
+            missing -= (
+                set() if lane.stream else set(await app.services.log_groups.work(app.services.log_extents.of, lane))
+            )
     if missing:
         raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
 

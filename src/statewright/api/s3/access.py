@@ -38,7 +38,7 @@ async def put_bucket_policy(app: App, _call: Call, request: Request) -> Request:
     await bucket_of(app, request)
     text = request.get("Policy") or ""
     check_policy(request["Bucket"], text)
-    await app.objects.set_bucket_setting(request["Bucket"], POLICY, text)
+    await app.services.objects.set_bucket_setting(request["Bucket"], POLICY, text)
     return {}
 
 
@@ -58,7 +58,7 @@ async def get_bucket_policy_status(app: App, _call: Call, request: Request) -> R
 async def delete_bucket_policy(app: App, _call: Call, request: Request) -> Request:
     """Forget the policy of a bucket."""
     await bucket_of(app, request)
-    await app.objects.set_bucket_setting(request["Bucket"], POLICY, None)
+    await app.services.objects.set_bucket_setting(request["Bucket"], POLICY, None)
     return {}
 
 

@@ -34,11 +34,11 @@ async def create_bucket(app: App, _call: Call, request: Request) -> Request:
     )
     tags = checked_tags([(tag["Key"], tag["Value"]) for tag in settings.get("Tags") or ()], of_bucket=True)
     try:
-        await app.objects.create_bucket(name, region=region, tags=tags, settings=_settings_of(request))
+        await app.services.objects.create_bucket(name, region=region, tags=tags, settings=_settings_of(request))
     except ApiError as problem:
         if problem.code != "BucketAlreadyOwnedByYou" or region != FIRST_REGION:
             raise
-        if (await app.objects.bucket(name)).region != FIRST_REGION:
+        if (await app.services.objects.bucket(name)).region != FIRST_REGION:
             raise
     return {"Location": f"/{name}"}
 
@@ -62,7 +62,7 @@ async def list_buckets(app: App, _call: Call, request: Request) -> Request:
     limit = request.get("MaxBuckets") or 10_000
     found = [
         bucket
-        for bucket in await app.objects.list_buckets()
+        for bucket in await app.services.objects.list_buckets()
         if bucket.name.startswith(prefix) and bucket.name > after and region in (None, bucket.region)
     ]
     answer: Request = {
@@ -83,7 +83,7 @@ async def list_buckets(app: App, _call: Call, request: Request) -> Request:
 async def delete_bucket(app: App, _call: Call, request: Request) -> Request:
     """Delete an empty bucket."""
     check_owner(app, request)
-    await app.objects.delete_bucket(request["Bucket"])
+    await app.services.objects.delete_bucket(request["Bucket"])
     return {}
 
 
@@ -107,7 +107,7 @@ async def get_bucket_tagging(app: App, _call: Call, request: Request) -> Request
 async def put_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
     """Replace the tags of a bucket."""
     await bucket_of(app, request)
-    await app.objects.set_bucket_tags(request["Bucket"], tags_in(request["Tagging"], of_bucket=True))
+    await app.services.objects.set_bucket_tags(request["Bucket"], tags_in(request["Tagging"], of_bucket=True))
     return {}
 
 
@@ -115,7 +115,7 @@ async def put_bucket_tagging(app: App, _call: Call, request: Request) -> Request
 async def delete_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
     """Delete the tags of a bucket."""
     await bucket_of(app, request)
-    await app.objects.set_bucket_tags(request["Bucket"], {})
+    await app.services.objects.set_bucket_tags(request["Bucket"], {})
     return {}
 
 
@@ -178,7 +178,7 @@ for _name in _EMPTY:
 async def bucket_of(app: App, request: Request) -> Bucket:
     """The bucket of a request. Raises: ApiError (`NoSuchBucket`, `NotImplemented`, `AccessDenied`)."""
     check_owner(app, request)
-    found: Bucket = await app.objects.bucket(request["Bucket"])
+    found: Bucket = await app.services.objects.bucket(request["Bucket"])
     return found
 
 

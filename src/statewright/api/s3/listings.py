@@ -83,7 +83,7 @@ async def list_object_versions(app: App, _call: Call, request: Request) -> Reque
 
 async def _page(app: App, request: Request, after: str, limit: int, token: str | None) -> Listing:
     check_owner(app, request)
-    found: Listing = await app.objects.list_keys(
+    found: Listing = await app.services.objects.list_keys(
         request["Bucket"],
         prefix=request.get("Prefix") or "",
         delimiter=request.get("Delimiter") or "",

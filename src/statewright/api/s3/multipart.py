@@ -33,7 +33,7 @@ Request = dict[str, Any]
 async def create_multipart_upload(app: App, _call: Call, request: Request) -> Request:
     """Begin an upload."""
     check_owner(app, request)
-    upload = await app.objects.uploads.create(
+    upload = await app.services.objects.uploads.create(
         request["Bucket"],
         request["Key"],
         settings=settings_in(request),
@@ -51,7 +51,7 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
     """Take a part."""
     check_owner(app, request)
     body, promise = body_of(app, call, request)
-    part: Part = await app.objects.uploads.put_part(
+    part: Part = await app.services.objects.uploads.put_part(
         request["Bucket"], request["Key"], request["UploadId"], request["PartNumber"], body, promise
     )
     only = promise.algorithm if promise.algorithm in part.checksums else None
@@ -62,7 +62,7 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
 async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
     """Take a part from an object."""
     check_owner(app, request)
-    part: Part = await app.objects.uploads.copy_part(
+    part: Part = await app.services.objects.uploads.copy_part(
         request["Bucket"],
         request["Key"],
         request["UploadId"],
@@ -85,7 +85,7 @@ async def complete_multipart_upload(app: App, _call: Call, request: Request) -> 
     given = list(checksums_in(request).items())
     kind = request.get("ChecksumType")
     whole = Checksum(*given[0], kind=COMPOSITE if "-" in given[0][1] else FULL_OBJECT) if given else None
-    view = await app.objects.uploads.complete(
+    view = await app.services.objects.uploads.complete(
         request["Bucket"],
         request["Key"],
         request["UploadId"],
@@ -109,7 +109,7 @@ async def complete_multipart_upload(app: App, _call: Call, request: Request) -> 
 async def abort_multipart_upload(app: App, _call: Call, request: Request) -> Request:
     """Give an upload up."""
     check_owner(app, request)
-    await app.objects.uploads.abort(request["Bucket"], request["Key"], request["UploadId"])
+    await app.services.objects.uploads.abort(request["Bucket"], request["Key"], request["UploadId"])
     return {}
 
 
@@ -126,8 +126,8 @@ async def list_parts(app: App, _call: Call, request: Request) -> Request:
             "part-number-marker",
             request["PartNumberMarker"],
         ) from None
-    upload = await app.objects.uploads.find(request["Bucket"], request["Key"], request["UploadId"])
-    parts = await app.objects.uploads.parts(upload, after=marker, limit=limit + 1)
+    upload = await app.services.objects.uploads.find(request["Bucket"], request["Key"], request["UploadId"])
+    parts = await app.services.objects.uploads.parts(upload, after=marker, limit=limit + 1)
     shown = parts[:limit]
     answer: Request = {
         "Bucket": upload.bucket,
@@ -162,7 +162,7 @@ async def list_multipart_uploads(app: App, _call: Call, request: Request) -> Req
     check_owner(app, request)
     limit, encoding = page_size(request, "MaxUploads", "max-uploads"), request.get("EncodingType")
     delimiter = request.get("Delimiter") or ""
-    page = await app.objects.uploads.under_way(
+    page = await app.services.objects.uploads.under_way(
         request["Bucket"],
         prefix=request.get("Prefix") or "",
         delimiter=delimiter,

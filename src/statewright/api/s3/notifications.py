@@ -33,9 +33,9 @@ async def put_bucket_notification_configuration(app: App, _call: Call, request: 
                 await _check_destination(app, called, arn)
             if called != "CloudFunction" and arn not in told:
                 told.append(arn)
-    await app.objects.set_bucket_setting(bucket.name, NOTIFICATION, config or None)
+    await app.services.objects.set_bucket_setting(bucket.name, NOTIFICATION, config or None)
     if told:
-        await app.part("object_notices").try_out(bucket.name, told)
+        await app.services.object_notices.try_out(bucket.name, told)
     return {}
 
 
@@ -49,20 +49,20 @@ async def get_bucket_notification_configuration(app: App, _call: Call, request: 
 async def _check_destination(app: App, called: str, arn: str) -> None:
     problem = None
     if called == "Queue":
-        queue = app.queues.find_arn(arn)
+        queue = app.services.queues.find_arn(arn)
         if queue is None:
             problem = "The destination queue does not exist"
         elif queue.settings.fifo:
             problem = "FIFO queues are not supported as destinations"
     elif called == "Topic":
         try:
-            if app.part("topics").find(arn).topic.fifo:
+            if app.services.topics.find(arn).topic.fifo:
                 problem = "FIFO topics are not supported as destinations"
         except ApiError:
             problem = "The destination topic does not exist"
     else:
         try:
-            await app.functions.invoker.resolve(arn, None)
+            await app.services.functions.invoker.resolve(arn, None)
         except ApiError:
             problem = "The destination Lambda does not exist"
     if problem is not None:

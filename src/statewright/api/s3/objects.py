@@ -48,7 +48,7 @@ async def put_object(app: App, call: Call, request: Request) -> Request:
     demand = write_demand(request.get("IfMatch"), request.get("IfNoneMatch"))
     settings = settings_in(request)
     body, promise = body_of(app, call, request)
-    view = await app.objects.put(
+    view = await app.services.objects.put(
         request["Bucket"], request["Key"], body, settings=settings, promise=promise, demand=demand
     )
     return {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings)}
@@ -60,7 +60,7 @@ async def get_object(app: App, _call: Call, request: Request) -> Request:
     check_owner(app, request)
     if request.get("Range") and request.get("PartNumber"):
         raise faults.invalid_request("Cannot specify both Range header and partNumber query parameter")
-    view, stream, span = await app.objects.get(
+    view, stream, span = await app.services.objects.get(
         request["Bucket"],
         request["Key"],
         range=request.get("Range"),
@@ -75,10 +75,10 @@ async def get_object(app: App, _call: Call, request: Request) -> Request:
 async def head_object(app: App, _call: Call, request: Request) -> Request:
     """What is known of an object."""
     check_owner(app, request)
-    view = await app.objects.head(
+    view = await app.services.objects.head(
         request["Bucket"], request["Key"], version=request.get("VersionId"), conditions=read_conditions(request)
     )
-    span = await app.objects.span(view, request.get("Range"), request.get("PartNumber"))
+    span = await app.services.objects.span(view, request.get("Range"), request.get("PartNumber"))
     return _read_out(view, request, span)
 
 
@@ -103,7 +103,9 @@ async def delete_object(app: App, _call: Call, request: Request) -> Request:
     """Delete an object, or nothing."""
     check_owner(app, request)
     demand = write_demand(request.get("IfMatch"), None)
-    await app.objects.delete(request["Bucket"], request["Key"], version=request.get("VersionId"), demand=demand)
+    await app.services.objects.delete(
+        request["Bucket"], request["Key"], version=request.get("VersionId"), demand=demand
+    )
     return {}
 
 
@@ -120,7 +122,7 @@ async def delete_objects(app: App, _call: Call, request: Request) -> Request:
             raise faults.not_here("This version of Statewright deletes on condition of the ETag alone.")
         etag = bare(one["ETag"]) if one.get("ETag") else None
         chosen.append((one["Key"], Demand(etag=etag), one.get("VersionId")))
-    refused = await app.objects.delete_many(request["Bucket"], chosen)
+    refused = await app.services.objects.delete_many(request["Bucket"], chosen)
     answer: Request = {}
     if not request["Delete"].get("Quiet"):
         done = [one["Key"] for one, problem in zip(wanted, refused, strict=True) if problem is None]
@@ -155,7 +157,7 @@ async def copy_object(app: App, _call: Call, request: Request) -> Request:
             "This copy request is illegal because it is trying to copy an object to itself without changing the "
             "object's metadata, storage class, website redirect location or encryption attributes."
         )
-    view = await app.objects.copy(
+    view = await app.services.objects.copy(
         source,
         request["Bucket"],
         request["Key"],
@@ -182,7 +184,7 @@ async def put_object_tagging(app: App, _call: Call, request: Request) -> Request
     """Replace the tags of an object."""
     check_owner(app, request)
     tags = tags_in(request["Tagging"])
-    await app.objects.set_tags(request["Bucket"], request["Key"], tags, version=request.get("VersionId"))
+    await app.services.objects.set_tags(request["Bucket"], request["Key"], tags, version=request.get("VersionId"))
     return {}
 
 
@@ -190,7 +192,7 @@ async def put_object_tagging(app: App, _call: Call, request: Request) -> Request
 async def delete_object_tagging(app: App, _call: Call, request: Request) -> Request:
     """Delete the tags of an object."""
     check_owner(app, request)
-    await app.objects.set_tags(request["Bucket"], request["Key"], {}, version=request.get("VersionId"))
+    await app.services.objects.set_tags(request["Bucket"], request["Key"], {}, version=request.get("VersionId"))
     return {}
 
 
@@ -234,7 +236,7 @@ async def _object_parts(app: App, view: ObjectView, request: Request) -> Request
     marker, limit = request.get("PartNumberMarker") or 0, request.get("MaxParts")
     limit = 1000 if limit is None else min(max(limit, 0), 1000)
     marker = int(marker)
-    parts = [part for part in await app.objects.parts(view) if part.number > marker]
+    parts = [part for part in await app.services.objects.parts(view) if part.number > marker]
     shown = parts[:limit]
     only = view.checksum.algorithm if view.checksum is not None else None
     return {
@@ -251,5 +253,7 @@ async def _object_parts(app: App, view: ObjectView, request: Request) -> Request
 
 async def _head(app: App, request: Request) -> ObjectView:
     check_owner(app, request)
-    found: ObjectView = await app.objects.head(request["Bucket"], request["Key"], version=request.get("VersionId"))
+    found: ObjectView = await app.services.objects.head(
+        request["Bucket"], request["Key"], version=request.get("VersionId")
+    )
     return found

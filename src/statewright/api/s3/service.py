@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
+from statewright.api.events.service import build_buses
 from statewright.api.service import REST, Service
+
+if TYPE_CHECKING:
+    from statewright.events.object_notices import ObjectNotices
+    from statewright.objects.lifecycle import Lifecycles
+    from statewright.objects.objects import Objects
 
 SERVICE: Final = Service(
     name="s3",
@@ -27,3 +34,29 @@ SERVICE: Final = Service(
     sdk_names=("s3",),
     deployed_by=("statewright.projects.deploy.buckets", "statewright.projects.deploy.bucket_rules"),
 )
+
+
+def build_objects(make: Building) -> Objects:
+    """The buckets and their objects."""
+    from statewright.objects.objects import Objects
+
+    ground = make.ground
+    folder = ground.data / "objects" if ground.data is not None else None
+    objects = Objects(ground.store, ground.clock, ground.config, folder)
+    objects.outbox = make(build_object_notices)
+    return objects
+
+
+def build_object_notices(make: Building) -> ObjectNotices:
+    """What buckets tell queues, topics, functions and rules."""
+    from statewright.events.object_notices import ObjectNotices
+
+    ground = make.ground
+    return ObjectNotices(ground.clock, ground.config, ground.deliveries, make(build_buses))
+
+
+def build_lifecycles(make: Building) -> Lifecycles:
+    """The rules by which objects come to their end."""
+    from statewright.objects.lifecycle import Lifecycles
+
+    return Lifecycles(make(build_objects), make.ground.clock)

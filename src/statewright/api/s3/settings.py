@@ -68,7 +68,7 @@ def _register(subject: _Subject) -> None:
         subject.check(given)
         if subject.subject == rules.PUBLIC_ACCESS:
             given = {name: bool(given.get(name)) for name in _BLOCKS}
-        await app.objects.set_bucket_setting(request["Bucket"], subject.subject, given)
+        await app.services.objects.set_bucket_setting(request["Bucket"], subject.subject, given)
         return {}
 
     async def get(app: App, _call: Call, request: Request) -> Request:
@@ -77,7 +77,7 @@ def _register(subject: _Subject) -> None:
 
     async def delete(app: App, _call: Call, request: Request) -> Request:
         await bucket_of(app, request)
-        await app.objects.set_bucket_setting(request["Bucket"], subject.subject, None)
+        await app.services.objects.set_bucket_setting(request["Bucket"], subject.subject, None)
         return {}
 
     for verb, function in (("Put", put), ("Get", get), ("Delete", delete)):
@@ -103,13 +103,13 @@ async def put_bucket_logging(app: App, _call: Call, request: Request) -> Request
     given = request["BucketLoggingStatus"].get("LoggingEnabled")
     if given is not None:
         try:
-            await app.objects.bucket(given["TargetBucket"])
+            await app.services.objects.bucket(given["TargetBucket"])
         except ApiError:
             raise ApiError(
                 "InvalidTargetBucketForLogging", "The target bucket for logging does not exist", status=400,
                 details={"TargetBucket": given["TargetBucket"]},
             ) from None  # fmt: skip
-    await app.objects.set_bucket_setting(request["Bucket"], rules.LOGGING, given)
+    await app.services.objects.set_bucket_setting(request["Bucket"], rules.LOGGING, given)
     return {}
 
 
@@ -136,7 +136,7 @@ async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Requ
         raise faults.not_here(
             "This version of Statewright does not keep versions of objects: versioning cannot be enabled."
         )
-    await app.objects.set_bucket_setting(request["Bucket"], rules.VERSIONING, "Suspended")
+    await app.services.objects.set_bucket_setting(request["Bucket"], rules.VERSIONING, "Suspended")
     return {}
 
 
@@ -146,8 +146,8 @@ async def put_bucket_lifecycle_configuration(app: App, _call: Call, request: Req
     await bucket_of(app, request)
     least = request.get("TransitionDefaultMinimumObjectSize") or _LEAST_TRANSITION
     kept_rules = {"Rules": checked(request["LifecycleConfiguration"]), "TransitionDefaultMinimumObjectSize": least}
-    await app.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, kept_rules)
-    await app.part("lifecycles").changed()
+    await app.services.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, kept_rules)
+    await app.services.lifecycles.changed()
     return {"TransitionDefaultMinimumObjectSize": least}
 
 
@@ -163,6 +163,6 @@ async def get_bucket_lifecycle_configuration(app: App, _call: Call, request: Req
 async def delete_bucket_lifecycle(app: App, _call: Call, request: Request) -> Request:
     """Forget the rules of a bucket's lifecycle."""
     await bucket_of(app, request)
-    await app.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, None)
-    await app.part("lifecycles").changed()
+    await app.services.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, None)
+    await app.services.lifecycles.changed()
     return {}

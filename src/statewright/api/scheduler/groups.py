@@ -6,7 +6,7 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.scheduler.paging import next_token, read_token
-from statewright.api.scheduler.schedules import MOST_LISTED, scheduler_of
+from statewright.api.scheduler.schedules import MOST_LISTED
 from statewright.errors import ApiError
 from statewright.events.schedule_records import Group
 from statewright.payload import Json
@@ -27,27 +27,27 @@ def _shown(app: App, group: Group) -> dict[str, Json]:
 async def create_schedule_group(app: App, _call: Call, request: Json) -> Json:
     """Create a group."""
     tags = tags_by_key(request.get("Tags"))
-    made = await scheduler_of(app).create_group(request["Name"], tags, request.get("ClientToken"))
+    made = await app.services.scheduler.create_group(request["Name"], tags, request.get("ClientToken"))
     return {"ScheduleGroupArn": made.arn(app.config)}
 
 
 @operation("scheduler", "GetScheduleGroup")
 async def get_schedule_group(app: App, _call: Call, request: Json) -> Json:
     """A group."""
-    return _shown(app, await scheduler_of(app).group(request["Name"]))
+    return _shown(app, await app.services.scheduler.group(request["Name"]))
 
 
 @operation("scheduler", "DeleteScheduleGroup")
 async def delete_schedule_group(app: App, _call: Call, request: Json) -> Json:
     """Delete a group with its schedules."""
-    await scheduler_of(app).delete_group(request["Name"])
+    await app.services.scheduler.delete_group(request["Name"])
     return {}
 
 
 @operation("scheduler", "ListScheduleGroups")
 async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
     """Groups by name."""
-    found, last = await scheduler_of(app).list_groups(
+    found, last = await app.services.scheduler.list_groups(
         request.get("NamePrefix", ""), read_token(request), request.get("MaxResults", MOST_LISTED)
     )
     return {"ScheduleGroups": [_shown(app, one) for one in found], **next_token(last)}
@@ -56,22 +56,22 @@ async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
 @operation("scheduler", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a group."""
-    group = await scheduler_of(app).group(_name(request))
-    await scheduler_of(app).tag_group(group.name, TAGS.put(group.tags, tags_by_key(request["Tags"])))
+    group = await app.services.scheduler.group(_name(request))
+    await app.services.scheduler.tag_group(group.name, TAGS.put(group.tags, tags_by_key(request["Tags"])))
     return {}
 
 
 @operation("scheduler", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a group."""
-    await scheduler_of(app).tag_group(_name(request), {}, tuple(request["TagKeys"]))
+    await app.services.scheduler.tag_group(_name(request), {}, tuple(request["TagKeys"]))
     return {}
 
 
 @operation("scheduler", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a group."""
-    group = await scheduler_of(app).group(_name(request))
+    group = await app.services.scheduler.group(_name(request))
     return {"Tags": tag_list(group.tags)}
 
 

@@ -10,48 +10,42 @@ from statewright.events.schedule_records import DEFAULT_GROUP, shown
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.events.scheduler import Scheduler
+    pass
 
 MOST_LISTED: Final = 100
-
-
-def scheduler_of(app: App) -> Scheduler:
-    """The scheduler. Raises: ApiError where the server runs without."""
-    found: Scheduler = app.part("scheduler")
-    return found
 
 
 @operation("scheduler", "CreateSchedule")
 async def create_schedule(app: App, _call: Call, request: Json) -> Json:
     """Create a schedule."""
-    made = await scheduler_of(app).create(request["Name"], request)
+    made = await app.services.scheduler.create(request["Name"], request)
     return {"ScheduleArn": made.arn(app.config)}
 
 
 @operation("scheduler", "UpdateSchedule")
 async def update_schedule(app: App, _call: Call, request: Json) -> Json:
     """Replace every field of a schedule."""
-    made = await scheduler_of(app).update(request["Name"], request)
+    made = await app.services.scheduler.update(request["Name"], request)
     return {"ScheduleArn": made.arn(app.config)}
 
 
 @operation("scheduler", "GetSchedule")
 async def get_schedule(app: App, _call: Call, request: Json) -> Json:
     """A schedule."""
-    return shown(await scheduler_of(app).get(request.get("GroupName", DEFAULT_GROUP), request["Name"]), app.config)
+    return shown(await app.services.scheduler.get(request.get("GroupName", DEFAULT_GROUP), request["Name"]), app.config)
 
 
 @operation("scheduler", "DeleteSchedule")
 async def delete_schedule(app: App, _call: Call, request: Json) -> Json:
     """Delete a schedule."""
-    await scheduler_of(app).delete(request.get("GroupName", DEFAULT_GROUP), request["Name"])
+    await app.services.scheduler.delete(request.get("GroupName", DEFAULT_GROUP), request["Name"])
     return {}
 
 
 @operation("scheduler", "ListSchedules")
 async def list_schedules(app: App, _call: Call, request: Json) -> Json:
     """Schedules by group and name."""
-    found, last = await scheduler_of(app).list_schedules(
+    found, last = await app.services.scheduler.list_schedules(
         request.get("GroupName"), request.get("NamePrefix", ""), request.get("State"),
         read_token(request), request.get("MaxResults", MOST_LISTED),
     )  # fmt: skip

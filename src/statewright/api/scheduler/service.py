@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import REST, Service
+
+if TYPE_CHECKING:
+    from statewright.events.scheduler import Scheduler
 
 SERVICE: Final = Service(
     name="scheduler",
@@ -19,3 +23,11 @@ SERVICE: Final = Service(
     sdk_names=("scheduler",),
     deployed_by=("statewright.projects.deploy.schedules",),
 )
+
+
+def build_scheduler(make: Building) -> Scheduler:
+    """The schedules."""
+    from statewright.events.scheduler import Scheduler
+
+    ground = make.ground
+    return Scheduler(ground.store, ground.clock, ground.config, ground.deliveries)

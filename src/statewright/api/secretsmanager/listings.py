@@ -12,7 +12,6 @@ from statewright.api.secretsmanager.secrets import (
     described,
     invalid,
     named,
-    secrets_of,
     stages_of,
     tags_of,
     value_shown,
@@ -61,7 +60,7 @@ async def _page(app: App, request: Json, limit: int, *, with_deleted: bool) -> t
     except ValueError:
         raise ApiError("InvalidNextTokenException", "The NextToken value is invalid.") from None
     tests = [_filter(one) for one in request.get("Filters", ())]
-    found, place = await secrets_of(app).page(
+    found, place = await app.services.secrets.page(
         lambda one: all(test(one) for test in tests), after, request.get("MaxResults", limit), with_deleted=with_deleted
     )
     return found, token_of(place)
@@ -104,14 +103,14 @@ def _filter(given: Mapping[str, Any]) -> Test:
 @operation("secretsmanager", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a secret."""
-    await secrets_of(app).tag(request["SecretId"], tags_of(request))
+    await app.services.secrets.tag(request["SecretId"], tags_of(request))
     return {}
 
 
 @operation("secretsmanager", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a secret."""
-    await secrets_of(app).tag(request["SecretId"], {}, request["TagKeys"])
+    await app.services.secrets.tag(request["SecretId"], {}, request["TagKeys"])
     return {}
 
 
@@ -124,20 +123,20 @@ async def put_resource_policy(app: App, _call: Call, request: Json) -> Json:
         document = None
     if not isinstance(document, dict):
         raise ApiError("MalformedPolicyDocumentException", "This resource policy contains invalid Json.")
-    return named(await secrets_of(app).set(request["SecretId"], policy=request["ResourcePolicy"]))
+    return named(await app.services.secrets.set(request["SecretId"], policy=request["ResourcePolicy"]))
 
 
 @operation("secretsmanager", "GetResourcePolicy")
 async def get_resource_policy(app: App, _call: Call, request: Json) -> Json:
     """The policy that is kept with a secret."""
-    entry = await secrets_of(app).find(request["SecretId"])
+    entry = await app.services.secrets.find(request["SecretId"])
     return {**named(entry), "ResourcePolicy": entry.fields["policy"]}
 
 
 @operation("secretsmanager", "DeleteResourcePolicy")
 async def delete_resource_policy(app: App, _call: Call, request: Json) -> Json:
     """Forget a secret's policy."""
-    return named(await secrets_of(app).set(request["SecretId"], policy=None))
+    return named(await app.services.secrets.set(request["SecretId"], policy=None))
 
 
 # ------------------------------------------------------------------ passwords

@@ -13,17 +13,11 @@ from statewright.records.shelf import Entry
 from statewright.tags import tag_list
 
 if TYPE_CHECKING:
-    from statewright.records.secrets import Secrets
+    pass
 
 _NAME: Final = re.compile(r"[\w/+=.@!-]+", re.ASCII)
 SHORTEST_WINDOW_DAYS = 7
 LONGEST_WINDOW_DAYS = 30
-
-
-def secrets_of(app: App) -> Secrets:
-    """The secrets. Raises: ApiError where the server runs without."""
-    found: Secrets = app.part("secrets")
-    return found
 
 
 def invalid(text: str) -> ApiError:
@@ -89,7 +83,7 @@ async def create_secret(app: App, call: Call, request: Json) -> Json:
             "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
         )
     tags = tags_of(request)
-    made = await secrets_of(app).create(
+    made = await app.services.secrets.create(
         request["Name"], token, value, description=request.get("Description"), kms=request.get("KmsKeyId"), tags=tags
     )
     return {**named(made), "VersionId": token if value else None}
@@ -105,7 +99,7 @@ async def value_shown(
     app: App, reference: str, version: str | None = None, stage: str | None = None
 ) -> dict[str, Json]:
     """A version with its value. Raises: ApiError."""
-    entry, found, value = await secrets_of(app).value(reference, version, stage)
+    entry, found, value = await app.services.secrets.value(reference, version, stage)
     of = entry.fields["versions"][found]
     return {
         **named(entry), "VersionId": found, **value, "VersionStages": of["stages"], "CreatedDate": of["created_ms"],
@@ -118,7 +112,7 @@ async def put_secret_value(app: App, call: Call, request: Json) -> Json:
     value, token = _value(request), _token(request, call)
     if not value:
         raise invalid("You must provide either SecretString or SecretBinary.")
-    put = await secrets_of(app).put(request["SecretId"], token, value, request.get("VersionStages") or [CURRENT])
+    put = await app.services.secrets.put(request["SecretId"], token, value, request.get("VersionStages") or [CURRENT])
     return {**named(put), "VersionId": token, "VersionStages": put.fields["versions"][token]["stages"]}
 
 
@@ -129,23 +123,23 @@ async def update_secret(app: App, call: Call, request: Json) -> Json:
     changes = {
         own: request[name] for name, own in (("Description", "description"), ("KmsKeyId", "kms")) if name in request
     }
-    entry = await secrets_of(app).set(request["SecretId"], **changes)
+    entry = await app.services.secrets.set(request["SecretId"], **changes)
     if value:
-        entry = await secrets_of(app).put(request["SecretId"], token, value)
+        entry = await app.services.secrets.put(request["SecretId"], token, value)
     return {**named(entry), "VersionId": token if value else None}
 
 
 @operation("secretsmanager", "DescribeSecret")
 async def describe_secret(app: App, _call: Call, request: Json) -> Json:
     """What is said of a secret, also while it is marked for deletion."""
-    entry = await secrets_of(app).find(request["SecretId"])
+    entry = await app.services.secrets.find(request["SecretId"])
     return {**described(entry), "VersionIdsToStages": stages_of(entry) or None}
 
 
 @operation("secretsmanager", "ListSecretVersionIds")
 async def list_secret_version_ids(app: App, _call: Call, request: Json) -> Json:
     """The versions of a secret, newest last."""
-    entry = await secrets_of(app).find(request["SecretId"])
+    entry = await app.services.secrets.find(request["SecretId"])
     deprecated = bool(request.get("IncludeDeprecated"))
     views = [
         {"VersionId": name, "VersionStages": of["stages"], "CreatedDate": of["created_ms"]}
@@ -157,7 +151,7 @@ async def list_secret_version_ids(app: App, _call: Call, request: Json) -> Json:
 @operation("secretsmanager", "UpdateSecretVersionStage")
 async def update_secret_version_stage(app: App, _call: Call, request: Json) -> Json:
     """Move a staging label."""
-    moved = await secrets_of(app).move_stage(
+    moved = await app.services.secrets.move_stage(
         request["SecretId"], request["VersionStage"], request.get("RemoveFromVersionId"), request.get("MoveToVersionId")
     )
     return named(moved)
@@ -172,11 +166,11 @@ async def delete_secret(app: App, _call: Call, request: Json) -> Json:
     if window is not None and not SHORTEST_WINDOW_DAYS <= window <= LONGEST_WINDOW_DAYS:
         raise invalid("The RecoveryWindowInDays value must be between 7 and 30 days (inclusive).")
     days = None if at_once else window or LONGEST_WINDOW_DAYS
-    entry, until_ms = await secrets_of(app).delete(request["SecretId"], days)
+    entry, until_ms = await app.services.secrets.delete(request["SecretId"], days)
     return {**named(entry), "DeletionDate": until_ms}
 
 
 @operation("secretsmanager", "RestoreSecret")
 async def restore_secret(app: App, _call: Call, request: Json) -> Json:
     """Take back a deletion."""
-    return named(await secrets_of(app).restore(request["SecretId"]))
+    return named(await app.services.secrets.restore(request["SecretId"]))

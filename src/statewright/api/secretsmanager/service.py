@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import JSON, Service
+
+if TYPE_CHECKING:
+    from statewright.records.secrets import Secrets
 
 SERVICE: Final = Service(
     name="secretsmanager",
@@ -21,3 +25,11 @@ SERVICE: Final = Service(
     sdk_names=("secretsmanager",),
     deployed_by=("statewright.projects.deploy.small",),
 )
+
+
+def build_secrets(make: Building) -> Secrets:
+    """The secrets."""
+    from statewright.records.secrets import Secrets
+
+    ground = make.ground
+    return Secrets(ground.store.catalog, ground.clock, ground.config)

@@ -9,7 +9,6 @@ import re
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.sns.wires import topics_of
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.topics.messages import Message, read_message
@@ -33,7 +32,7 @@ async def publish(app: App, _call: Call, request: Json) -> Json:
     arn = request[given[0]]
     if ":endpoint/" in arn:
         raise invalid("TargetArn Reason: this version of Statewright does not reach mobile devices")
-    topics = topics_of(app)
+    topics = app.services.topics
     topics.find(arn)
     [receipt] = await topics.publish(arn, [read_message(request)])
     if isinstance(receipt, ApiError):
@@ -44,7 +43,7 @@ async def publish(app: App, _call: Call, request: Json) -> Json:
 @operation("sns", "PublishBatch")
 async def publish_batch(app: App, _call: Call, request: Json) -> Json:
     """Publish up to ten messages; each of them succeeds or fails."""
-    topics = topics_of(app)
+    topics = app.services.topics
     hub = topics.find(request["TopicArn"])
     entries = request["PublishBatchRequestEntries"]
     _check_entries(entries)

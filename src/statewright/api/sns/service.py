@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import QUERY, Service
+from statewright.api.sqs.service import build_queues
+
+if TYPE_CHECKING:
+    from statewright.topics.topics import Topics
 
 SERVICE: Final = Service(
     name="sns",
@@ -24,3 +29,13 @@ SERVICE: Final = Service(
     sdk_names=("sns",),
     deployed_by=("statewright.projects.deploy.topics",),
 )
+
+
+def build_topics(make: Building) -> Topics:
+    """The topics."""
+    from statewright.topics.topics import Topics
+
+    ground = make.ground
+    topics = Topics(ground.store, ground.clock, ground.config, make(build_queues), ground.posts, ground.endpoint)
+    topics.measure_with(ground.metrics)
+    return topics

@@ -6,7 +6,6 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.sns.paging import PAGE, next_token, read_number
-from statewright.api.sns.wires import topics_of
 from statewright.payload import Json
 from statewright.topics.refusals import invalid
 from statewright.topics.subscribers import Subscriber
@@ -17,7 +16,7 @@ PENDING: Final = "PendingConfirmation"
 @operation("sns", "Subscribe")
 async def subscribe(app: App, _call: Call, request: Json) -> Json:
     """Subscribe an endpoint to a topic."""
-    made = await topics_of(app).subscribe(
+    made = await app.services.topics.subscribe(
         request["TopicArn"], request["Protocol"], request.get("Endpoint") or "", request.get("Attributes") or {}
     )
     hidden = made.entry.is_pending and not request.get("ReturnSubscriptionArn")
@@ -30,7 +29,7 @@ async def confirm_subscription(app: App, call: Call, request: Json) -> Json:
     needs_signature = request.get("AuthenticateOnUnsubscribe")
     if needs_signature is not None and needs_signature.lower() not in ("true", "false"):
         raise invalid("AuthenticateOnUnsubscribe")
-    found = await topics_of(app).confirm(
+    found = await app.services.topics.confirm(
         request["TopicArn"],
         request["Token"],
         signed=_is_signed(call),
@@ -42,7 +41,7 @@ async def confirm_subscription(app: App, call: Call, request: Json) -> Json:
 @operation("sns", "Unsubscribe")
 async def unsubscribe(app: App, call: Call, request: Json) -> Json:
     """End a subscription."""
-    await topics_of(app).unsubscribe(request["SubscriptionArn"], signed=_is_signed(call))
+    await app.services.topics.unsubscribe(request["SubscriptionArn"], signed=_is_signed(call))
     return {}
 
 
@@ -54,13 +53,13 @@ def _is_signed(call: Call) -> bool:
 @operation("sns", "GetSubscriptionAttributes")
 async def get_subscription_attributes(app: App, _call: Call, request: Json) -> Json:
     """Everything about a subscription."""
-    return {"Attributes": topics_of(app).subscription_attributes(request["SubscriptionArn"])}
+    return {"Attributes": app.services.topics.subscription_attributes(request["SubscriptionArn"])}
 
 
 @operation("sns", "SetSubscriptionAttributes")
 async def set_subscription_attributes(app: App, _call: Call, request: Json) -> Json:
     """Set one attribute of a subscription."""
-    await topics_of(app).set_subscription_attribute(
+    await app.services.topics.set_subscription_attribute(
         request["SubscriptionArn"], request["AttributeName"], request.get("AttributeValue") or ""
     )
     return {}
@@ -79,7 +78,7 @@ async def list_subscriptions_by_topic(app: App, _call: Call, request: Json) -> J
 
 
 def _listed(app: App, topic: str | None, request: Json) -> Json:
-    found, last = topics_of(app).list_subscriptions(topic, read_number(request), PAGE)
+    found, last = app.services.topics.list_subscriptions(topic, read_number(request), PAGE)
     return {"Subscriptions": [_shown(app, one) for one in found], **next_token(last)}
 
 

@@ -13,7 +13,6 @@ import orjson
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.sns.paging import PAGE, next_token, read_token
-from statewright.api.sns.wires import topics_of
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.tags import TagRule, retagged, tag_list
@@ -38,35 +37,35 @@ async def create_topic(app: App, _call: Call, request: Json) -> Json:
     tags = TAGS.put({}, _tags(request.get("Tags") or ()))
     if request.get("DataProtectionPolicy"):
         raise _no_data_protection()
-    arn = await topics_of(app).create(request["Name"], request.get("Attributes") or {}, tags)
+    arn = await app.services.topics.create(request["Name"], request.get("Attributes") or {}, tags)
     return {"TopicArn": arn}
 
 
 @operation("sns", "DeleteTopic")
 async def delete_topic(app: App, _call: Call, request: Json) -> Json:
     """Delete a topic with its subscriptions."""
-    await topics_of(app).delete(request["TopicArn"])
+    await app.services.topics.delete(request["TopicArn"])
     return {}
 
 
 @operation("sns", "ListTopics")
 async def list_topics(app: App, _call: Call, request: Json) -> Json:
     """Topics by name."""
-    found, last = topics_of(app).list_topics(read_token(request), PAGE)
+    found, last = app.services.topics.list_topics(read_token(request), PAGE)
     return {"Topics": [{"TopicArn": arn} for arn in found], **next_token(last)}
 
 
 @operation("sns", "GetTopicAttributes")
 async def get_topic_attributes(app: App, _call: Call, request: Json) -> Json:
     """Everything about a topic."""
-    return {"Attributes": topics_of(app).attributes(request["TopicArn"])}
+    return {"Attributes": app.services.topics.attributes(request["TopicArn"])}
 
 
 @operation("sns", "SetTopicAttributes")
 async def set_topic_attributes(app: App, _call: Call, request: Json) -> Json:
     """Set one attribute of a topic."""
     value = request.get("AttributeValue") or ""
-    await topics_of(app).set_attribute(request["TopicArn"], request["AttributeName"], value)
+    await app.services.topics.set_attribute(request["TopicArn"], request["AttributeName"], value)
     return {}
 
 
@@ -93,7 +92,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a topic."""
     try:
-        hub = topics_of(app).find(request["ResourceArn"])
+        hub = app.services.topics.find(request["ResourceArn"])
     except ApiError as problem:
         raise _of_resource(problem) from None
     return {"Tags": tag_list(hub.topic.tags)}
@@ -101,7 +100,7 @@ async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
 
 async def _change(app: App, request: Json, change: Callable[[Topic], Topic]) -> None:
     try:
-        await topics_of(app).change(request["ResourceArn"], change)
+        await app.services.topics.change(request["ResourceArn"], change)
     except ApiError as problem:
         raise _of_resource(problem) from None
 
@@ -147,7 +146,7 @@ async def add_permission(app: App, _call: Call, request: Json) -> Json:
             raise invalid("Statement already exists")
         return _with_policy(topic, {**policy, "Statement": [*policy["Statement"], statement]})
 
-    await topics_of(app).change(arn, change)
+    await app.services.topics.change(arn, change)
     return {}
 
 
@@ -161,7 +160,7 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
         kept = [one for one in policy["Statement"] if one.get("Sid") != request["Label"]]
         return _with_policy(topic, {**policy, "Statement": kept})
 
-    await topics_of(app).change(arn, change)
+    await app.services.topics.change(arn, change)
     return {}
 
 
@@ -182,14 +181,14 @@ def _with_policy(topic: Topic, policy: dict[str, Any]) -> Topic:
 @operation("sns", "PutDataProtectionPolicy")
 async def put_data_protection_policy(app: App, _call: Call, request: Json) -> Json:
     """Refuse a policy: a topic that only kept it would let pass what it must not."""
-    topics_of(app).find(request["ResourceArn"])
+    app.services.topics.find(request["ResourceArn"])
     raise _no_data_protection()
 
 
 @operation("sns", "GetDataProtectionPolicy")
 async def get_data_protection_policy(app: App, _call: Call, request: Json) -> Json:
     """The data protection policy of a topic: there is none."""
-    topics_of(app).find(request["ResourceArn"])
+    app.services.topics.find(request["ResourceArn"])
     return {"DataProtectionPolicy": ""}
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from statewright.api.operations import App
 from statewright.api.protocols.query import QueryWire
 from statewright.api.protocols.wire import Wire
 from statewright.api.shapes import Problems, problem_text, refuse_with
@@ -15,16 +14,10 @@ from statewright.errors import ApiError
 from statewright.topics.refusals import invalid
 
 if TYPE_CHECKING:
-    from statewright.topics.topics import Topics
+    pass
 
 _NULL: Final = "Member must not be null"
 _MEMBERS: Final = {"topicArn": "TopicArn", "message": "Message", "awsAccountId": "AWSAccountId"}
-
-
-def topics_of(app: App) -> Topics:
-    """The topics. Raises: ApiError where the server runs without."""
-    found: Topics = app.part("topics")
-    return found
 
 
 def _refusal(problems: Problems) -> ApiError:

@@ -21,7 +21,7 @@ def queue_at(app: App, url: str) -> Queue:
     before, _, name = url.rpartition("/")
     if before.rpartition("/")[2] == app.config.account:
         # Nearly every call: the rest is for URLs that are written otherwise.
-        return app.queues.find(name)
+        return app.services.queues.find(name)
     parts = [unquote(part) for part in urlsplit(url).path.split("/") if part]
     if len(parts) < 2 or "/" not in url:
         raise _not_an_address(url)
@@ -30,7 +30,7 @@ def queue_at(app: App, url: str) -> Queue:
         raise _not_an_address(url)
     if account != app.config.account:
         raise no_such_queue()
-    return app.queues.find(name)
+    return app.services.queues.find(name)
 
 
 def url_of(app: App, call: Call, queue: Queue) -> str:

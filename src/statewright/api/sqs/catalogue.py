@@ -28,21 +28,21 @@ async def create_queue(app: App, call: Call, request: Json) -> Json:
     name, given = request["QueueName"], request.get("Attributes", {})
     tags = request.get("tags", {})
     check_tags(name, {}, tags)
-    queue = await app.queues.create(name, given, tags)
+    queue = await app.services.queues.create(name, given, tags)
     return {"QueueUrl": url_of(app, call, queue)}
 
 
 @operation("sqs", "DeleteQueue")
 async def delete_queue(app: App, _call: Call, request: Json) -> Json:
     """Delete a queue with its messages."""
-    await app.queues.delete_queue(queue_at(app, request["QueueUrl"]))
+    await app.services.queues.delete_queue(queue_at(app, request["QueueUrl"]))
     return {}
 
 
 @operation("sqs", "PurgeQueue")
 async def purge_queue(app: App, _call: Call, request: Json) -> Json:
     """Drop every message of a queue."""
-    await app.queues.purge(queue_at(app, request["QueueUrl"]))
+    await app.services.queues.purge(queue_at(app, request["QueueUrl"]))
     return {}
 
 
@@ -53,14 +53,14 @@ async def get_queue_url(app: App, call: Call, request: Json) -> Json:
         raise no_such_queue()
     name = request["QueueName"]
     attributes.check_name(name, fifo=name.endswith(attributes.FIFO_SUFFIX))
-    return {"QueueUrl": url_of(app, call, app.queues.find(name))}
+    return {"QueueUrl": url_of(app, call, app.services.queues.find(name))}
 
 
 @operation("sqs", "ListQueues")
 async def list_queues(app: App, call: Call, request: Json) -> Json:
     """URLs of queues, by name."""
     prefix = request.get("QueueNamePrefix", "")
-    found, token = _page(request, lambda after, limit: app.queues.list_queues(prefix, after, limit))
+    found, token = _page(request, lambda after, limit: app.services.queues.list_queues(prefix, after, limit))
     return _present({"QueueUrls": [url_of(app, call, queue) for queue in found], "NextToken": token})
 
 
@@ -68,7 +68,7 @@ async def list_queues(app: App, call: Call, request: Json) -> Json:
 async def list_dead_letter_source_queues(app: App, call: Call, request: Json) -> Json:
     """URLs of the queues whose dead letters go to a queue."""
     queue = queue_at(app, request["QueueUrl"])
-    found, token = _page(request, lambda after, limit: app.queues.dead_letter_sources(queue, after, limit))
+    found, token = _page(request, lambda after, limit: app.services.queues.dead_letter_sources(queue, after, limit))
     answer: dict[str, Json] = {"queueUrls": [url_of(app, call, source) for source in found]}
     return {**answer, "NextToken": token} if token else answer
 
@@ -105,7 +105,7 @@ async def set_queue_attributes(app: App, _call: Call, request: Json) -> Json:
     given = request["Attributes"]
     if not given:
         raise missing("Attribute.Name")
-    await app.queues.set_attributes(queue, given)
+    await app.services.queues.set_attributes(queue, given)
     return {}
 
 
@@ -125,7 +125,7 @@ async def get_queue_attributes(app: App, _call: Call, request: Json) -> Json:
     found["CreatedTimestamp"] = str(queue.created_ms // 1000)
     found["LastModifiedTimestamp"] = str(queue.modified_ms // 1000)
     if not names.isdisjoint(attributes.COUNTED):
-        counts = await app.queues.counts(queue)
+        counts = await app.services.queues.counts(queue)
         found.update(zip(attributes.COUNTED, map(str, (counts.visible, counts.in_flight, counts.delayed)), strict=True))
     shown = {name: text for name, text in found.items() if name in names}
     return {"Attributes": shown} if shown else {}

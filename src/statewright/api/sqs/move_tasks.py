@@ -18,7 +18,7 @@ MOST_LISTED: Final = 10
 async def start_message_move_task(app: App, _call: Call, request: Json) -> Json:
     """Begin to move the messages of a dead-letter queue."""
     rate = _within(request, "MaxNumberOfMessagesPerSecond", MOST_PER_SECOND)
-    handle = await app.queues.start_move(request["SourceArn"], request.get("DestinationArn"), rate)
+    handle = await app.services.queues.start_move(request["SourceArn"], request.get("DestinationArn"), rate)
     return {"TaskHandle": handle}
 
 
@@ -26,14 +26,14 @@ async def start_message_move_task(app: App, _call: Call, request: Json) -> Json:
 async def list_message_move_tasks(app: App, _call: Call, request: Json) -> Json:
     """Tasks of a source queue, newest first."""
     most = _within(request, "MaxResults", MOST_LISTED)
-    found = await app.queues.list_moves(request["SourceArn"], 1 if most is None else most)
+    found = await app.services.queues.list_moves(request["SourceArn"], 1 if most is None else most)
     return {"Results": [_listed(task) for task in found]} if found else {}
 
 
 @operation("sqs", "CancelMessageMoveTask")
 async def cancel_message_move_task(app: App, _call: Call, request: Json) -> Json:
     """Stop a task; what it has moved stays moved."""
-    return {"ApproximateNumberOfMessagesMoved": await app.queues.cancel_move(request["TaskHandle"])}
+    return {"ApproximateNumberOfMessagesMoved": await app.services.queues.cancel_move(request["TaskHandle"])}
 
 
 def _within(request: Json, name: str, most: int) -> int | None:

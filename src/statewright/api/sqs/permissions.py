@@ -94,7 +94,7 @@ def _policy(queue: Queue) -> dict[str, Any]:
 
 async def _set(app: App, queue: Queue, policy: dict[str, Any] | None) -> None:
     text = json.dumps(policy, separators=(",", ":")) if policy is not None else ""
-    await app.queues.set_attributes(queue, {"Policy": text})
+    await app.services.queues.set_attributes(queue, {"Policy": text})
 
 
 def _one_or_all(values: list[str]) -> str | list[str]:

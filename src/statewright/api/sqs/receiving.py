@@ -61,10 +61,12 @@ async def receive_message(app: App, call: Call, request: Json) -> Json:
     system = _system_names(request)
     named = request.get("MessageAttributeNames")
     if peeks:
-        found = await app.queues.peek(queue, most)
+        found = await app.services.queues.peek(queue, most)
         every = [_shown(app, message, system, named) for message in found]
         return {"Messages": [{**one, "ReceiptHandle": None} for one in every]} if every else {}
-    found = await app.queues.receive(queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt)
+    found = await app.services.queues.receive(
+        queue, most=most, wait_ms=wait_ms, visibility_ms=visibility_ms, attempt_id=attempt
+    )
     if not found:
         return {}
     return {"Messages": [_shown(app, message, system, named) for message in found]}
@@ -115,7 +117,7 @@ def _shown(app: App, message: Received, system: Iterable[str], named: list[str] 
 @operation("sqs", "DeleteMessage")
 async def delete_message(app: App, _call: Call, request: Json) -> Json:
     """Delete a message by a receipt handle."""
-    [wrong] = await app.queues.delete(queue_at(app, request["QueueUrl"]), [request["ReceiptHandle"]])
+    [wrong] = await app.services.queues.delete(queue_at(app, request["QueueUrl"]), [request["ReceiptHandle"]])
     if wrong is not None:
         raise wrong
     return {}
@@ -126,7 +128,7 @@ async def delete_message_batch(app: App, _call: Call, request: Json) -> Json:
     """Delete up to ten messages."""
     queue = queue_at(app, request["QueueUrl"])
     ids = check_entries(request["Entries"], "DeleteMessageBatchRequestEntry")
-    wrongs = await app.queues.delete(queue, [entry["ReceiptHandle"] for entry in request["Entries"]])
+    wrongs = await app.services.queues.delete(queue, [entry["ReceiptHandle"] for entry in request["Entries"]])
     return _sorted_out(zip(ids, wrongs, strict=True))
 
 
@@ -138,7 +140,7 @@ async def change_message_visibility(app: App, _call: Call, request: Json) -> Jso
     """Hide a message for longer or shorter."""
     queue = queue_at(app, request["QueueUrl"])
     seconds = _within(request["VisibilityTimeout"], "VisibilityTimeout", LONGEST_VISIBILITY_SECONDS)
-    [wrong] = await app.queues.change_visibility(queue, [(request["ReceiptHandle"], 1000 * seconds)])
+    [wrong] = await app.services.queues.change_visibility(queue, [(request["ReceiptHandle"], 1000 * seconds)])
     if wrong is not None:
         raise wrong
     return {}
@@ -162,7 +164,7 @@ async def change_message_visibility_batch(app: App, _call: Call, request: Json) 
             continue
         changed.append(name)
         changes.append((entry["ReceiptHandle"], 1000 * seconds))
-    wrongs = await app.queues.change_visibility(queue, changes) if changes else []
+    wrongs = await app.services.queues.change_visibility(queue, changes) if changes else []
     return _sorted_out(zip(changed, wrongs, strict=True), failed)
 
 

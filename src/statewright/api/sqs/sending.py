@@ -49,7 +49,7 @@ async def send_message(app: App, call: Call, request: Json) -> Json:
     queue = queue_at(app, request["QueueUrl"])
     ready = _ready(app, call, queue, request)
     _check_group(queue, request, "MissingRequiredParameterException")
-    [sent] = await app.queues.send(queue, [ready.message])
+    [sent] = await app.services.queues.send(queue, [ready.message])
     return _told(ready, sent)
 
 
@@ -76,7 +76,7 @@ async def send_message_batch(app: App, call: Call, request: Json) -> Json:
         )
     if not ready:
         return outcome([], failed)
-    sent = await app.queues.send(queue, [one.message for _, one in ready])
+    sent = await app.services.queues.send(queue, [one.message for _, one in ready])
     return outcome([{"Id": name, **_told(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed)
 
 

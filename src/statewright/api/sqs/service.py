@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import JSON, QUERY, Service
+
+if TYPE_CHECKING:
+    from statewright.queues.queues import Queues
 
 SERVICE: Final = Service(
     name="sqs",
@@ -38,3 +42,13 @@ SERVICE: Final = Service(
     sdk_names=("sqs",),
     deployed_by=("statewright.projects.deploy.queues",),
 )
+
+
+def build_queues(make: Building) -> Queues:
+    """The queues."""
+    from statewright.queues.queues import Queues
+
+    ground = make.ground
+    queues = Queues(ground.store, ground.clock, ground.config)
+    queues.measure_with(ground.metrics)
+    return queues

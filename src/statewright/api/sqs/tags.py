@@ -18,7 +18,7 @@ async def tag_queue(app: App, _call: Call, request: Json) -> Json:
     if not request["Tags"]:
         raise missing("Tags")
     check_tags(queue.name, queue.tags, request["Tags"])
-    await app.queues.tag(queue, request["Tags"])
+    await app.services.queues.tag(queue, request["Tags"])
     return {}
 
 
@@ -28,7 +28,7 @@ async def untag_queue(app: App, _call: Call, request: Json) -> Json:
     queue = queue_at(app, request["QueueUrl"])
     if not request["TagKeys"]:
         raise missing("TagKeys")
-    await app.queues.untag(queue, request["TagKeys"])
+    await app.services.queues.untag(queue, request["TagKeys"])
     return {}
 
 

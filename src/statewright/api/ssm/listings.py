@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.ssm.parameters import metadata_shown, parameters_of, token_place, value_shown
+from statewright.api.ssm.parameters import metadata_shown, token_place, value_shown
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.records.parameters import Found
@@ -48,14 +48,14 @@ async def describe_parameters(app: App, _call: Call, request: Json) -> Json:
     found, token = await _page(
         app, request, "", lambda one: all(test(one) for test in tests), request.get("MaxResults", DESCRIBED)
     )
-    views = [{**metadata_shown(app, one.key, one.fields), "ARN": parameters_of(app).arn(one.key)} for one in found]
+    views = [{**metadata_shown(app, one.key, one.fields), "ARN": app.services.parameters.arn(one.key)} for one in found]
     return {"Parameters": views, "NextToken": token}
 
 
 async def _page(app: App, request: Json, prefix: str, wanted: Test, limit: int) -> tuple[list[Entry], str | None]:
     place = token_place(request)
     found: list[Entry] = []
-    async for entry in parameters_of(app).below(prefix, place[1] if place is not None else None):
+    async for entry in app.services.parameters.below(prefix, place[1] if place is not None else None):
         if not wanted(entry):
             continue
         if len(found) == limit:
@@ -125,7 +125,7 @@ def _parameter(request: Json) -> str:
 
 async def _tagged(app: App, request: Json, put: Mapping[str, str], drop: Sequence[str] = ()) -> None:
     try:
-        await parameters_of(app).tag(_parameter(request), put, drop)
+        await app.services.parameters.tag(_parameter(request), put, drop)
     except ApiError as error:
         raise _bad_id(error) from None
 
@@ -156,7 +156,7 @@ async def remove_tags_from_resource(app: App, _call: Call, request: Json) -> Jso
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a parameter."""
     try:
-        found = await parameters_of(app).get(_parameter(request))
+        found = await app.services.parameters.get(_parameter(request))
     except ApiError as error:
         raise _bad_id(error) from None
     return {"TagList": tag_list(found.fields["tags"])}

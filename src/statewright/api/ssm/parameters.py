@@ -12,16 +12,10 @@ from statewright.records.parameters import Found
 from statewright.records.shelf import place_of, token_of
 
 if TYPE_CHECKING:
-    from statewright.records.parameters import Parameters
+    pass
 
 SECRETS = "/aws/reference/secretsmanager/"
 """Names below this one are those of secrets. Source: user guide, "Referencing Secrets Manager secrets"."""
-
-
-def parameters_of(app: App) -> Parameters:
-    """The parameters. Raises: ApiError where the server runs without."""
-    found: Parameters = app.part("parameters")
-    return found
 
 
 def value_shown(app: App, found: Found, *, decrypted: bool) -> dict[str, Json]:
@@ -31,7 +25,7 @@ def value_shown(app: App, found: Found, *, decrypted: bool) -> dict[str, Json]:
     return {
         "Name": found.name, "Type": fields["type"], "Value": found.sealed if sealed else found.value,
         "Version": fields["version"], "Selector": found.selector, "LastModifiedDate": fields["modified_ms"],
-        "ARN": parameters_of(app).arn(found.name), "DataType": fields["data_type"],
+        "ARN": app.services.parameters.arn(found.name), "DataType": fields["data_type"],
     }  # fmt: skip
 
 
@@ -56,7 +50,7 @@ def token_place(request: Json) -> Any:
 @operation("ssm", "PutParameter")
 async def put_parameter(app: App, _call: Call, request: Json) -> Json:
     """Create a parameter, or give it a new value."""
-    made = await parameters_of(app).put(request)
+    made = await app.services.parameters.put(request)
     return {"Version": made["version"], "Tier": made["tier"]}
 
 
@@ -66,7 +60,7 @@ async def get_parameter(app: App, call: Call, request: Json) -> Json:
     decrypted = bool(request.get("WithDecryption"))
     if request["Name"].startswith(SECRETS):
         return {"Parameter": await _secret(app, call, request["Name"], decrypted=decrypted)}
-    return {"Parameter": value_shown(app, await parameters_of(app).selected(request["Name"]), decrypted=decrypted)}
+    return {"Parameter": value_shown(app, await app.services.parameters.selected(request["Name"]), decrypted=decrypted)}
 
 
 @operation("ssm", "GetParameters")
@@ -75,7 +69,7 @@ async def get_parameters(app: App, _call: Call, request: Json) -> Json:
     found, missing = [], []
     for name in dict.fromkeys(request["Names"]):
         try:
-            one = await parameters_of(app).selected(name)
+            one = await app.services.parameters.selected(name)
         except ApiError:
             missing.append(name)
         else:
@@ -86,7 +80,7 @@ async def get_parameters(app: App, _call: Call, request: Json) -> Json:
 @operation("ssm", "GetParameterHistory")
 async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
     """The versions of a parameter, oldest first."""
-    found, entry, place = await parameters_of(app).history(
+    found, entry, place = await app.services.parameters.history(
         request["Name"], token_place(request), request.get("MaxResults", 50)
     )
     labels = entry.fields["labels"]
@@ -101,7 +95,7 @@ async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
 @operation("ssm", "DeleteParameter")
 async def delete_parameter(app: App, _call: Call, request: Json) -> Json:
     """Delete a parameter with its versions."""
-    await parameters_of(app).delete(request["Name"])
+    await app.services.parameters.delete(request["Name"])
     return {}
 
 
@@ -111,7 +105,7 @@ async def delete_parameters(app: App, _call: Call, request: Json) -> Json:
     gone, missing = [], []
     for name in dict.fromkeys(request["Names"]):
         try:
-            await parameters_of(app).delete(name)
+            await app.services.parameters.delete(name)
         except ApiError:
             missing.append(name)
         else:
@@ -122,14 +116,18 @@ async def delete_parameters(app: App, _call: Call, request: Json) -> Json:
 @operation("ssm", "LabelParameterVersion")
 async def label_parameter_version(app: App, _call: Call, request: Json) -> Json:
     """Put labels on a version, taking them from others."""
-    version, bad = await parameters_of(app).label(request["Name"], request.get("ParameterVersion"), request["Labels"])
+    version, bad = await app.services.parameters.label(
+        request["Name"], request.get("ParameterVersion"), request["Labels"]
+    )
     return {"InvalidLabels": bad, "ParameterVersion": version}
 
 
 @operation("ssm", "UnlabelParameterVersion")
 async def unlabel_parameter_version(app: App, _call: Call, request: Json) -> Json:
     """Take labels from a version."""
-    gone, missing = await parameters_of(app).unlabel(request["Name"], request["ParameterVersion"], request["Labels"])
+    gone, missing = await app.services.parameters.unlabel(
+        request["Name"], request["ParameterVersion"], request["Labels"]
+    )
     return {"RemovedLabels": gone, "InvalidLabels": missing}
 
 

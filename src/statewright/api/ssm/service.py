@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import JSON, Service
+
+if TYPE_CHECKING:
+    from statewright.records.parameters import Parameters
 
 SERVICE: Final = Service(
     name="ssm",
@@ -21,3 +25,11 @@ SERVICE: Final = Service(
     sdk_names=("ssm",),
     deployed_by=("statewright.projects.deploy.small",),
 )
+
+
+def build_parameters(make: Building) -> Parameters:
+    """The parameters."""
+    from statewright.records.parameters import Parameters
+
+    ground = make.ground
+    return Parameters(ground.store.catalog, ground.clock, ground.config)

@@ -46,9 +46,9 @@ async def _try_delivery(app: App, logging: Json) -> None:
 
     A group that nobody has created is there once something is written. Source: observed; not so of updates.
     """
-    groups = app.extras.get("log_groups")
-    if groups is None or logging.get("level", "OFF") == "OFF":
+    if logging.get("level", "OFF") == "OFF":
         return
+    groups = app.services.log_groups
     for destination in logging["destinations"]:
         name = destination["cloudWatchLogsLogGroup"]["logGroupArn"].split(":")[6]
         if await groups.find(name) is not None and DELIVERY_STREAM not in await groups.streams(name):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from statewright import chance
 from statewright.api.operations import App, Call, operation
@@ -20,7 +20,7 @@ from statewright.asl.program import Program, StateDef, TaskDef
 from statewright.asl.reader import ReadError
 from statewright.asl.text import jackson
 from statewright.clock import Timer
-from statewright.engine.dispatch import ScheduledCall, TaskResult, call_of, event_of
+from statewright.engine.dispatch import call_of, event_of
 from statewright.engine.machines.definitions import check_definition, compiled, findings_of, invalid_definition, tree_of
 from statewright.errors import TIMEOUT, ApiError, Failure
 from statewright.interpreter.events import Event, TaskFailed, TimerFired
@@ -46,13 +46,6 @@ NUMBERS: Final = frozenset({"maxConcurrency", "toleratedFailureCount", "tolerate
 
 _TARGETS: Final = frozenset({"MISSING_TRANSITION_TARGET", "MISSING_END_STATE"})
 """What the definition of a single state may lack: the states around it are not there."""
-
-
-class Tracing(Protocol):
-    """Integrations that can show what went over the wire."""
-
-    async def trace(self, task: ScheduledCall, *, reveal_secrets: bool) -> tuple[TaskResult, dict[str, Json]]:
-        """Make a call; the mapping holds `request` and `response` of an HTTP Task, and nothing for any other."""
 
 
 @operation("states", "TestState", waits=True)
@@ -234,8 +227,7 @@ async def _make_call(
     now_ms = clock.now_ms()
     key = f"trial-{identity.name}"
     scheduled = call_of(pending.task, identity.execution_arn, identity.role_arn, identity.region, key, now_ms)
-    integrations: Tracing = app.extras["integrations"]
-    answer = asyncio.ensure_future(integrations.trace(scheduled, reveal_secrets=reveal_secrets))
+    answer = asyncio.ensure_future(app.integrations.trace(scheduled, reveal_secrets=reveal_secrets))
     over: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
     waited_for: list[asyncio.Future[Any]] = [answer, over]
 

@@ -18,7 +18,7 @@ from statewright.records.identities import ROLE
 from statewright.records.shelf import letters
 
 if TYPE_CHECKING:
-    from statewright.records.sessions import Session, Sessions
+    from statewright.records.sessions import Session
 
 HOUR_SECONDS: Final = 3600
 _ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/(?:[!-~]*/)?([\w+=,.@-]{1,64})")
@@ -33,16 +33,10 @@ def refusal(problems: shapes.Problems) -> ApiError:
 shapes.refuse_with("sts", refusal)
 
 
-def sessions_of(app: App) -> Sessions:
-    """The temporary credentials. Raises: ApiError where the server runs without."""
-    found: Sessions = app.part("sessions")
-    return found
-
-
 @operation("sts", "GetCallerIdentity")
 async def get_caller_identity(app: App, call: Call, _request: Json) -> Json:
     """Who calls: the session of temporary credentials, else the account."""
-    session = sessions_of(app).session_of(call.headers, call.query)
+    session = app.services.sessions.session_of(call.headers, call.query)
     if session is not None:
         return {"UserId": session.user_id, "Account": app.config.account, "Arn": session.arn}
     return {"UserId": app.config.account, "Account": app.config.account, "Arn": _root(app)}
@@ -51,7 +45,7 @@ async def get_caller_identity(app: App, call: Call, _request: Json) -> Json:
 @operation("sts", "AssumeRole")
 async def assume_role(app: App, call: Call, request: Json) -> Json:
     """Credentials of a role."""
-    chained = sessions_of(app).session_of(call.headers, call.query)
+    chained = app.services.sessions.session_of(call.headers, call.query)
     seconds = request.get("DurationSeconds", HOUR_SECONDS)
     if chained is not None and ":assumed-role/" in chained.arn and seconds > HOUR_SECONDS:
         raise ApiError(
@@ -77,10 +71,10 @@ async def assume_role_with_web_identity(app: App, call: Call, request: Json) -> 
 @operation("sts", "GetSessionToken")
 async def get_session_token(app: App, call: Call, request: Json) -> Json:
     """Temporary credentials of the caller."""
-    if sessions_of(app).session_of(call.headers, call.query) is not None:
+    if app.services.sessions.session_of(call.headers, call.query) is not None:
         raise ApiError("AccessDenied", "Cannot call GetSessionToken with session credentials", status=403)
     seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
-    issued = sessions_of(app).issue(_root(app), app.config.account, seconds, call.request_id)
+    issued = app.services.sessions.issue(_root(app), app.config.account, seconds, call.request_id)
     return {"Credentials": _shown(issued)}
 
 
@@ -90,7 +84,7 @@ async def get_federation_token(app: App, call: Call, request: Json) -> Json:
     account, name = app.config.account, request["Name"]
     arn = f"arn:aws:sts::{account}:federated-user/{name}"
     seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
-    issued = sessions_of(app).issue(arn, f"{account}:{name}", seconds, call.request_id)
+    issued = app.services.sessions.issue(arn, f"{account}:{name}", seconds, call.request_id)
     return {
         "Credentials": _shown(issued),
         "FederatedUser": {"FederatedUserId": f"{account}:{name}", "Arn": arn},
@@ -116,7 +110,7 @@ async def _assumed(app: App, call: Call, request: Json, seconds: int) -> dict[st
     if found is None:
         raise ApiError("ValidationError", f"{arn} is invalid")
     account, role_name = found.groups()
-    role = await app.part("identities").find(ROLE, role_name)
+    role = await app.services.identities.find(ROLE, role_name)
     longest = role.fields.get("longest_seconds", HOUR_SECONDS) if role is not None else _LONGEST_SESSION_SECONDS
     if seconds > longest:
         raise ApiError(
@@ -124,7 +118,7 @@ async def _assumed(app: App, call: Call, request: Json, seconds: int) -> dict[st
         )
     role_id = role.fields["id"] if role is not None else letters("AROA", arn, 17)
     user = {"AssumedRoleId": f"{role_id}:{name}", "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{name}"}
-    issued = sessions_of(app).issue(user["Arn"], user["AssumedRoleId"], seconds, call.request_id)
+    issued = app.services.sessions.issue(user["Arn"], user["AssumedRoleId"], seconds, call.request_id)
     return {"Credentials": _shown(issued), "AssumedRoleUser": user, "PackedPolicySize": 0}
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from statewright.api.building import Building
 from statewright.api.service import QUERY, Service
+
+if TYPE_CHECKING:
+    from statewright.records.sessions import Sessions
 
 SERVICE: Final = Service(
     name="sts",
@@ -17,3 +21,11 @@ SERVICE: Final = Service(
     version="2011-06-15",
     sdk_names=("sts",),
 )
+
+
+def build_sessions(make: Building) -> Sessions:
+    """The sessions of temporary credentials."""
+    from statewright.records.sessions import Sessions
+
+    ground = make.ground
+    return Sessions(ground.store.catalog, ground.clock)

@@ -71,7 +71,7 @@ def function_invoker(app: App) -> InvokeFunction:
 
     async def invoke(name: str, payload: bytes, *, request_id: str) -> Invoked:
         try:
-            return await app.functions.invoke(name, payload, request_id=request_id)
+            return await app.services.functions.invoke(name, payload, request_id=request_id)
         except ApiError as error:
             error.status = status_of(error, "lambda")
             raise

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from statewright.api.inner_calls import OwnInvoker
+from statewright.api.calls.inner import OwnInvoker
 from statewright.api.models import Model, load_model
 from statewright.api.operations import App, find
 from statewright.api.services import SERVICES

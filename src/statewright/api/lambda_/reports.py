@@ -1,0 +1,37 @@
+"""How reports on Event invocations reach queues, topics, event buses, other functions and buckets.
+
+Owns what each of these services is given; which of them an ARN names is `functions/destinations.py`'s.
+"""
+
+from __future__ import annotations
+
+from statewright.errors import ApiError
+from statewright.events.buses import Buses
+from statewright.functions.async_queue import Deliver
+from statewright.functions.destinations import Destinations
+from statewright.functions.functions import Functions
+from statewright.objects.objects import Objects
+from statewright.payload import Json
+from statewright.queues.queues import Queues
+from statewright.topics.messages import read_message
+from statewright.topics.topics import Topics
+
+
+def deliverer(functions: Functions, queues: Queues, objects: Objects, topics: Topics, buses: Buses) -> Deliver:
+    """Delivers reports to the services of this process."""
+
+    async def put(bucket: str, key: str, content: bytes) -> None:
+        await objects.put(bucket, key, content)
+
+    async def publish(arn: str, text: str, attributes: dict[str, tuple[str, str]]) -> None:
+        given = {name: {"DataType": kind, "StringValue": value} for name, (kind, value) in attributes.items()}
+        [receipt] = await topics.publish(arn, [read_message({"Message": text, "MessageAttributes": given})])
+        if isinstance(receipt, ApiError):
+            raise receipt
+
+    async def put_event(entry: dict[str, Json]) -> None:
+        [answer] = await buses.put([entry])
+        if "ErrorCode" in answer:
+            raise ApiError(answer["ErrorCode"], answer["ErrorMessage"])
+
+    return Destinations(functions, queues, put, publish, put_event).deliver

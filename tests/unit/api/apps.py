@@ -1,0 +1,34 @@
+"""Applications with only those parts that a test needs."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any
+
+from statewright.api.operations import App
+from statewright.api.services import Services
+from statewright.clock import Clock, RealClock
+from statewright.config import Config
+
+
+class NotGiven:
+    """In place of a part that a test does without."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, member: str) -> Any:
+        raise AssertionError(f"this test has no {self._name}, and {member} of it is asked for")
+
+
+def services_of(**parts: Any) -> Services:
+    """Services of which a test gives some."""
+    given = {"sessions": SimpleNamespace(session_of=lambda _headers, _query: None), **parts}
+    return Services(**{one.name: given.get(one.name, NotGiven(one.name)) for one in fields(Services)})
+
+
+def app_of(config: Config | None = None, clock: Clock | None = None, **parts: Any) -> App:
+    """An application of which a test gives some parts, services among them by their names."""
+    ours = {name: parts.pop(name, NotGiven(name)) for name in ("engine", "machines", "integrations", "forwarding")}
+    return App(clock=clock or RealClock(), config=config or Config(), services=services_of(**parts), **ours)
