@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
+import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +14,11 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from statewright.api.cloudwatch.service import SERVICE as MONITORING
-from statewright.api.protocols.cbor import CborError, Instant, decode, encode
+from statewright.api.protocols.cbor import DEEPEST, CborError, decode, encode, instants
 from statewright.api.protocols.wire import Incoming
 from statewright.api.routing import Route, route
 from statewright.api.service import CBOR
@@ -60,8 +64,51 @@ def test_what_is_written_reads_back(value: Any) -> None:
     assert decode(encode(value)) == value
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "c074323031332d30332d32315432303a30343a30305a", "c48201196ab3", "c5821b000000003b9aca0001", "d81c81d81d00",
+        "d81e820102", "d8235f41ff", "d82363282a29", "d9010281f5", "d90100626161", "d9d9f700", "d9ffff00", "c1f5",
+        "c16161", "c26161", "a1410102", "a1820102f5", "a1f501", "81f820", "a16161f0",
+    ],
+)  # fmt: skip
+def test_nothing_is_made_of_other_tags_keys_and_simple_values(text: str) -> None:
+    for sent in (text, "82f6" + text, "a16161" + text):
+        with pytest.raises(CborError):
+            decode(bytes.fromhex(sent))
+
+
+@pytest.mark.parametrize("text", ["9a", "ba", "5a", "7a", "9b00000001", "bb00000001", "5b00000001", "7b00000001"])
+def test_a_length_that_is_not_there_takes_no_memory(text: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(CborError):
+        decode(bytes.fromhex(text + "ffffffff") + b"\x00" * 100)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_value_or_are_refused(content: bytes) -> None:
+    with contextlib.suppress(CborError):
+        encode(decode(content))
+
+
+def test_the_levels_of_a_value_are_bounded() -> None:
+    assert decode(b"\x81" * DEEPEST + b"\x00") is not None
+    with pytest.raises(CborError):
+        decode(b"\x81" * (DEEPEST + 1) + b"\x00")
+
+
+def test_undefined_is_null() -> None:
+    assert decode(bytes.fromhex("83f7a16161f7a16161f6")) == [None, {"a": None}, {"a": None}]
+
+
+def test_half_of_a_surrogate_pair_is_written_as_json_escapes_it() -> None:
+    assert decode(encode({"a": ["\ud800b"], "c": instants()(1.5)})) == {"a": ["\\ud800b"], "c": 1.5}
+
+
 def test_an_instant_is_a_double_with_a_tag() -> None:
-    assert encode(Instant(1.5)).hex() == "c1fb3ff8000000000000"
+    assert encode(instants()(1.5)).hex() == "c1fb3ff8000000000000"
 
 
 def incoming(sent: dict[str, Any]) -> Incoming:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from statewright.api.errors import status_of
 from statewright.api.models import Model, load_model
-from statewright.api.protocols.cbor import CborError, Instant, decode, encode
+from statewright.api.protocols.cbor import CborError, decode, encode, instants
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.api.routing import CBOR_PATH, RPC_CBOR
 from statewright.errors import ApiError
@@ -91,7 +91,8 @@ def _write(shapes: Model, name: str) -> Write:
         inner = _write(shapes, shape["value"]["shape"])
         return lambda value: {key: inner(one) for key, one in value.items()}
     if kind == "timestamp":
-        return lambda value: Instant(value / 1000)
+        instant = instants()
+        return lambda value: instant(value / 1000)
     return float if kind in ("double", "float") else _as_is
 
 
