@@ -1,8 +1,9 @@
 """JSONata for the language: compile once by text, evaluate against a scope.
 
 Owns the facade and the choice between the two tiers: `closures` (ours, a narrow subset, no conversion) answers where
-it is certain; `library` (jsonatapy) answers the rest. The sentences of the service that wrap an error, and the type
-that a field expects of a result, are left to the caller.
+it is certain; `library` (jsonatapy) answers the rest. Without jsonatapy an expression that lies outside tier 0 does not
+compile. The sentences of the service that wrap an error, and the type that a field expects of a result, are left to the
+caller.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from statewright.query.jsonata.errors import (
     UnsupportedResult,
 )
 from statewright.query.jsonata.fence import verdict
-from statewright.query.jsonata.library import Program
+from statewright.query.jsonata.library import Program, require_library
 from statewright.query.jsonata.parser import parse
 from statewright.query.scope import Json, Scope
 
@@ -84,15 +85,18 @@ class Expression:
         closure = compile_closure(tree, self.evaluate_by_library)
         self.tier0 = closure is not None
         # An attribute rather than a method: the smallest expressions take no longer than a call or two.
-        if closure is None and not self.amplifies:
-            self._library()
+        if closure is None:
+            if self.amplifies:
+                require_library(self.text)
+            else:
+                self._library()
         self.evaluate = closure or self.evaluate_by_library
 
     def evaluate_by_library(self, scope: Scope) -> Json:
         """As `evaluate`, without tier 0."""
         try:
             program = self._program or self._library()
-        except JsonataSyntaxError as error:  # tier 0 took it, the library does not
+        except JsonataSyntaxError as error:  # tier 0 took it, the library does not or is missing
             raise JsonataError(error.code, error.message) from None
         if self.amplifies or self.is_slow:
             outcome = verdict(lambda: program.evaluate(scope), scope, is_slow=self.is_slow)
@@ -115,5 +119,8 @@ class Expression:
 
 @lru_cache(maxsize=8_192)
 def compile_expression(text: str) -> Expression:
-    """The expression in `text` (what stands between the delimiters). Raises: JsonataSyntaxError."""
+    """The expression in `text` (what stands between the delimiters).
+
+    Raises: JsonataSyntaxError, also for one that needs the library where that is not installed.
+    """
     return Expression(text)

@@ -17,6 +17,8 @@ import re
 from _thread import _local
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, Final
 
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS, Facts, analyse
@@ -40,6 +42,8 @@ TIMEOUT_MS: Final = 1_000
 MAX_STACK_DEPTH: Final = 2_000
 
 _MAX_PROGRAMS: Final = 4_096
+_SHOWN: Final = 200
+"""Characters of an expression in a message."""
 _THREAD: Final = _local()
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -56,15 +60,42 @@ _CHECK: Final = (
 """Finds a function in a result, where Python would see None."""
 
 
+REQUIREMENT: Final = "jsonatapy>=2.2.13,<2.3"
+"""What to install. Python versions for which the library has no wheels install Statewright without it."""
+
+
+@cache
+def _is_installed() -> bool:
+    try:
+        return find_spec("jsonatapy") is not None
+    except ValueError:  # a module of that name that was not imported from anywhere
+        return False
+
+
+def require_library(text: str) -> None:
+    """Make sure of the library before an expression depends on it.
+
+    Raises: JsonataSyntaxError, which names the expression and what to install.
+    """
+    if not _is_installed():
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+        raise JsonataSyntaxError.of(
+            "",
+            f"The expression {shown} needs the library jsonatapy, which is not installed in this Python; "
+            f"install it with: pip install '{REQUIREMENT}'",
+        )
+
+
 class Program:
     """One expression as the library runs it. Immutable; compiles on first use in each thread.
 
-    Raises (construction): JsonataSyntaxError, where the library refuses what JSONata's grammar allows.
+    Raises (construction): JsonataSyntaxError, where the library refuses what JSONata's grammar allows, or is missing.
     """
 
     __slots__ = ("divides", "facts", "hideable", "needs", "rewritten")
 
     def __init__(self, text: str, tree: Node, facts: Facts) -> None:
+        require_library(text)
         self.facts = facts
         self.rewritten = rewrite(text, tree, facts)
         self.hideable = facts.free & (BUILT_INS | ADDED)
