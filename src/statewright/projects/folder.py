@@ -1,6 +1,6 @@
 """A folder of definitions: which machines it makes, and each of them as text for the API.
 
-Owns names. Reading and judging a definition is `simulator.load`'s; where it is loaded into is the caller's business.
+Owns names. Reading and validating a definition is `asl.loading`'s; where it is loaded into is the caller's business.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from statewright.asl.loading import DEFINITION_ENDINGS, files_below, load_program
 from statewright.asl.validate import MachineType
 from statewright.errors import Diagnostic
 from statewright.payload import Payload
-from statewright.simulator.load import DEFINITION_ENDINGS, files_below, load_program
 
 LONGEST_NAME: Final = 80
 """Source: API reference, CreateStateMachine, `name`."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from statewright.simulator.load import files_below
+from statewright.asl.loading import files_below
 
 FOLDER: Final = "functions"
 HANDLERS: Final = ("handler", "lambda_handler")

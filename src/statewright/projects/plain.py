@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from statewright.asl.loading import DEFINITION_ENDINGS, files_below
 from statewright.config import FILE_NAME, Config, line_of
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.payload import Json
@@ -19,7 +20,6 @@ from statewright.projects.folder import find_machines
 from statewright.projects.functions import find_functions, function_files
 from statewright.projects.intrinsics import references
 from statewright.projects.resources import Finding, Place, Project, Resource
-from statewright.simulator.load import DEFINITION_ENDINGS, files_below
 
 FUNCTION_SECONDS: Final = 60
 """How long a function of a folder may run, unless its table says otherwise."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from statewright.asl.findings import closest
+from statewright.asl.loading import Loaded, check_definition, compile_checked, files_below
 from statewright.asl.outline import outline, states_of
 from statewright.clock import VIRTUAL_START_MS, RealClock, parse_duration_ms
 from statewright.errors import DefinitionError, Diagnostic, Step
@@ -29,7 +30,6 @@ from statewright.simulator.expectations import (
     compare_findings,
     compare_run,
 )
-from statewright.simulator.load import Loaded, check_definition, compile_checked, files_below
 from statewright.simulator.mocks import Rule, Script, mockable_names
 from statewright.simulator.script import MockFile, is_sound, read_mocks
 from statewright.simulator.simulate import Run, Simulation, Stalled, UnmockedTask

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from statewright.asl.loading import DEFINITION_ENDINGS
 from statewright.payload import Json
 from statewright.simulator.cases import CASE_ENDINGS, load_cases
 from statewright.simulator.cases import Case as WrittenCase
-from statewright.simulator.load import DEFINITION_ENDINGS
 from statewright.simulator.mock_config import load_mock_config
 from statewright.simulator.mocks import Script
 

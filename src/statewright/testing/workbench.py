@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from statewright.asl.extensions import accepted
+from statewright.asl.loading import DEFINITION_ENDINGS, Loaded, check_text, compile_checked
 from statewright.asl.reader import read_document
 from statewright.config import Config
 from statewright.errors import DefinitionError
 from statewright.limits import PROFILES
 from statewright.payload import dump_json
-from statewright.simulator.load import DEFINITION_ENDINGS, Loaded, check_text, compile_checked
 from statewright.testing.machine import Machine, Unmocked
 from statewright.testing.mocking import Mock, MockBook, Numbers
 from statewright.testing.recordings import Recorder

@@ -236,7 +236,7 @@ def _side(server: Server, target: str, side: str) -> tuple[str, Any]:
 
 
 def _file_definition(path: Path) -> Any:
-    from statewright.simulator.load import check_definition
+    from statewright.asl.loading import check_definition
 
     try:
         document, found = check_definition(path, lints=False)

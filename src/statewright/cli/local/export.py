@@ -131,7 +131,7 @@ def export(
 def _sound(text: bytes, name: str, machine_type: Literal["STANDARD", "EXPRESS"]) -> Document:
     """The definition, which may have every extension. Raises: Refused."""
     from statewright.asl import extensions
-    from statewright.simulator.load import check_text
+    from statewright.asl.loading import check_text
 
     with extensions.accepted():
         document, findings = check_text(text, name, machine_type=machine_type, lints=False)

@@ -17,9 +17,9 @@ from statewright.errors import DefinitionError, Diagnostic
 from statewright.limits import EXPRESS, PROFILES, Limits
 
 if TYPE_CHECKING:
+    from statewright.asl.loading import Loaded
     from statewright.asl.validate import MachineType
     from statewright.simulator.cases import Case
-    from statewright.simulator.load import Loaded
     from statewright.simulator.mock_config import MockConfig
     from statewright.simulator.mocks import Script
     from statewright.simulator.script import MockFile
@@ -62,8 +62,8 @@ class Setup:
 
 def prepare(wishes: Wishes) -> Setup:
     """Find and read everything. Raises: Stop, Refused."""
+    from statewright.asl.loading import load_program
     from statewright.simulator.cases import read_instant_ms
-    from statewright.simulator.load import load_program
 
     path, case_in_file = find_definition(wishes.file)
     case_name = wishes.case if wishes.case is not None else case_in_file

@@ -62,7 +62,7 @@ def validate(
 
     Exit code: 0 when nothing is wrong, 1 when there is an error, 3 when a path does not exist.
     """
-    from statewright.simulator.load import check_text
+    from statewright.asl.loading import check_text
 
     found: list[tuple[str, list[Diagnostic]]] = []
     missing: list[str] = []
@@ -88,7 +88,7 @@ def validate(
 
 def _files(paths: tuple[str, ...], missing: list[str]) -> list[str]:
     """The files that the arguments name, each once; what is not there goes to `missing`."""
-    from statewright.simulator.load import DEFINITION_ENDINGS, files_below
+    from statewright.asl.loading import DEFINITION_ENDINGS, files_below
 
     files: dict[str, None] = {}
     for path in paths:

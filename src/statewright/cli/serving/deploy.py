@@ -58,9 +58,9 @@ def deploy(
       statewright deploy template.yaml --parameter Stage=dev --dry-run
       statewright deploy shop --prune
     """
+    from statewright.asl.loading import DEFINITION_ENDINGS
     from statewright.cli.serving.project_lines import ProjectLines
     from statewright.cli.serving.server_calls import ServerCalls
-    from statewright.simulator.load import DEFINITION_ENDINGS
 
     path = Path(place)
     if not path.exists():

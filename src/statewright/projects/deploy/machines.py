@@ -37,7 +37,7 @@ def definition_of(wanted: Wanted, kind: str) -> tuple[str, list[Diagnostic]]:
 
     Raises: DefinitionError with every error, at its line; CannotApply; OSError.
     """
-    from statewright.simulator.load import check_text, compile_checked
+    from statewright.asl.loading import check_text, compile_checked
 
     text, name = _text(wanted)
     values = {key: text_of(value) for key, value in wanted.table("DefinitionSubstitutions").items()}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from statewright.asl.loading import DEFINITION_ENDINGS, check_definition, files_below, load_program
 from statewright.errors import DefinitionError
-from statewright.simulator.load import DEFINITION_ENDINGS, check_definition, files_below, load_program
 
 CHOICE = {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "B"}]}
 LOOSE = {"StartAt": "A", "States": {"A": CHOICE, "B": {"Type": "Succeed"}}}

@@ -1,7 +1,8 @@
-"""A definition's file on its way to a program: read, judged, compiled.
+"""A definition's file on its way to a program: read, validated, compiled.
 
 Owns where definitions are looked for, and what stands between a valid text and a run: a placeholder of a template tool
-that nobody has filled in. Reading is `asl.reader`'s, judging `asl.validate`'s, compiling `asl.compile`'s.
+that has not been filled in. The only module of the package that reads files. Reading a text is `reader.py`'s,
+validating it `validate.py`'s, compiling it `compile.py`'s.
 """
 
 from __future__ import annotations
@@ -10,19 +11,16 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.asl.findings import has_placeholder
+from statewright.asl.program import Program
 from statewright.asl.reader import read_document
 from statewright.asl.text.document import Document, ReadError
 from statewright.asl.text.document import Path as Place
 from statewright.asl.validate import MachineType, validate
 from statewright.errors import DefinitionError, Diagnostic
 from statewright.query.scope import Json
-
-# The compiler is imported where it is used: it brings the expression engines, which checking and drawing do without.
-if TYPE_CHECKING:
-    from statewright.asl.program import Program
 
 UNFILLED: Final = "PLACEHOLDER_NOT_FILLED"
 
@@ -60,7 +58,7 @@ def files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
 def check_definition(
     path: Path, *, machine_type: MachineType = "STANDARD", lints: bool = True
 ) -> tuple[Document | None, list[Diagnostic]]:
-    """Read and judge a file; there is no document when its text cannot be read as JSON or YAML.
+    """Read and validate a file; there is no document when its text cannot be read as JSON or YAML.
 
     Raises: OSError when there is no such file, or it may not be read.
     """
@@ -70,7 +68,7 @@ def check_definition(
 def check_text(
     text: str | bytes, name: str, *, machine_type: MachineType = "STANDARD", lints: bool = True
 ) -> tuple[Document | None, list[Diagnostic]]:
-    """Like `check_definition`, for a text that is at hand; the ending of `name` tells JSON from YAML."""
+    """Like `check_definition`, for a text instead of a file; the ending of `name` tells JSON from YAML."""
     try:
         document = read_document(text, name=name)
     except ReadError as problem:
@@ -79,7 +77,7 @@ def check_text(
 
 
 def load_program(path: Path, *, machine_type: MachineType = "STANDARD", lints: bool = True) -> Loaded:
-    """Read, judge and compile a definition.
+    """Read, validate and compile a definition.
 
     Raises:
         DefinitionError: every ERROR that was found.
@@ -97,6 +95,7 @@ def compile_checked(document: Document | None, diagnostics: list[Diagnostic]) ->
     unfilled = list(_unfilled(document))
     if unfilled:
         raise DefinitionError(unfilled)
+    # Imported here, because it brings the expression engines, which checking and drawing do without.
     from statewright.asl.compile import compile_definition
 
     return Loaded(document, diagnostics, compile_definition(document.value))
