@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from tests.architecture.source import Module, broken, modules
 
-OPEN = {"cli", "engine", "events", "functions", "integrations", "objects", "queues", "testing"} | {
+OPEN = {"cli", "engine", "events", "functions", "integrations", "objects", "queues"} | {
     "projects", "simulation", "simulator",
 }  # fmt: skip
 """Packages that are not in order yet. No other may join them."""
@@ -56,7 +56,12 @@ def circle(imports: Mapping[str, set[str]]) -> list[str]:
 
 
 def imports_for_types(module: Module) -> Iterator[str]:
-    """Imports from the module's own package that only the type checker sees."""
+    """Imports from the module's own package that only the type checker sees.
+
+    An `__init__.py` that loads its names when they are asked for has no other way to give them types.
+    """
+    if module.name.endswith("__init__.py"):
+        return
     own = f"statewright.{module.package}."
     for node in module.nodes:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):

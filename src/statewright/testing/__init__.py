@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Machine", "Mock", "Model", "Run", "Sfn", "TaskFailure", "UnmockedTask", "sfn"]
 
 _WHERE: Final = {
-    "Case": "testing.case", "Machine": "testing.machine", "Mock": "testing.mocking", "Model": "functions.models",
-    "Run": "testing.run", "Sfn": "testing.workbench", "TaskFailure": "testing.mocking",
-    "UnmockedTask": "testing.tasks", "sfn": "testing.marks",
+    "Case": "testing.case", "Machine": "testing.machine", "Mock": "testing.mocking",
+    "Model": "functions.workers.models", "Run": "testing.run", "Sfn": "testing.workbench",
+    "TaskFailure": "testing.mocking", "UnmockedTask": "testing.tasks", "sfn": "testing.marks",
 }  # fmt: skip
 
 

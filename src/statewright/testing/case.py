@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from statewright.asl.loading import DEFINITION_ENDINGS
 from statewright.payload import Json
@@ -13,11 +13,9 @@ from statewright.simulator.cases import CASE_ENDINGS, load_cases
 from statewright.simulator.cases import Case as WrittenCase
 from statewright.simulator.mock_config import load_mock_config
 from statewright.simulator.mocks import Script
-
-if TYPE_CHECKING:
-    from statewright.testing.machine import Machine
-    from statewright.testing.run import Run
-    from statewright.testing.workbench import Sfn
+from statewright.testing.bench import Bench
+from statewright.testing.machine import Machine, load_machine
+from statewright.testing.run import Run
 
 
 @dataclass(frozen=True)
@@ -29,24 +27,26 @@ class Case:
     definition: Path
     script: Script
     written: WrittenCase | None = None
-    sfn: Sfn | None = None
+    bench: Bench | None = None
 
     @property
     def id(self) -> str:
         """How the test is named after it."""
         return self.name if self.written is not None else f"{self.machine_name}#{self.name}"
 
-    def bound(self, sfn: Sfn) -> Case:
+    def bound(self, bench: Bench) -> Case:
         """The case in a test's system."""
-        return replace(self, sfn=sfn)
+        return replace(self, bench=bench)
 
     @property
     def machine(self) -> Machine:
         """The machine with the case's mocks; more may be added."""
-        assert self.sfn is not None, "a case runs in a test: take `case` as the test's argument"
-        found = self.sfn.machines.get(self.machine_name)
-        if found is None:
-            found = self.sfn.load(self.definition, name=self.machine_name)
+        assert self.bench is not None, "a case runs in a test: take `case` as the test's argument"
+        known = self.bench.subjects.get(self.machine_name)
+        if known is None:
+            found = load_machine(self.bench, self.definition, name=self.machine_name)
+        else:
+            found = Machine(self.bench, known)
         if found.book.remedy is None:
             found.book.add_rules(self.script.rules)
             found.book.remedy = self.script.remedy or "add it to the case's mocks."

@@ -11,18 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from statewright.asl.program import ChoiceDef, ChoiceRule, Program, ScopeDef, StateDef
 from statewright.errors import TIMEOUT
 from statewright.graph.summary import error_words, rule_words
 from statewright.interpreter.retry import first_match
+from statewright.simulator.story import Visit
+from statewright.testing.bench import Bench
 from statewright.testing.showing import inner_scopes
-
-if TYPE_CHECKING:
-    from statewright.simulator.story import Visit
-    from statewright.testing.machine import Machine
-    from statewright.testing.workbench import Sfn
+from statewright.testing.subject import Subject
 
 Key = str
 """What can be taken: `state|Charge`, `choice|Route|0`, `choice|Route|default`, `retry|Charge|1`, `catch|Charge|0`."""
@@ -44,12 +42,12 @@ class Coverage:
         scopes = tuple(_counting(scope, counts) for scope in program.scopes)
         return replace(program, scopes=scopes)
 
-    def note_test(self, sfn: Sfn) -> None:
+    def note_test(self, bench: Bench) -> None:
         """Take in what a test's machines have done."""
-        for machine in sfn.machines.values():
+        for machine in bench.subjects.values():
             taken = self._entry(machine)["taken"]
             found: Counter[Key] = Counter()
-            for recording in sfn.recorder.of_machine(machine.name):
+            for recording in bench.recorder.of_machine(machine.name):
                 # Each machine of a test has one id; its rules are added once.
                 found.update(self._rules.pop(recording.head.machine_id, {}))
                 for visit in recording.story(machine.program).visits():
@@ -58,7 +56,7 @@ class Coverage:
                 taken[key] = taken.get(key, 0) + count
         self._rules.clear()
 
-    def _entry(self, machine: Machine) -> dict[str, Any]:
+    def _entry(self, machine: Subject) -> dict[str, Any]:
         name = machine.name
         if machine.origin is not None:
             name = os.path.relpath(machine.origin, self.root)

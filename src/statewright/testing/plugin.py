@@ -1,26 +1,23 @@
-"""What pytest calls: options, the fixtures `sfn` and `case`, what a failure shows, the coverage report.
+"""What pytest calls: options, the fixtures `sfn` and `case`, what a failure shows.
 
 Imported at every start of pytest in an environment that has Statewright, so it imports nothing of Statewright until a
-test asks for it.
+test asks for it. Fixtures are therefore typed as `object` here; tests take `statewright.testing.Sfn` and `Case`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from statewright.testing.case import Case
-    from statewright.testing.coverage import Coverage
-    from statewright.testing.workbench import Sfn
-
 MOST_RUNS_SHOWN: Final = 3
-WORKER_DATA: Final = "statewright_coverage"
-_sfn_key: Final = pytest.StashKey["Sfn"]()
-_coverage_key: Final = pytest.StashKey["Coverage"]()
+COVERAGE: Final = "statewright-coverage"
+"""The name of the plugin that counts, which is registered only when coverage is asked for."""
+Sections = Callable[[], Iterable[tuple[str, str]]]
+_sections_key: Final = pytest.StashKey[Sections]()
+"""What is shown beside a failure of a test: titles and texts."""
 _written_key: Final = pytest.StashKey[list[str]]()
 
 
@@ -41,11 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sfn_settings(start, seed, extensions, limits): how the system of `sfn` is made")
     config.stash[_written_key] = []
     if config.getoption("--sfn-coverage") or config.getoption("--sfn-coverage-min") is not None:
-        from statewright.testing.coverage import Coverage
+        from statewright.testing.coverage_plugin import CoveragePlugin
 
-        config.stash[_coverage_key] = Coverage(config.rootpath)
-        if config.pluginmanager.hasplugin("xdist"):
-            config.pluginmanager.register(_Merging(config.stash[_coverage_key]), "statewright-merging")
+        config.pluginmanager.register(CoveragePlugin(config), COVERAGE)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -66,32 +61,35 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def sfn(request: pytest.FixtureRequest) -> Iterator[Sfn]:
+def sfn(request: pytest.FixtureRequest) -> Iterator[object]:
     """Workflows under test: machines, mocks, a virtual clock, boto3 clients (docs/pytest.md)."""
     from statewright.testing.snapshots import FOLDER, Snapshots
     from statewright.testing.workbench import Sfn
 
-    config, path = request.config, request.path
-    marker = request.node.get_closest_marker("sfn_settings")
+    config, path, node = request.config, request.path, request.node
+    marker = node.get_closest_marker("sfn_settings")
     folder = path.parent / FOLDER / path.stem
-    qualified = request.node.nodeid.partition("::")[2].replace("::", ".")
+    qualified = node.nodeid.partition("::")[2].replace("::", ".")
     snapshots = Snapshots(folder, qualified, bool(config.getoption("--sfn-update-snapshots")))
+    counting: Any = config.pluginmanager.get_plugin(COVERAGE)
     made = Sfn(
-        path.parent, snapshots=snapshots, coverage=config.stash.get(_coverage_key, None),
+        path.parent, snapshots=snapshots, refine=counting.coverage.counted if counting is not None else None,
         **(marker.kwargs if marker is not None else {}),
     )  # fmt: skip
-    request.node.stash[_sfn_key] = made
+    node.stash[_sections_key] = lambda: [_section(node, run) for run in made.runs[-MOST_RUNS_SHOWN:]]
     yield made
     config.stash[_written_key] += [str(one) for one in snapshots.written]
+    if counting is not None:
+        counting.coverage.note_test(made.bench)
     made.close()
 
 
 @pytest.fixture
-def case(request: pytest.FixtureRequest, sfn: Sfn) -> Case:
+def case(request: pytest.FixtureRequest, sfn: Any) -> object:
     """The case that `@sfn.cases` runs the test for."""
     if not hasattr(request, "param"):
         pytest.fail("`case` belongs to a test with @sfn.cases(...) above it")
-    bound: Case = request.param.bound(sfn)
+    bound: object = request.param.bound(sfn.bench)
     return bound
 
 
@@ -101,22 +99,30 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Beside a failure, show the runs of the test and where they are drawn."""
     report = yield
-    sfn = item.stash.get(_sfn_key, None)
-    if report.when == "call" and report.failed and sfn is not None:
-        for run in sfn.runs[-MOST_RUNS_SHOWN:]:
-            report.sections.append((f"{run.machine.name}, {run.name}: {run.status}", _shown(item, run)))
+    sections = item.stash.get(_sections_key, None)
+    if report.when == "call" and report.failed and sections is not None:
+        report.sections += sections()
     return report
 
 
-def _shown(item: pytest.Item, run: Any) -> str:
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how many snapshots were written."""
+    written = config.stash.get(_written_key, [])
+    if written:
+        terminalreporter.write_sep("-", f"{len(written)} snapshots written")
+
+
+def _section(item: pytest.Item, run: Any) -> tuple[str, str]:
+    """A run as a failure shows it: a title, and a text."""
     from statewright.testing.showing import save
 
+    title = f"{run.machine.name}, {run.name}: {run.status}"
     try:
         folder = _drawings(item.config)
         drawn = save(run.svg(), folder, f"{item.nodeid.partition('::')[2]}-{run.machine.name}-{run.name}")
-        return f"{run.tree()}\n\ndrawn in {drawn}"
+        return title, f"{run.tree()}\n\ndrawn in {drawn}"
     except Exception as problem:  # what is shown beside a failure must not hide it
-        return f"this run cannot be shown: {problem!r}"
+        return title, f"this run cannot be shown: {problem!r}"
 
 
 def _drawings(config: pytest.Config) -> Path:
@@ -129,54 +135,3 @@ def _drawings(config: pytest.Config) -> Path:
     import tempfile
 
     return Path(tempfile.gettempdir()) / "statewright-failures"
-
-
-# ---------------------------------------------------------------------- coverage
-
-
-class _Merging:
-    """Adds up what the workers of xdist have counted."""
-
-    def __init__(self, coverage: Coverage) -> None:
-        self._coverage = coverage
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
-        """A worker is done."""
-        self._coverage.merge(getattr(node, "workeroutput", {}).get(WORKER_DATA, {}))
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand a worker's counts over; fail what is below the minimum."""
-    config = session.config
-    coverage = config.stash.get(_coverage_key, None)
-    if coverage is None:
-        return
-    output = getattr(config, "workeroutput", None)
-    if output is not None:
-        output[WORKER_DATA] = coverage.to_data()
-        return
-    least = config.getoption("--sfn-coverage-min")
-    if least is not None and coverage.percent() < least and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The coverage report, and which snapshots were written."""
-    written = config.stash.get(_written_key, [])
-    if written:
-        terminalreporter.write_sep("-", f"{len(written)} snapshots written")
-    coverage = config.stash.get(_coverage_key, None)
-    if coverage is None:
-        return
-    terminalreporter.write_sep("-", "coverage of state machines")
-    if not coverage.machines:
-        terminalreporter.write_line("no machine was loaded")
-    for line in coverage.lines() if coverage.machines else ():
-        terminalreporter.write_line(line)
-    least = config.getoption("--sfn-coverage-min")
-    if least is not None and coverage.percent() < least:
-        terminalreporter.write_line(
-            f"FAIL: {coverage.percent():.1f} % is less than --sfn-coverage-min={least:g}", red=True
-        )

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from statewright.asl.findings import did_you_mean
 from statewright.config import Config, read_config
 from statewright.errors import ApiError
-from statewright.projects.deploy.calls import Answer, CallRefused
-from statewright.projects.deploy.deployment import Deployment, Report
-from statewright.projects.deploy.record import Record
-from statewright.projects.found import find_project
+from statewright.testing.bench import Bench
 from statewright.testing.machine import Machine
+from statewright.testing.mocking import MockBook
+from statewright.testing.subject import Subject
 
 if TYPE_CHECKING:
-    from statewright.testing.workbench import Sfn
+    from statewright.projects.deploy.calls import Answer
+    from statewright.projects.deploy.deployment import Report
 
 MACHINE = "AWS::StepFunctions::StateMachine"
 
@@ -44,13 +44,19 @@ class ProjectUnderTest(Mapping[str, Machine]):
         return len(self._machines)
 
 
-def deployed(sfn: Sfn, place: Path, parameters: Mapping[str, str], stage: str | None) -> ProjectUnderTest:
+def deployed(bench: Bench, place: Path, parameters: Mapping[str, str], stage: str | None) -> ProjectUnderTest:
     """Read a project and put it into the system. Raises: ProjectError; AssertionError with what failed."""
+    # Imported here: few tests have a project, and all of them pay for what this module imports.
+    from statewright.projects.deploy.calls import CallRefused
+    from statewright.projects.deploy.deployment import Deployment
+    from statewright.projects.deploy.record import Record
+    from statewright.projects.found import find_project
+
     folder = place if place.is_dir() else place.parent
     settings = folder / "statewright.toml"
     config = read_config(settings) if settings.is_file() else Config()
     project = find_project(place, config, parameters=parameters, stage=stage)
-    system = sfn.system
+    system = bench.system
 
     def call(service: str, operation: str, request: Mapping[str, Any], /) -> Answer:
         try:
@@ -66,20 +72,22 @@ def deployed(sfn: Sfn, place: Path, parameters: Mapping[str, str], stage: str | 
         lines += [f"  {found.message} ({found.pointer})" for one in bad for found in one.diagnostics]
         raise AssertionError("the project cannot be deployed:\n" + "\n".join(lines))
     machines = {
-        result.id: sfn.add(_machine(sfn, result.known.ref, project.resources[result.id].definition))
+        result.id: _machine(bench, result.known.ref, project.resources[result.id].definition)
         for result in report.results
         if result.type in (MACHINE, "AWS::Serverless::StateMachine") and result.known is not None
     }
     return ProjectUnderTest(report, machines)
 
 
-def _machine(sfn: Sfn, arn: str, file: Path | None) -> Machine:
+def _machine(bench: Bench, arn: str, file: Path | None) -> Machine:
     from statewright.asl.compile import compile_definition
 
-    shown = sfn.system.call("stepfunctions", "DescribeStateMachine", {"stateMachineArn": arn})
+    shown = bench.system.call("stepfunctions", "DescribeStateMachine", {"stateMachineArn": arn})
     text = shown["definition"]
     value = json.loads(text)
-    return Machine(
-        sfn, shown["name"], text, value, compile_definition(value), kind=shown["type"], arn=arn, unmocked="runs",
-        origin=str(file) if file is not None else None,
+    subject = Subject(
+        shown["name"], text, value, compile_definition(value), MockBook(bench.book), kind=shown["type"], arn=arn,
+        unmocked="runs", origin=str(file) if file is not None else None,
     )  # fmt: skip
+    bench.add(subject)
+    return Machine(bench, subject)

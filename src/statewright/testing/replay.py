@@ -11,18 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from statewright.payload import Json, dump_json, parse_json
 from statewright.simulator.differences import differences
 from statewright.simulator.mocks import Outcome, Result, Returned, Rule, Spans, Threw
+from statewright.testing.bench import Bench
+from statewright.testing.machine import Machine
 from statewright.testing.recordings import STATUS_OF_END
+from statewright.testing.run import Run
 from statewright.testing.showing import differences_text, path_text
-
-if TYPE_CHECKING:
-    from statewright.testing.machine import Machine
-    from statewright.testing.run import Run
-    from statewright.testing.workbench import Sfn
 
 _FAMILIES: Final = ("Task", "LambdaFunction", "Activity")
 _SCHEDULED: Final = tuple(f"{family}Scheduled" for family in _FAMILIES)
@@ -77,16 +75,16 @@ class Record:
         ]
 
 
-def replayed(sfn: Sfn, history: str | Path | Any, machine: Machine, *, compare_path: bool) -> Run:
+def replayed(bench: Bench, history: str | Path | Any, machine: Machine, *, compare_path: bool) -> Run:
     """See `Sfn.replay`."""
     __tracebackhide__ = True
-    record = read_record(sfn.path(history) if isinstance(history, (str, Path)) else history)
+    record = read_record(bench.path(history) if isinstance(history, (str, Path)) else history)
     if record.status == "RUNNING":
         raise ValueError("this history has no end: only an execution that is over can be replayed")
     machine.book.add_rules(record.rules())
     machine.book.remedy = "the recorded execution made no such call."
     started = datetime.fromtimestamp(record.started_ms / 1000, UTC)
-    run = machine.start(record.input, at=started if not sfn.has_begun or started >= sfn.now else None)
+    run = machine.start(record.input, at=started if not bench.has_begun or started >= bench.system.now else None)
     if record.status == "ABORTED":
         run.checked()
         return run
@@ -99,7 +97,7 @@ def replayed(sfn: Sfn, history: str | Path | Any, machine: Machine, *, compare_p
         problems.append("the output is another\n" + differences_text(found))
     if compare_path and record.path != run.path:
         problems.append("the path is another: - recorded, + now\n" + path_text(record.path, run.path))
-    made, recorded = len(sfn.tasks.calls.get(run.arn, ())), len(record.calls)
+    made, recorded = len(bench.tasks.calls.get(run.arn, ())), len(record.calls)
     if made < recorded:
         problems.append(f"{recorded} calls were made, and {made} are now")
     if problems:

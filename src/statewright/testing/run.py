@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json, dump_json, parse_json
 from statewright.simulator.differences import ABSENT, Absent, differences, is_subsequence
 from statewright.simulator.mocks import TaskCall
+from statewright.simulator.story import Story, Visit
+from statewright.testing.bench import Bench
+from statewright.testing.recordings import Recording
+from statewright.testing.snapshots import History
+from statewright.testing.subject import Subject
+from statewright.testing.tasks import OpenToken
 from statewright.virtual.system import NeverHappened
-
-if TYPE_CHECKING:
-    from statewright.interpreter.history import HistoryEvent
-    from statewright.simulator.story import Story, Visit
-    from statewright.testing.machine import Machine
-    from statewright.testing.recordings import Recording
-    from statewright.testing.tasks import OpenToken
-    from statewright.testing.workbench import Sfn
 
 FOR_EVER: Final = "364d"
 """A day less than the longest execution: whatever has not happened by then never will."""
@@ -68,8 +67,8 @@ class Visits:
 class Token:
     """The task token of a task that waits."""
 
-    def __init__(self, sfn: Sfn, state: str, token: str, parameters: Json) -> None:
-        self._sfn = sfn
+    def __init__(self, bench: Bench, state: str, token: str, parameters: Json) -> None:
+        self._bench = bench
         self.state = state
         self.text = token
         self.request = parameters
@@ -89,16 +88,16 @@ class Token:
         self._call("SendTaskHeartbeat", {})
 
     def _call(self, operation: str, request: dict[str, Json]) -> None:
-        self._sfn.system.call("stepfunctions", operation, {"taskToken": self.text, **request})
+        self._bench.system.call("stepfunctions", operation, {"taskToken": self.text, **request})
 
 
 class Run:
     """One execution of a machine."""
 
-    def __init__(self, machine: Machine, recording: Recording) -> None:
+    def __init__(self, bench: Bench, machine: Subject, recording: Recording) -> None:
         self.machine = machine
         self.recording = recording
-        self._sfn = machine.sfn
+        self._bench = bench
         self._used: set[str] = set()
         self._story: tuple[int, Story] | None = None
 
@@ -149,7 +148,7 @@ class Run:
     def duration(self) -> float:
         """Seconds of virtual time from the start until the end, or until now."""
         events = self.recording.events
-        ended_ms = events[-1].at_ms if self.status != "RUNNING" else self._sfn.system.now_ms
+        ended_ms = events[-1].at_ms if self.status != "RUNNING" else self._bench.system.now_ms
         return (ended_ms - events[0].at_ms) / 1000
 
     @property
@@ -161,16 +160,14 @@ class Run:
         return self._story[1]
 
     @property
-    def history(self) -> Any:
+    def history(self) -> History:
         """The history events, which may be compared with a snapshot."""
-        from statewright.testing.snapshots import History
-
-        return History(self._sfn, self.recording)
+        return History(self.recording, self._bench.snapshots, [one.token for one in self._bench.tasks.tokens])
 
     def visits(self, state: str) -> Visits:
         """Every stay in a state. Raises: ValueError for one that the machine does not have."""
         self.machine.check_state(state)
-        calls = [call for call in self._sfn.tasks.calls.get(self.arn, ()) if call.state == state]
+        calls = [call for call in self._bench.tasks.calls.get(self.arn, ()) if call.state == state]
         return Visits(state, [visit for visit in self.story.visits() if visit.name == state], calls)
 
     def standing(self) -> list[str]:
@@ -183,7 +180,7 @@ class Run:
     def advance(self, duration: str | float) -> Run:
         """Let time pass. Raises: UnmockedTask."""
         __tracebackhide__ = True
-        self._sfn.system.advance(duration)
+        self._bench.system.advance(duration)
         return self.checked()
 
     def until(self, state: str, *, within: str | float = FOR_EVER) -> Run:
@@ -207,14 +204,14 @@ class Run:
     def stop(self, error: str | None = None, cause: str | None = None) -> Run:
         """Abort it."""
         given = {"executionArn": self.arn, "error": error, "cause": cause}
-        self._sfn.system.call("stepfunctions", "StopExecution", {k: v for k, v in given.items() if v is not None})
+        self._bench.system.call("stepfunctions", "StopExecution", {k: v for k, v in given.items() if v is not None})
         return self
 
     def _wait(self, condition: Any, within: str | float, what: str) -> None:
         __tracebackhide__ = True
-        problems = self._sfn.tasks.problems
+        problems = self._bench.tasks.problems
         try:
-            self._sfn.system.run_until(
+            self._bench.system.run_until(
                 lambda: condition() or self.arn in problems or self.status != "RUNNING", within=within
             )
         except NeverHappened as never:
@@ -227,7 +224,7 @@ class Run:
     def checked(self) -> Run:
         """Raises: UnmockedTask, or what a mock has raised."""
         __tracebackhide__ = True
-        problem = self._sfn.tasks.problems.pop(self.arn, None)
+        problem = self._bench.tasks.problems.pop(self.arn, None)
         if problem is not None:
             raise problem
         return self
@@ -264,16 +261,16 @@ class Run:
 
     def _open(self) -> list[OpenToken]:
         standing = set(self.standing())
-        return [one for one in self._sfn.tasks.tokens if one.execution_arn == self.arn and one.state in standing]
+        return [one for one in self._bench.tasks.tokens if one.execution_arn == self.arn and one.state in standing]
 
     def _taken(self, one: OpenToken) -> Token:
         text = one.token
         if one.activity is not None and text not in self._used:
             # A worker has an activity's task before it answers.
             given = {"activityArn": one.activity, "workerName": "test"}
-            text = self._sfn.system.call("stepfunctions", "GetActivityTask", given).get("taskToken") or text
+            text = self._bench.system.call("stepfunctions", "GetActivityTask", given).get("taskToken") or text
             self._used.add(text)
-        return Token(self._sfn, one.state, text, one.parameters)
+        return Token(self._bench, one.state, text, one.parameters)
 
     # ------------------------------------------------------------------ assertions
 

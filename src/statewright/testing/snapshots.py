@@ -9,17 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from statewright.payload import JsonTextError, parse_json
-
-if TYPE_CHECKING:
-    from statewright.testing.recordings import Recording
-    from statewright.testing.workbench import Sfn
+from statewright.testing.recordings import Recording
 
 FOLDER: Final = "__snapshots__"
 OPTION: Final = "--sfn-update-snapshots"
@@ -47,9 +44,11 @@ class Snapshots:
 class History:
     """The history events of a run, as GetExecutionHistory shows them."""
 
-    def __init__(self, sfn: Sfn, recording: Recording) -> None:
-        self._sfn = sfn
+    def __init__(self, recording: Recording, snapshots: Snapshots | None, tokens: Sequence[str]) -> None:
         self._recording = recording
+        self._snapshots = snapshots
+        self._tokens = tokens
+        """The task tokens of the system, in the order of their calls: each is shown by its number."""
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -77,7 +76,7 @@ class History:
         Raises: AssertionError with the lines that differ.
         """
         __tracebackhide__ = True
-        snapshots = self._sfn.snapshots
+        snapshots = self._snapshots
         if snapshots is None:
             raise RuntimeError("snapshots belong to a test of pytest: use the fixture `sfn`")
         file = snapshots.next_file(name)
@@ -102,7 +101,7 @@ class History:
     def text(self) -> str:
         """The history as a snapshot has it."""
         events = self._recording.events
-        tokens = {one.token: f"<token {number}>" for number, one in enumerate(self._sfn.tasks.tokens, 1)}
+        tokens = {token: f"<token {number}>" for number, token in enumerate(self._tokens, 1)}
         began_ms = events[0].at_ms
         shown = []
         for event in events:

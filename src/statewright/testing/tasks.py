@@ -17,11 +17,12 @@ from statewright.errors import ApiError, DefinitionError, StoreError
 from statewright.payload import dump_json
 from statewright.simulator.mocks import Answer, Hung, Returned, TaskCall, Threw
 from statewright.testing.mocking import Mock, MockBook, Real
+from statewright.testing.recordings import Recorder, Recording
 
 if TYPE_CHECKING:
     from statewright.assembly import System
     from statewright.payload import Json
-    from statewright.testing.recordings import Recorder, Recording
+
 
 _OWN: Final = "statewright"
 _WAITS: Final = Answer(0, Hung())

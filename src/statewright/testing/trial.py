@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from statewright.payload import Json, dump_json, parse_json
-from statewright.testing.machine import Machine
-
-if TYPE_CHECKING:
-    from statewright.testing.workbench import Sfn
+from statewright.testing.bench import Bench
+from statewright.testing.machine import Machine, load_machine
 
 _NOTHING: Final[Any] = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of it. `status` is SUCCEEDED, FAILED, RETRIABLE or CAUGHT_ERROR; `inspection` the steps on the way."""
+    """The result. `status` is SUCCEEDED, FAILED, RETRIABLE or CAUGHT_ERROR; `inspection` the steps on the way."""
 
     status: str
     output: Json
@@ -29,7 +27,7 @@ class Trial:
 
 
 def try_state(
-    sfn: Sfn, definition: str | Path | Mapping[str, Any] | Machine, state: str | None = None, *, input: Json = None,
+    bench: Bench, definition: str | Path | Mapping[str, Any] | Machine, state: str | None = None, *, input: Json = None,
     returns: Json = _NOTHING, throws: str | tuple[str, str] | None = None, variables: Mapping[str, Json] | None = None,
     context: Mapping[str, Json] | None = None, retries: int | None = None, validate: str = "NONE",
 ) -> Trial:  # fmt: skip
@@ -45,9 +43,8 @@ def try_state(
     elif isinstance(definition, Mapping):
         text = dump_json(dict(definition))
     else:
-        text = sfn.load(definition, name=f"trial-{len(sfn.machines) + 1}").text
-    role = f"arn:aws:iam::{sfn.system.config.account}:role/test"
-    request: dict[str, Any] = {"definition": text, "roleArn": role, "inspectionLevel": "DEBUG"}
+        text = load_machine(bench, definition, name=f"trial-{len(bench.subjects) + 1}").text
+    request: dict[str, Any] = {"definition": text, "roleArn": bench.role, "inspectionLevel": "DEBUG"}
     request["input"] = dump_json({} if input is None else input)
     if state is not None:
         request["stateName"] = state
@@ -62,7 +59,7 @@ def try_state(
     elif throws is not None:
         error, cause = throws if isinstance(throws, tuple) else (throws, "")
         request["mock"] = {"errorOutput": {"error": error, "cause": cause}, "fieldValidationMode": validate}
-    answer = sfn.system.call("stepfunctions", "TestState", request)
+    answer = bench.system.call("stepfunctions", "TestState", request)
     output = parse_json(answer["output"]) if "output" in answer else None
     return Trial(
         answer["status"], output, answer.get("error"), answer.get("cause"), answer.get("nextState"),

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+import yaml  # noqa: F401  # pytester forgets what it imports first, and PyYAML's extension cannot be imported twice
 
 pytest_plugins = ["pytester"]
 PLUGIN = ("-p", "statewright.testing.plugin", "-p", "no:cacheprovider", "--sfn-svg-dir=drawn")
