@@ -34,7 +34,8 @@ TOGETHER = 16
 def without(system: System) -> None:
     """Have nobody count."""
     engine, queues = system.engine, system.app.services.queues
-    engine.runner.meter = None
+    engine.runner._listeners = tuple(one for one in engine.runner._listeners if one is not engine.shard.meter)
+    engine.history_log._meter = engine.shard.meter = None
     queues._site.recorder = None
     system.app.services.functions.invoker.concurrency.meter = None
 

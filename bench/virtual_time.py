@@ -90,7 +90,7 @@ def semaphore() -> None:
             system.advance(0.25)
         system.run_until_idle()
         hours = (system.now_ms - began_ms) / 3_600_000
-        print(f"  over after {hours:.2f} h; {system.parts.engine.runner.counters.transitions} transitions")
+        print(f"  over after {hours:.2f} h; {system.parts.engine.shard.counters.transitions} transitions")
 
 
 PARTS: dict[str, Callable[[], None]] = {

@@ -60,19 +60,34 @@ class System:
         return [*called, self.engine, self.deliveries, self.posts, *callers]
 
 
-def assemble(config: Config, clock: Clock, store: Store, data: Path | None, endpoint: Callable[[], str]) -> System:
+def assemble(
+    config: Config,
+    clock: Clock,
+    store: Store,
+    data: Path | None,
+    endpoint: Callable[[], str],
+    on_lost: Callable[[], None] = lambda: None,
+) -> System:
     """Put a system together on an open store; nothing runs before its `start`.
 
     `data` is the folder for files beside the store, None where all is in memory; `endpoint` says where functions and
-    jobs reach this process.
+    jobs reach this process. `on_lost` is called once another process has taken the store.
     """
     clock.pauses.scale = config.time_scale
     metrics = Recorder(clock, data / "metrics" if data is not None else None)
     integrations = Registry(config, clock, data)
     catalogue = MachineCatalogue(store, clock, config)
     settings = EngineSettings(limits=config.limits, data=data)
-    engine = Engine(store, clock, catalogue, integrations, settings=settings, data=integrations.data)
-    engine.measure_with(metrics)
+    engine = Engine(
+        store,
+        clock,
+        catalogue,
+        integrations,
+        settings=settings,
+        data=integrations.data,
+        recorder=metrics,
+        on_lost=on_lost,
+    )
     engine.subscribe(integrations.status_changed)
     deliveries, posts = Deliveries(store.catalog, clock), Deliveries(store.catalog, clock, POST)
     deliveries.measure_with(metrics)

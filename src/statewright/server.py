@@ -91,11 +91,12 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         listening.close()
         raise
     host, port = listening.getsockname()[:2]
-    system = assemble(options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port))
+    system = assemble(
+        options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port), _end_process
+    )
     engine = system.engine
     metrics = system.app.services.metrics
     engine.subscribe(_log_status)
-    engine.ownership.on_lost = _end_process
     if options.config.time_scale != 1:
         log.warning("waits, back-offs and delays take %g times as long as they say", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
@@ -179,7 +180,7 @@ def _compare_clocks(newest_id: int, now_ms: int) -> None:
         )
 
 
-def _end_process(_shard: int) -> None:
+def _end_process() -> None:
     """Another process owns the data now: what this one still holds in memory is worthless."""
     log.error("another process has taken over the data: stopping")
     signal.raise_signal(signal.SIGTERM)

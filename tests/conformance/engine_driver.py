@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,15 @@ from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succee
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.live import decode_live
 from statewright.engine.executions.views import Head, StatusChange
+from statewright.engine.inputs import Input
+from statewright.engine.listeners import CommitListener
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Target
 from statewright.engine.machines.programs import Programs
 from statewright.engine.map_runs.data import Slice
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.live import LiveRun
-from statewright.engine.runner import Input
+from statewright.engine.runner import Runner
 from statewright.errors import ApiError
 from statewright.interpreter import events
 from statewright.interpreter.map_run.state import child_name
@@ -51,9 +53,14 @@ class CasePrograms(Programs):
 class CaseEngine(Engine):
     """An engine whose activities have a worker that takes every task at once."""
 
-    def _offer(self, execution: int, call: ScheduledCall, parameters: Payload | None = None) -> None:
+    def _listeners(self, runner: Runner, *parts: Any) -> Sequence[CommitListener]:
+        listeners = super()._listeners(runner, *parts)
+        self.effects.offer = self._take_at_once  # type: ignore[method-assign]
+        return listeners
+
+    def _take_at_once(self, execution: int, call: ScheduledCall, parameters: Payload | None = None) -> None:
         self.runner.tell(execution, Input(events.TaskStarted(call.task_id, "simulator")))
-        self._dispatch(execution, call)
+        self.effects.dispatch(execution, call)
 
 
 class Items:
@@ -174,7 +181,7 @@ class Mocks:
             execution = await engine.names.id_of(task.execution_arn)
             engine.runner.tell(execution, Input(event))
 
-        self.clock.call_at(self.clock.now_ms() + after_ms, lambda: engine.aside(tell()))
+        self.clock.call_at(self.clock.now_ms() + after_ms, lambda: engine.shard.spawn(tell()))
 
     async def cancel(self, task: ScheduledCall) -> None:
         """Nothing to call off."""
@@ -207,9 +214,8 @@ class EngineRun:
         programs.program = self.program
         seed = case.get("seed", "seed").encode()
         settings = EngineSettings(limits=self.limits, make_seed=lambda: seed, hot_executions=0, retention_ms=None)
-        self.engine = mocks.engine = CaseEngine(
-            self.store, clock, catalogue, mocks, settings=settings, publish=self._published, data=mocks
-        )
+        self.engine = mocks.engine = CaseEngine(self.store, clock, catalogue, mocks, settings=settings, data=mocks)
+        self.engine.subscribe(self._published)
         await self.engine.start()
         self.arn = make_identity().execution_arn
         redrives = []
@@ -218,7 +224,7 @@ class EngineRun:
             if "redrive" in action:
                 redrives.append(due_ms)
             else:
-                clock.call_at(due_ms, lambda action=action: self.engine.aside(self._act(action)))  # type: ignore[misc]
+                clock.call_at(due_ms, lambda action=action: self.engine.shard.spawn(self._act(action)))  # type: ignore[misc]
         await self.engine.start_execution(self._target(), "run", dump_json(case.get("input", {})))
         await self.closed.wait()
         for due_ms in redrives:

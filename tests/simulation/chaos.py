@@ -17,8 +17,8 @@ from typing import Any
 from statewright.clock import VirtualClock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, event_of
 from statewright.engine.engine import Engine, EngineSettings
+from statewright.engine.inputs import Input
 from statewright.engine.machines.catalogue import MachineCatalogue
-from statewright.engine.runner import Input
 from statewright.errors import ApiError, Unavailable
 from tests.simulation.faults import HeldStore, LateClock
 from tests.simulation.kinds import FAST, KINDS, LIMITS, Prepared, prepared

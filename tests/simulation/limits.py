@@ -17,15 +17,15 @@ import orjson
 
 from statewright.asl import extensions
 from statewright.clock import VirtualClock, run_virtual
+from statewright.engine.concurrency.semaphores import PERMIT
 from statewright.engine.dispatch import Later, ScheduledCall, Succeeded, TaskResult
 from statewright.engine.engine import Engine
+from statewright.engine.executions.forks import Wish
 from statewright.engine.executions.live import QUEUED
-from statewright.engine.forks import Wish, fork
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.engine.machines.machines import Machines, Target
 from statewright.engine.machines.views import NewMachine
-from statewright.engine.semaphores import PERMIT
 from statewright.errors import ApiError
 from statewright.integrations.own_tasks import OwnTasks
 from statewright.query.scope import Entropy
@@ -250,7 +250,7 @@ class LimitsChaos(Chaos):
                 await self.nap(1_000)
             wish = Wish(arn, self.random.choice("AB"), name=f"{name}-f")
             try:
-                made = (await self.ask(lambda engine: fork(engine, wish))).arn
+                made = (await self.ask(lambda engine: engine.fork(wish))).arn
             except ApiError as refused:
                 if refused.code == "StateNotReached":
                     return

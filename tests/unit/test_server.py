@@ -125,6 +125,6 @@ def test_a_process_that_lost_its_data_ends(monkeypatch: pytest.MonkeyPatch, capl
     raised: list[int] = []
     monkeypatch.setattr(signal, "raise_signal", raised.append)
     with caplog.at_level(logging.ERROR):
-        server._end_process(0)
+        server._end_process()
     assert raised == [signal.SIGTERM]
     assert "another process has taken over the data" in caplog.text

@@ -82,7 +82,7 @@ class Later:
 
 
 class Integrations(Protocol):
-    """Whoever carries out tasks."""
+    """Executes tasks; implemented by `integrations.Registry`."""
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
         """Make the call and answer with its result. Raises nothing; may be told the same call again."""
@@ -93,6 +93,8 @@ class Integrations(Protocol):
 
 Tell = Callable[[ScheduledCall, events.Event], None]
 """How a result goes back to the execution it belongs to."""
+Broke = Callable[[ScheduledCall, BaseException], None]
+"""Called when an integration raised, which none may: a bug of ours, so nothing is decided."""
 
 
 Key = tuple[str, int]
@@ -102,9 +104,8 @@ Key = tuple[str, int]
 class Dispatcher:
     """The calls under way, and the jobs that were submitted."""
 
-    def __init__(self, integrations: Integrations, on_bug: Callable[[ScheduledCall, BaseException], None]) -> None:
+    def __init__(self, integrations: Integrations) -> None:
         self._integrations = integrations
-        self._on_bug = on_bug
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._open: dict[Key, ScheduledCall] = {}
         self._later: dict[Key, Tell] = {}
@@ -112,18 +113,18 @@ class Dispatcher:
         self._cancelling: set[asyncio.Task[None]] = set()
 
     def go_through(self, wrapped: Callable[[Integrations], Integrations]) -> None:
-        """Have calls go through somebody who carries out some of them: mocks."""
+        """Have calls go through mocks, which execute some of them."""
         self._integrations = wrapped(self._integrations)
 
-    def dispatch(self, call: ScheduledCall, tell: Tell) -> None:
+    def dispatch(self, call: ScheduledCall, tell: Tell, broke: Broke) -> None:
         """Make a call; one that is under way is left alone."""
         key = (call.execution_arn, call.task_id)
         if key in self._tasks or key in self._later:
             return
         self._open[key] = call
-        self._tasks[key] = asyncio.create_task(self._run(call, tell))
+        self._tasks[key] = asyncio.create_task(self._run(call, tell, broke))
 
-    async def _run(self, call: ScheduledCall, tell: Tell) -> None:
+    async def _run(self, call: ScheduledCall, tell: Tell, broke: Broke) -> None:
         key = (call.execution_arn, call.task_id)
         try:
             fail_points.passed(fail_points.DISPATCHED)
@@ -138,7 +139,8 @@ class Dispatcher:
             raise
         except Exception as problem:
             self._open.pop(key, None)
-            self._on_bug(call, problem)
+            logger.error("a task of %s broke its integration", call.execution_arn, exc_info=problem)
+            broke(call, problem)
             return
         finally:
             self._tasks.pop(key, None)

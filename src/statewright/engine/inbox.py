@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Container, Sequence
+from typing import Any, Final
 
 import orjson
 
@@ -23,14 +23,12 @@ from statewright.engine.executions import live as kinds
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.redrives import Redrive
 from statewright.engine.executions.tokens import read_output, read_task_token, still_open
-from statewright.engine.express.run import EXPRESS
-from statewright.engine.runner import Input
+from statewright.engine.inputs import Accept, Input, runs
+from statewright.engine.runner import Runner
+from statewright.engine.shard import Shard
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
 from statewright.stores.protocol import InboxRow
-
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +44,9 @@ BUSY_SECONDS: Final = 0.2
 IDLE_SECONDS: Final = 1.0
 MOST_AT_ONCE: Final = 1_000
 
-Accept = Callable[[LiveExecution], bool]
+Take = Callable[[InboxRow], None]
+"""Acts on a row of a kind that is not an event of an execution; its commit, or `discard`, consumes the row."""
+_Read = Callable[[InboxRow], tuple[events.Event, Accept]]
 
 
 def stop_row(row_id: int, execution: int, error: str | None = None, cause: str | None = None) -> InboxRow:
@@ -66,14 +66,29 @@ def answer_row(
 class Inbox:
     """The inbox rows of one engine."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, shard: Shard, runner: Runner, deleting: Container[int]) -> None:
+        self._shard = shard
+        self._runner = runner
+        self._deleting = deleting
+        self._owners: dict[str, Take] = {}
+        self._readers: dict[str, _Read] = {
+            STOP: _stop,
+            REDRIVE: self._redrive,
+            TASK_SUCCEEDED: _answer,
+            TASK_FAILED: _answer,
+            TASK_HEARTBEAT: _answer,
+            kinds.CONTINUE: _continue,
+        }
         self._taken: set[int] = set()
         self._over: set[int] = set()
         """Of the rows taken, those that are settled: they may still stand in what a look has read."""
         self._looking: asyncio.Task[None] | None = None
         self._watch: _Watch | None = None
         self._commits = 0
+
+    def register(self, kind: str, take: Take) -> None:
+        """Have the rows of a kind go to the part of the engine that writes them."""
+        self._owners[kind] = take
 
     # ------------------------------------------------------------------ taking rows up
 
@@ -82,14 +97,13 @@ class Inbox:
         if row.id in self._taken:
             return
         self._taken.add(row.id)
-        engine = self._engine
-        if row.kind == EXPRESS:
-            engine.express.recover(row.execution, row.id)
-        elif row.kind == kinds.STOP_RUN:
-            engine.map_runs.recover_inbox(row)
-        elif row.kind in _READ:
+        take = self._owners.get(row.kind)
+        read = self._readers.get(row.kind)
+        if take is not None:
+            take(row)
+        elif read is not None:
             try:
-                event, accept = _READ[row.kind](engine, row)
+                event, accept = read(row)
             except (ApiError, ValueError, TypeError) as problem:
                 logger.warning("inbox row %s (%s) cannot be read and is dropped: %s", row.id, row.kind, problem)
                 self.discard(row.id)
@@ -97,6 +111,9 @@ class Inbox:
                 self.consume(row.execution, row.id, event, accept)
         else:
             logger.error("inbox row %s of execution %s is of unknown kind %r", row.id, row.execution, row.kind)
+
+    def _redrive(self, _row: InboxRow) -> tuple[events.Event, Accept]:
+        return events.ExecutionRedriven(), Redrive(self._shard.clock, self._deleting, None).accept
 
     def consume(self, execution: int, row_id: int, event: events.Event, accept: Accept | None = None) -> None:
         """Tell an execution; the row goes with the commit, or is discarded where there is none to be made."""
@@ -123,17 +140,16 @@ class Inbox:
         answer.add_done_callback(answered)
         # The answer says whether there is a state, and so a commit that consumes the row.
         told = Input(event, accept=accepts, result=_has_state, answer=answer, inbox_row=row_id)
-        self._engine.runner.tell(execution, told)
+        self._runner.tell(execution, told)
 
     def discard(self, row_id: int) -> None:
         """Take away a row that nobody waits for."""
-        engine = self._engine
 
         async def drop() -> None:
-            await engine.runner.patiently(lambda: engine.store.executions.discard((), (), (row_id,)))
+            await self._shard.retrying.executions.discard((), (), (row_id,))
             self._over.add(row_id)
 
-        engine.aside(drop())
+        self._shard.spawn(drop())
 
     # ------------------------------------------------------------------ looking for more
 
@@ -142,21 +158,21 @@ class Inbox:
         self._watch = _Watch(asyncio.get_running_loop(), self._tick)
 
     def _tick(self) -> float:
-        commits, self._commits = self._commits, self._engine.runner.counters.commits
+        commits, self._commits = self._commits, self._shard.counters.commits
         if self._looking is None or self._looking.done():
-            self._looking = self._engine.aside(self.look())
+            self._looking = self._shard.spawn(self.look())
         return IDLE_SECONDS if commits == self._commits else BUSY_SECONDS
 
     async def look(self) -> None:
         """Take up what has arrived in the store, and notice when the store has another owner."""
-        engine = self._engine
+        shard = self._shard
         over, self._over = self._over, set()
         try:
-            engine.ownership.check()
-            for shard in engine.ownership.shards:
-                for row in await engine.store.executions.inbox_of(shard, FOREIGN, MOST_AT_ONCE):
+            shard.check()
+            if shard.is_held:
+                for row in await shard.store.executions.inbox_of(shard.number, FOREIGN, MOST_AT_ONCE):
                     # The engine's own: a burst that goes on by itself.
-                    if row.kind != kinds.CONTINUE or not engine.runner.is_busy(row.execution):
+                    if row.kind != kinds.CONTINUE or not self._runner.is_busy(row.execution):
                         self.take(row)
         except OwnershipLost:
             raise
@@ -205,10 +221,6 @@ def _has_state(live: LiveExecution) -> bool:
     return live.state is not None
 
 
-def _runs(live: LiveExecution) -> bool:
-    return live.is_running
-
-
 def _fields(row: InboxRow, count: int) -> Sequence[str | None]:
     fields = orjson.loads(row.body)
     if not isinstance(fields, list) or len(fields) != count:
@@ -216,20 +228,16 @@ def _fields(row: InboxRow, count: int) -> Sequence[str | None]:
     return fields
 
 
-def _stop(_engine: Engine, row: InboxRow) -> tuple[events.Event, Accept]:
+def _stop(row: InboxRow) -> tuple[events.Event, Accept]:
     error, cause = _fields(row, 2) if row.body else (None, None)
-    return events.ExecutionStopped(error, cause), _runs
+    return events.ExecutionStopped(error, cause), runs
 
 
-def _redrive(engine: Engine, _row: InboxRow) -> tuple[events.Event, Accept]:
-    return events.ExecutionRedriven(), Redrive(engine, None).accept
+def _continue(_row: InboxRow) -> tuple[events.Event, Accept]:
+    return events.BurstContinued(), runs
 
 
-def _continue(_engine: Engine, _row: InboxRow) -> tuple[events.Event, Accept]:
-    return events.BurstContinued(), _runs
-
-
-def _answer(_engine: Engine, row: InboxRow) -> tuple[events.Event, Accept]:
+def _answer(row: InboxRow) -> tuple[events.Event, Accept]:
     token, one, other = _fields(row, 3)
     task_id = read_task_token(token or "")[1]
     event: events.Event
@@ -240,13 +248,3 @@ def _answer(_engine: Engine, row: InboxRow) -> tuple[events.Event, Accept]:
     else:
         event = events.HeartbeatReceived(task_id)
     return event, still_open(token or "", task_id)
-
-
-_READ: Final[dict[str, Callable[[Engine, InboxRow], tuple[events.Event, Accept]]]] = {
-    STOP: _stop,
-    REDRIVE: _redrive,
-    TASK_SUCCEEDED: _answer,
-    TASK_FAILED: _answer,
-    TASK_HEARTBEAT: _answer,
-    kinds.CONTINUE: _continue,
-}

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from statewright.engine.executions.live import Batch, LiveExecution
 from statewright.engine.executions.views import Head
-from statewright.engine.express.run import BILLED_MB, billed_ms
+from statewright.engine.express.billing import BILLED_MB, billed_ms
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState
 from statewright.metrics.recorder import Recorder
@@ -142,8 +142,8 @@ class ExecutionMeter:
         if count:
             self._open.touch()
 
-    def followed(self, live: LiveExecution, batch: Batch) -> None:
-        """A commit of a STANDARD execution is durable."""
+    def after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """See `CommitListener`."""
         if batch.history:
             self.note_tasks(live.id, live.head, batch.history)
         if batch.transitions:

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from statewright.clock import Clock
+from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.shard import Shard
 from statewright.errors import StoreError
-from statewright.stores.protocol import ExecutionStore
 
 logger = logging.getLogger(__name__)
 
@@ -30,28 +30,31 @@ class Retention:
     answers how many went.
     """
 
-    def __init__(self, store: ExecutionStore, clock: Clock, kept_ms: int | None, then: Sequence[Forget]) -> None:
-        self._store = store
+    def __init__(self, shard: Shard, kept_ms: int | None, then: Sequence[Forget]) -> None:
+        self._shard = shard
         self._then = then
-        self._clock = clock
         self._kept_ms = kept_ms
         self._looked_ms = 0
         self._task: asyncio.Task[None] | None = None
         self.forgotten = 0
 
+    def after_commit(self, _live: LiveExecution, _batch: Batch) -> None:
+        """See `CommitListener`."""
+        self.look()
+
     def look(self) -> None:
         """Delete what has expired, unless the last look is recent or one is under way."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._shard.clock.now_ms()
         if self._kept_ms is None or now_ms - self._looked_ms < EVERY_MS:
             return
         if self._task is None or self._task.done():
             self._looked_ms = now_ms
-            self._task = asyncio.create_task(self._forget(now_ms - self._kept_ms))
+            self._task = self._shard.spawn(self._forget(now_ms - self._kept_ms))
 
     async def _forget(self, before_ms: int) -> None:
         try:
             while True:
-                gone = await self._store.forget(before_ms, STEP)
+                gone = await self._shard.store.executions.forget(before_ms, STEP)
                 self.forgotten += gone
                 if gone < STEP:
                     break

@@ -13,7 +13,7 @@ from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded,
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.engine.semaphores import Semaphores
+    from statewright.engine.concurrency.semaphores import Semaphores
     from statewright.integrations.polls import Polls
 
 BAD: Final = "Statewright.InvalidParameters"

@@ -160,7 +160,7 @@ class UsageMeter:
 
     def _express(self, total: Usage) -> int:
         """Count EXPRESS executions; returns their transitions, which cost nothing by themselves."""
-        meter = self._system.parts.engine.runner.meter
+        meter = self._system.parts.engine.shard.meter
         found = meter.express_transitions if meter is not None else 0
         metrics = self._system.parts.app.services.metrics
         for series in metrics.all():

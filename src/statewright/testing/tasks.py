@@ -86,8 +86,8 @@ class Tasks:
         """Stand between a system's engine and its integrations, before it starts."""
         self._system = system
         engine = system.engine
-        engine.on_history = self._recorder.note
-        engine.on_offer = self._offered
+        engine.history_log.watch(self._recorder.note)
+        engine.effects.watch_offers(self._offered)
 
         def stand_between(real: Integrations) -> Integrations:
             self._real = real

@@ -80,6 +80,7 @@ class Rig:
         self.seeds = 0
         self.news = asyncio.Event()
         self.published: list[StatusChange] = []
+        self.lost: list[bool] = []
         self.integrations = Scripted(clock)
 
     async def up(self) -> Rig:
@@ -94,8 +95,9 @@ class Rig:
             MachineCatalogue(self.store, self.clock),
             self.integrations,
             settings=settings,
-            publish=self.heard,
+            on_lost=lambda: self.lost.append(True),
         )
+        self.engine.subscribe(self.heard)
         self.machines = self.engine.machines
         await self.engine.start()
         return self

@@ -22,7 +22,7 @@ async def left(rig: Rig, row: InboxRow) -> None:
 
 
 def next_id(rig: Rig) -> int:
-    return rig.engine.runner.ids.next()
+    return rig.engine.shard.ids.next()
 
 
 def inbox_of(rig: Rig) -> list[InboxRow]:
@@ -140,15 +140,13 @@ def test_a_redrive_row_is_not_met_twice() -> None:
 def test_a_lost_shard_is_let_go_of(noticed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
-        lost: list[int] = []
-        rig.engine.ownership.on_lost = lost.append
         rig.integrations.returns("T", 1, after_ms=60_000)
         await rig.begin(machine(T=task()))
         waits = await rig.machine(machine(W=wait(30)), "waits")
         arn = (await rig.engine.start_execution(waits, "w", "{}")).arn
         await rig.settle()
         assert rig.engine.dispatcher.under_way == 1
-        assert len(rig.engine.timers)
+        assert len(rig.engine.effects.timers)
 
         def gone(*_: Any) -> Any:
             raise OwnershipLost("gone")
@@ -161,8 +159,8 @@ def test_a_lost_shard_is_let_go_of(noticed: str, monkeypatch: pytest.MonkeyPatch
             with pytest.raises((OwnershipLost, Unavailable)):
                 await rig.engine.stop_execution(arn)
         await rig.settle()
-        assert lost == [0]
-        assert rig.engine.ownership.shards == ()
+        assert rig.lost == [True]
+        assert not rig.engine.shard.is_held
         assert rig.engine.dispatcher.under_way == 0
         assert rig.engine.runner.in_memory == 0
         monkeypatch.undo()

@@ -207,7 +207,7 @@ def test_without_limits_nothing_ticks() -> None:
         rig.integrations.submits("T")
         await rig.begin(machine(T=task("arn:aws:states:::sqs:sendMessage.waitForTaskToken")))
         await rig.settle()
-        assert len(rig.engine.timers) == 0
+        assert len(rig.engine.effects.timers) == 0
         assert await rig.store.executions.due(0, 1 << 62, 5) == []
 
     run_virtual(main)

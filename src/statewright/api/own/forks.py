@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statewright.api.operations import App, Call, operation
-from statewright.engine.forks import Wish, fork
+from statewright.engine.executions.forks import Wish
 from statewright.engine.machines.settings import check_name
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonTextError, parse_json
@@ -18,8 +18,7 @@ async def fork_execution(app: App, _call: Call, request: Any) -> Json:
     if name is not None:
         check_name(name)
     variables = _variables(request.get("variables"))
-    started = await fork(
-        app.engine,
+    started = await app.engine.fork(
         Wish(
             request["executionArn"],
             request["stateName"],
@@ -28,7 +27,7 @@ async def fork_execution(app: App, _call: Call, request: Any) -> Json:
             request.get("stateMachineArn"),
             name,
             request.get("visit"),
-        ),
+        )
     )
     return {"executionArn": started.arn, "startDate": started.start_ms}
 

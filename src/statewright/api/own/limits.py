@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statewright.api.operations import App, Call, operation
-from statewright.engine.semaphores import Permit, Semaphore
+from statewright.engine.concurrency.semaphores import Permit, Semaphore
 from statewright.errors import ApiError
 from statewright.payload import Json
 

@@ -2,87 +2,100 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Container
+from typing import Final
 
 from statewright.arn import MACHINE, parse_arn
 from statewright.engine.executions.history_pages import decode_page
-from statewright.engine.executions.views import ExecutionView, Head
+from statewright.engine.executions.views import ExecutionView, Head, view_of
 from statewright.engine.list_tokens import read_token, write_token
+from statewright.engine.shard import Shard
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json
 from statewright.stores.cursor import pack_cursor
-
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
+from statewright.stores.protocol import Row
 
 _PAGES_AT_ONCE: Final = 64
 
 
-async def list_page(
-    engine: Engine,
-    parent: int,
-    arn: str,
-    qualifier: str | None,
-    status: str | None,
-    redrive_filter: str | None,
-    token: str | None,
-    limit: int,
-) -> tuple[list[ExecutionView], str | None]:
-    """Executions of a machine or Map Run. `qualifier`: only those started by this version or alias ARN.
+class Listing:
+    """Shows the executions of one shard; `deleting` are the machines whose executions cannot be redriven."""
 
-    Raises: ApiError (`InvalidToken`).
-    """
-    scope = f"executions {arn} {status} {redrive_filter}"
-    now_ms = engine.clock.now_ms()
-    place = read_token(scope, token, now_ms)
-    after = pack_cursor(place[0], int(place[1])) if place is not None else None
-    views: list[ExecutionView] = []
-    while True:
-        page = await engine.store.executions.list_rows(parent, status=status, after=after, limit=limit - len(views))
-        for row in page.rows:
-            if qualifier is not None and not _started_by(Head.decode(row.head), qualifier):
-                continue
-            view = engine.view(row)
-            if redrive_filter is not None and (view.redrive_count > 0) != (redrive_filter == "REDRIVEN"):
-                continue
-            views.append(view)
-        if page.next is None:
-            return views, None
-        last = page.rows[-1]
-        if len(views) >= limit:
-            return views, write_token(scope, (last.started_ms, str(last.id)), now_ms)
-        after = page.next
+    def __init__(self, shard: Shard, deleting: Container[int]) -> None:
+        self._clock = shard.clock
+        self._store = shard.store.executions
+        self._limits = shard.limits_of("STANDARD")
+        self._deleting = deleting
+
+    def view(self, row: Row) -> ExecutionView:
+        """What a row shows."""
+        return view_of(row, self._clock.now_ms(), self._limits, deleting=row.machine in self._deleting)
+
+    async def page(
+        self,
+        parent: int,
+        arn: str,
+        *,
+        qualifier: str | None,
+        status: str | None,
+        redrive_filter: str | None,
+        token: str | None,
+        limit: int,
+    ) -> tuple[list[ExecutionView], str | None]:
+        """Executions of a machine or Map Run. `qualifier`: only those started by this version or alias ARN.
+
+        Raises: ApiError (`InvalidToken`).
+        """
+        scope = f"executions {arn} {status} {redrive_filter}"
+        now_ms = self._clock.now_ms()
+        place = read_token(scope, token, now_ms)
+        after = pack_cursor(place[0], int(place[1])) if place is not None else None
+        views: list[ExecutionView] = []
+        while True:
+            page = await self._store.list_rows(parent, status=status, after=after, limit=limit - len(views))
+            for row in page.rows:
+                if qualifier is not None and not _started_by(Head.decode(row.head), qualifier):
+                    continue
+                view = self.view(row)
+                if redrive_filter is not None and (view.redrive_count > 0) != (redrive_filter == "REDRIVEN"):
+                    continue
+                views.append(view)
+            if page.next is None:
+                return views, None
+            last = page.rows[-1]
+            if len(views) >= limit:
+                return views, write_token(scope, (last.started_ms, str(last.id)), now_ms)
+            after = page.next
+
+    async def history(
+        self, execution: int, arn: str, *, token: str | None, limit: int, reverse: bool, with_data: bool
+    ) -> tuple[list[dict[str, Json]], str | None]:
+        """History events by id, or by id downwards. Raises: ApiError (`InvalidToken`)."""
+        scope = f"history {arn} {reverse}"
+        now_ms = self._clock.now_ms()
+        place = read_token(scope, token, now_ms)
+        at = place[0] if place is not None else 0 if reverse else 1
+        found: list[HistoryEvent] = []
+        while len(found) <= limit:
+            wanted = min(_PAGES_AT_ONCE, limit + 1 - len(found))
+            pages = await self._store.history(execution, first=at, pages=wanted, reverse=reverse)
+            for page in pages:
+                events = decode_page(page)
+                if reverse:
+                    found += [event for event in reversed(events) if not at or event.id <= at]
+                else:
+                    found += [event for event in events if event.id >= at]
+            if len(pages) < wanted or not found:
+                break
+            at = found[-1].id + (-1 if reverse else 1)
+            if at == 0:
+                break
+        shown = [event.to_api(with_data=with_data) for event in found[:limit]]
+        following = write_token(scope, (found[limit].id, ""), now_ms) if len(found) > limit else None
+        return shown, following
 
 
 def _started_by(head: Head, qualifier: str) -> bool:
     if parse_arn(qualifier, MACHINE).is_version:
         return head.version_arn == qualifier
     return head.alias_arn == qualifier
-
-
-async def history_page(
-    engine: Engine, execution: int, arn: str, token: str | None, limit: int, reverse: bool, with_data: bool
-) -> tuple[list[dict[str, Json]], str | None]:
-    """History events by id, or by id downwards. Raises: ApiError (`InvalidToken`)."""
-    scope = f"history {arn} {reverse}"
-    now_ms = engine.clock.now_ms()
-    place = read_token(scope, token, now_ms)
-    at = place[0] if place is not None else 0 if reverse else 1
-    found: list[HistoryEvent] = []
-    while len(found) <= limit:
-        wanted = min(_PAGES_AT_ONCE, limit + 1 - len(found))
-        pages = await engine.store.executions.history(execution, first=at, pages=wanted, reverse=reverse)
-        for page in pages:
-            events = decode_page(page)
-            if reverse:
-                found += [event for event in reversed(events) if not at or event.id <= at]
-            else:
-                found += [event for event in events if event.id >= at]
-        if len(pages) < wanted or not found:
-            break
-        at = found[-1].id + (-1 if reverse else 1)
-        if at == 0:
-            break
-    shown = [event.to_api(with_data=with_data) for event in found[:limit]]
-    following = write_token(scope, (found[limit].id, ""), now_ms) if len(found) > limit else None
-    return shown, following

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Container
+from typing import Final
 
+from statewright.clock import Clock
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.views import redrive_refusal
 from statewright.errors import ApiError
-
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
 
 TOKEN_MS: Final = 15 * 60 * 1000
 """How long a client token is remembered. Source: API reference, RedriveExecution, `clientToken`."""
 
 
 class Redrive:
-    """One request to redrive an execution."""
+    """One request to redrive an execution; `deleting` are the machines whose executions cannot be redriven."""
 
-    def __init__(self, engine: Engine, client_token: str | None, *, by_map_run: bool = False) -> None:
-        self._engine = engine
+    def __init__(
+        self, clock: Clock, deleting: Container[int], client_token: str | None, *, by_map_run: bool = False
+    ) -> None:
+        self._clock = clock
+        self._deleting = deleting
         self._client_token = client_token
         self._by_map_run = by_map_run
         self._repeated_ms: int | None = None
 
     def accept(self, live: LiveExecution) -> bool:
         """Whether the execution is to be redriven. Raises: ApiError (`ExecutionNotRedrivable`)."""
-        now_ms = self._engine.clock.now_ms()
+        now_ms = self._clock.now_ms()
         for token, at_ms in live.tail.redrive_tokens:
             if token == self._client_token and now_ms - at_ms < TOKEN_MS:
                 self._repeated_ms = at_ms
                 return False
         if live.head.map_run and not self._by_map_run:
             raise not_redrivable("Execution is a child of a Map Run and is redriven by it")
-        deleting = live.row.machine in self._engine.catalogue.deleting
+        deleting = live.row.machine in self._deleting
         reason = redrive_refusal(live.row, live.head, live.tail, now_ms, live.limits, deleting=deleting)
         if reason is not None:
             raise not_redrivable(reason)

@@ -12,25 +12,21 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from statewright.asl.program import Program
-from statewright.clock import Clock, Timer
+from statewright.clock import Timer
 from statewright.engine.dispatch import Dispatcher, ScheduledCall, call_of
 from statewright.engine.heavy.steps import HeavySteps, LeavesTheLoop, Source, advance_on_loop
 from statewright.engine.heavy.wire import StateBytes
-from statewright.engine.turnstile import BURST, Turnstile
-from statewright.errors import RUNTIME
+from statewright.engine.shard import Shard
+from statewright.engine.turnstile import BURST
+from statewright.errors import RUNTIME, ApiError
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import Step
 from statewright.interpreter.codec import encode
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState
-from statewright.limits import Limits
 
 EXPRESS: Final = "express"
 """Kind of the inbox row of an asynchronous EXPRESS execution that runs."""
-
-BILLED_STEP_MS: Final = 100
-BILLED_MB: Final = 64
-"""Source: API reference, BillingDetails: rounded up to 100 ms, memory in steps of 64 MB."""
 
 
 class ExpressRun:
@@ -44,6 +40,7 @@ class ExpressRun:
         "_dispatcher",
         "_heavy",
         "_limits",
+        "_on_history",
         "_program",
         "_since",
         "_source",
@@ -52,28 +49,26 @@ class ExpressRun:
         "_turnstile",
         "_waiting",
         "ended",
-        "on_history",
         "state",
     )
 
     def __init__(
         self,
-        program: Program,
-        state: ExecutionState,
-        limits: Limits,
-        clock: Clock,
+        shard: Shard,
         dispatcher: Dispatcher,
         heavy: HeavySteps,
+        program: Program,
+        state: ExecutionState,
         source: Source,
-        turnstile: Turnstile,
-        trace_header: str | None = None,
+        trace_header: str | None,
+        on_history: Callable[[list[HistoryEvent]], None] | None,
     ) -> None:
         self._program = program
-        self._limits = limits
-        self._clock = clock
+        self._limits = shard.limits_of("EXPRESS")
+        self._clock = shard.clock
         self._dispatcher = dispatcher
         self._trace = trace_header
-        self._turnstile = turnstile
+        self._turnstile = shard.turnstile
         self._timers: dict[int, Timer] = {}
         self._calls: set[int] = set()
         self._heavy = heavy
@@ -85,7 +80,7 @@ class ExpressRun:
         self._away: asyncio.Task[None] | None = None
         self._waiting: deque[events.Event] = deque()
         self.state = state
-        self.on_history: Callable[[list[HistoryEvent]], None] | None = None
+        self._on_history = on_history
         self.ended: asyncio.Future[ExecutionState] = asyncio.get_running_loop().create_future()
 
     def begin(self) -> asyncio.Future[ExecutionState]:
@@ -117,8 +112,8 @@ class ExpressRun:
 
     def _carry_out(self, step: Step) -> None:
         try:
-            if self.on_history is not None and step.history:
-                self.on_history(step.history)
+            if self._on_history is not None and step.history:
+                self._on_history(step.history)
             for command in step.commands:
                 _DO[type(command)](self, command)
         except Exception as problem:
@@ -194,12 +189,16 @@ class ExpressRun:
         key = f"{arn}/{command.task_id}"
         call = call_of(command, arn, identity.role_arn, identity.region, key, self._clock.now_ms(), self._trace)
         self._calls.add(command.task_id)
-        self._dispatcher.dispatch(call, self._answered)
+        self._dispatcher.dispatch(call, self._answered, self._broke)
 
     def _answered(self, call: ScheduledCall, event: events.Event) -> None:
         self._calls.discard(call.task_id)
         self._dispatcher.forget(call.execution_arn, call.task_id)
         self.deliver(event)
+
+    def _broke(self, call: ScheduledCall, problem: BaseException) -> None:
+        self._calls.discard(call.task_id)
+        self.kill(ApiError("InternalServerError", f"an internal error ended the execution: {problem}"))
 
     def cancel_task(self, command: commands.CancelTask) -> None:
         """Call the call off."""
@@ -224,12 +223,6 @@ class ExpressRun:
 
     def _soon(self, event: events.Event) -> None:
         asyncio.get_running_loop().call_soon(self.deliver, event)
-
-
-def billed_ms(state: ExecutionState) -> int:
-    """Billed duration in milliseconds."""
-    lasted_ms = (state.stopped_ms or state.started_ms) - state.started_ms
-    return max(1, -(-lasted_ms // BILLED_STEP_MS)) * BILLED_STEP_MS
 
 
 _DO: Final[dict[type, Callable[[ExpressRun, Any], None]]] = {

@@ -1,4 +1,7 @@
-"""How many executions of a machine may run: the tags that say so, and what they may say. `admission.py` keeps to it."""
+"""How many executions of a machine may run: the tags that say so, and what they may say.
+
+`engine.concurrency.admission` keeps to it.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from statewright.asl.program import Program
 from statewright.engine.executions.logs import LogSettings
 from statewright.engine.machines.definitions import compiled
 from statewright.engine.machines.records import Activity, Records, Revision, revision_key
+from statewright.engine.retrying import Retry
 
 PROGRAMS_KEPT: Final = 1_000
 """Compiled revisions held in memory; the one longest unused goes first."""
@@ -62,6 +63,22 @@ class Programs:
         """Where the history of a revision's executions is logged; for one whose program is in use."""
         found = self._kept.get((machine_id, revision_id))
         return LogSettings.of(found[0].logging) if found is not None else None
+
+
+class RetryingPrograms:
+    """Programs, however long the store takes to give them: for work that no caller waits for."""
+
+    def __init__(self, programs: Programs, retry: Retry) -> None:
+        self._programs = programs
+        self._retry = retry
+
+    async def program_of(self, machine_id: int, revision_id: str) -> Program:
+        """The program of a revision. Raises: KeyError."""
+        return await self._retry(self._programs.program_of, machine_id, revision_id)
+
+    async def gone_activities(self, program: Program) -> frozenset[str]:
+        """The activities that a program names and that do not exist."""
+        return await self._retry(self._programs.gone_activities, program)
 
 
 def _as_it_is(_machine_id: int, program: Program) -> Program:

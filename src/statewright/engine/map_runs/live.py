@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from statewright.asl.program import Program
+from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.redrives import Redrive
+from statewright.engine.executions.starting import new_live
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.express.run import ExpressRun
-from statewright.engine.heavy.steps import Source
-from statewright.engine.map_runs.data import ItemStream
+from statewright.engine.express.runs import ExpressRuns
+from statewright.engine.inputs import AlreadyThere, Input
+from statewright.engine.machines.programs import RetryingPrograms
+from statewright.engine.map_runs.data import ItemStream, MapRunData
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.orders import Order
-from statewright.engine.runner import AlreadyThere, Input
+from statewright.engine.runner import Runner
+from statewright.engine.shard import Shard
 from statewright.engine.turnstile import CHILD
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
@@ -41,10 +46,6 @@ from statewright.interpreter.phases import CLOSED, OPEN, STOPPING, WRITING
 from statewright.payload import Payload, dump_json
 from statewright.stores.protocol import Commit, Committed, Existing, Row
 
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
-    from statewright.engine.map_runs.map_runs import MapRuns
-
 logger = logging.getLogger(__name__)
 
 SOME_CHILDREN: Final = 8
@@ -53,18 +54,41 @@ MOST_EVENTS: Final = 256
 """Events that go into one commit."""
 
 
-async def load_run(engine: Engine, runs: MapRuns, run_id: int) -> LiveRun:
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a Map Run stands on: its shard, and the parts of the engine that run its children.
+
+    `deleting` are the machines whose executions cannot be redriven.
+    """
+
+    shard: Shard
+    runner: Runner
+    programs: RetryingPrograms
+    express: ExpressRuns
+    data: MapRunData
+    deleting: Container[int]
+
+
+class OpenRuns(Protocol):
+    """The runs that are open, as one of them sees them."""
+
+    def retask(self, run: LiveRun, task_id: int, /) -> None:
+        """The parent waits for the run under another task id."""
+
+    def release(self, run: LiveRun, /) -> None:
+        """A run is closed: forget it."""
+
+
+async def load_run(site: Site, runs: OpenRuns, run_id: int) -> LiveRun:
     """A run as the store has it."""
-    stored = await engine.runner.patiently(lambda: engine.store.executions.load(run_id))
+    stored = await site.shard.retrying.executions.load(run_id)
     assert stored is not None
     assert stored.state is not None
     head = RunHead.decode(stored.row.head)
-    program = await engine.runner.patiently(
-        lambda: engine.catalogue.programs.program_of(head.machine_id, head.revision_id)
-    )
+    program = await site.programs.program_of(head.machine_id, head.revision_id)
     texts = {digest: text.decode() for digest, text in stored.texts.items()}
     state = decode_map_run(stored.state, [stored.frames[index] for index in sorted(stored.frames)], texts)
-    run = LiveRun(engine, runs, run_id, head, state, program, stored.row)
+    run = LiveRun(site, runs, run_id, head, state, program, stored.row)
     run.version = stored.version
     run.known_texts = set(stored.texts)
     return run
@@ -74,10 +98,13 @@ class LiveRun:
     """A run as its owner holds it. One commit is in flight at most; what arrives meanwhile goes into the next."""
 
     def __init__(
-        self, engine: Engine, runs: MapRuns, run_id: int, head: RunHead, state: MapRunState, program: Program,
+        self, site: Site, runs: OpenRuns, run_id: int, head: RunHead, state: MapRunState, program: Program,
         row: Row | None,
     ) -> None:  # fmt: skip
-        self._engine = engine
+        self._site = site
+        self._shard = site.shard
+        self._runner = site.runner
+        self._written = site.shard.retrying.executions
         self._runs = runs
         self.id = run_id
         self.head = head
@@ -145,12 +172,12 @@ class LiveRun:
         self._taken_up = True
         for child in state.children:
             if child.status == RUNNING:
-                self._engine.aside(self._resume_child(child.index, child.attempt))
+                self._shard.spawn(self._resume_child(child.index, child.attempt))
         if state.phase == OPEN and state.reading:
-            self._engine.aside(self._read_items(messages.ReadItems(state.items_read, SLICE_ITEMS)))
+            self._shard.spawn(self._read_items(messages.ReadItems(state.items_read, SLICE_ITEMS)))
         elif state.phase == WRITING:
             command = messages.WriteResults(bucket_of(state), folder_of(state), state.settings.writer)
-            self._engine.aside(self._write_results(command))
+            self._shard.spawn(self._write_results(command))
         self.tell(messages.RunContinued())
 
     def _report(self) -> None:
@@ -161,7 +188,7 @@ class LiveRun:
             event = events.MapRunSucceeded(state.task_id, state.output)
         else:
             event = events.MapRunFailed(state.task_id, state.error, state.cause)
-        self._engine.runner.tell(self.head.parent, Input(event))
+        self._runner.tell(self.head.parent, Input(event))
         self._runs.release(self)
 
     # ------------------------------------------------------------------ working
@@ -173,7 +200,7 @@ class LiveRun:
                 commands: list[MapRunCommand] = []
                 answers = []
                 commit = self._apply(commands, answers)
-                outcome = await self._engine.runner.commit_patiently(commit)
+                outcome = await self._written.commit(commit)
                 if not isinstance(outcome, Committed):
                     raise StoreError(f"a Map Run's commit was refused: {outcome}")
                 self.version = outcome.version
@@ -190,7 +217,7 @@ class LiveRun:
         except OwnershipLost as problem:
             self._killed = True
             self._refuse(answers, problem)
-            self._engine.runner.on_ownership_lost()
+            self._shard.lost()
         except Exception as problem:
             logger.exception("the Map Run %s is held back by a bug of ours", self.head.map_run_arn)
             self._killed = True
@@ -204,9 +231,9 @@ class LiveRun:
                 answer.set_exception(problem)
 
     def _apply(self, commands: list[MapRunCommand], answers: list[asyncio.Future[None]]) -> Commit:
-        engine, state = self._engine, self.state
-        now_ms = engine.clock.now_ms()
-        limits = engine.limits_of("STANDARD")
+        state = self.state
+        now_ms = self._shard.clock.now_ms()
+        limits = self._shard.limits_of("STANDARD")
         changed: set[int] = set()
         dropped: set[int] = set()
         for _ in range(min(MOST_EVENTS, len(self._events))):
@@ -227,8 +254,9 @@ class LiveRun:
         if self.row is None:
             name = self.head.map_run_arn.rpartition(":")[2]
             self.row = Row(
-                self.id, 0, -self.head.parent, name, state.status, state.started_ms, None, self.head.encode(), b""
-            )
+                self.id, self._shard.number, -self.head.parent, name, state.status, state.started_ms, None,
+                self.head.encode(), b"",
+            )  # fmt: skip
         self.row = replace(self.row, status=state.status, stopped_ms=state.stopped_ms)
         done: list[int] = []
         if state.phase == CLOSED:
@@ -255,7 +283,7 @@ class LiveRun:
 
     def read_items(self, command: messages.ReadItems) -> None:
         """Hand out a slice of the items."""
-        self._engine.aside(self._read_items(command))
+        self._shard.spawn(self._read_items(command))
 
     async def _read_items(self, command: messages.ReadItems) -> None:
         try:
@@ -279,7 +307,7 @@ class LiveRun:
         assert distributed is not None
         assert distributed.reader is not None
         head, resource = self.head, distributed.reader.resource.arn
-        self._stream = await self._runs.data.open(head, head.reader, head.reader_config, resource)
+        self._stream = await self._site.data.open(head, head.reader, head.reader_config, resource)
         self._position = 0
         while self._position < first:
             part = await self._stream.take(min(first - self._position, SLICE_ITEMS))
@@ -295,10 +323,10 @@ class LiveRun:
 
     def write_results(self, command: messages.WriteResults) -> None:
         """Write the result files."""
-        self._engine.aside(self._write_results(command))
+        self._shard.spawn(self._write_results(command))
 
     async def _write_results(self, command: messages.WriteResults) -> None:
-        data, head = self._runs.data, self.head
+        data, head = self._site.data, self.head
         bucket, arguments = command.bucket, command.arguments
         sizes: dict[tuple[str, str], int] = {}
         chunks = result_files(self.state, self.definition)
@@ -320,10 +348,10 @@ class LiveRun:
         """Start a child execution from its first state, when it is its turn among all that the loop has to do."""
         self._to_start.append(command)
         if len(self._to_start) == 1:
-            self._engine.runner.turnstile.pass_later(SOME_CHILDREN * CHILD, self._start_some)
+            self._shard.turnstile.pass_later(SOME_CHILDREN * CHILD, self._start_some)
 
     def _start_some(self) -> None:
-        turnstile = self._engine.runner.turnstile
+        turnstile = self._shard.turnstile
         turnstile.make_way()
         for _ in range(min(SOME_CHILDREN, len(self._to_start))):
             if self._killed:
@@ -334,7 +362,7 @@ class LiveRun:
 
     def _start_now(self, command: messages.StartChild) -> None:
         if self.head.child_type == "EXPRESS":
-            self._engine.aside(self._run_express(command.index, command.attempt, command.input, command.item_count))
+            self._shard.spawn(self._run_express(command.index, command.attempt, command.input, command.item_count))
         else:
             self._start_standard(command.index, command.attempt, command.input, command.item_count)
 
@@ -350,13 +378,13 @@ class LiveRun:
         head = self._head_of(index, given, item_count)
         name = child_name(self.head.map_run_arn, index)
         seed = child_seed(self.state, index)
-        live = self._engine.new_live(self.id, name, head, given, self.program, seed)
+        live = new_live(self._shard, self.id, name, head, given, self.program, seed)
         self._standard[index] = live.id
-        self._engine.aside(self._begin(live, index, attempt))
+        self._shard.spawn(self._begin(live, index, attempt))
 
-    async def _begin(self, live: Any, index: int, attempt: int) -> None:
+    async def _begin(self, live: LiveExecution, index: int, attempt: int) -> None:
         try:
-            await self._engine.runner.begin(live)
+            await self._runner.begin(live)
         except AlreadyThere as taken:
             self._adopt_child(taken.row, index, attempt)
         except Unavailable:
@@ -371,17 +399,16 @@ class LiveRun:
     def _child_closed(self, row: Row, index: int, attempt: int) -> None:
         tail = Tail.decode(row.tail)
         output = Payload.from_text(tail.output) if tail.output is not None else None
-        most = self._engine.limits_of(self.head.child_type).history_events
+        most = self._shard.limits_of(self.head.child_type).history_events
         redrivable = most is None or tail.last_event < most - 1
         status: Any = row.status
         self.tell(messages.ChildEnded(index, attempt, status, output, tail.error, tail.cause, redrivable))
 
     async def _resume_child(self, index: int, attempt: int) -> None:
         """A child that ran when the process died: it has ended, goes on by itself, or is started again."""
-        engine = self._engine
         child = self.state.children[index]
         name = child_name(self.head.map_run_arn, index)
-        row = await engine.runner.patiently(lambda: engine.store.executions.find(self.id, name))
+        row = await self._written.find(self.id, name)
         # An EXPRESS child notes its attempt where a STANDARD one counts its redrives.
         expected = attempt if self.head.child_type == "EXPRESS" else child.redrives
         if row is not None and (row.status == "RUNNING" or Tail.decode(row.tail).redrive_count >= expected):
@@ -394,71 +421,61 @@ class LiveRun:
 
     def redrive_child(self, command: messages.RedriveChild) -> None:
         """Go on with a STANDARD child that failed."""
-        self._engine.aside(self._redrive_by_name(command))
+        self._shard.spawn(self._redrive_by_name(command))
 
     async def _redrive_by_name(self, command: messages.RedriveChild) -> None:
-        engine = self._engine
-        row = await engine.runner.patiently(lambda: engine.store.executions.find(self.id, command.name))
+        row = await self._written.find(self.id, command.name)
         assert row is not None
         await self._redrive(row.id, command.index, command.attempt)
 
     async def _redrive(self, execution: int, index: int, attempt: int) -> None:
         self._standard[index] = execution
-        redrive = Redrive(self._engine, None, by_map_run=True)
+        redrive = Redrive(self._shard.clock, self._site.deleting, None, by_map_run=True)
         try:
-            await self._engine.runner.ask(execution, events.ExecutionRedriven(), accept=redrive.accept)
+            await self._runner.ask(execution, events.ExecutionRedriven(), accept=redrive.accept)
         except ApiError:
             # It cannot be redriven after all: it stays as it ended.
-            row = await self._engine.runner.patiently(lambda: self._engine.store.executions.row(execution))
+            row = await self._written.row(execution)
             if row is not None and row.status != "RUNNING":
                 self._child_closed(row, index, attempt)
         except Unavailable:
             return
 
     async def _run_express(self, index: int, attempt: int, given: Payload, item_count: int) -> None:
-        engine = self._engine
+        shard = self._shard
         head = self._head_of(index, given, item_count)
         name = child_name(self.head.map_run_arn, index)
-        state = new_execution(head.identity(name, engine.region), given, child_seed(self.state, index))
-        source = Source(head.machine_id, head.revision_id, head.scope)
-        limits = engine.limits_of("EXPRESS")
-        run = ExpressRun(
-            self.program, state, limits, engine.clock, engine.dispatcher, engine.runner.heavy, source,
-            engine.runner.turnstile,
+        state = new_execution(head.identity(name, shard.region), given, child_seed(self.state, index))
+        try:
+            with self._site.express.running(self.program, state, head) as run:
+                await self._until_closed(index, run)
+        except StoreError:
+            return
+        # Its tail says which attempt it was, for whoever takes the run up after a crash.
+        tail = replace(Tail.of(state), redrive_count=attempt)
+        row = Row(
+            shard.ids.next(), shard.number, self.id, name, state.status, state.started_ms, state.stopped_ms,
+            head.encode(), tail.encode(),
         )  # fmt: skip
-        run.on_history = engine.history_log(head)
+        outcome = await self._written.commit(Commit(row, 0, None))
+        if isinstance(outcome, Existing):
+            before = await self._written.load(outcome.row.id)
+            assert before is not None
+            again = replace(before.row, status=row.status, stopped_ms=row.stopped_ms, tail=row.tail)
+            await self._written.commit(Commit(again, before.version, None))
+        self._child_closed(row, index, attempt)
+
+    async def _until_closed(self, index: int, run: ExpressRun) -> None:
         self._express[index] = run
-        meter = engine.runner.meter
-        if meter is not None:
-            meter.express_started(head)
         try:
             ended = run.begin()
             if self.state.phase == STOPPING:
                 # The stop came while this one stood in line.
                 run.deliver(events.ExecutionStopped())
             await ended
-        except StoreError:
-            return
         finally:
             if self._express.get(index) is run:
                 del self._express[index]
-            engine.runner.counters.transitions += state.transitions
-            engine.runner.counters.ran(state.status)
-            if meter is not None:
-                meter.express_ended(head, state)
-        # Its tail says which attempt it was, for whoever takes the run up after a crash.
-        tail = replace(Tail.of(state), redrive_count=attempt)
-        row = Row(
-            engine.runner.ids.next(), 0, self.id, name, state.status, state.started_ms, state.stopped_ms,
-            head.encode(), tail.encode(),
-        )  # fmt: skip
-        outcome = await engine.runner.commit_patiently(Commit(row, 0, None))
-        if isinstance(outcome, Existing):
-            before = await engine.runner.patiently(lambda: engine.store.executions.load(outcome.row.id))
-            assert before is not None
-            again = replace(before.row, status=row.status, stopped_ms=row.stopped_ms, tail=row.tail)
-            await engine.runner.commit_patiently(Commit(again, before.version, None))
-        self._child_closed(row, index, attempt)
 
     def stop_children(self, _command: messages.StopChildren) -> None:
         """Stop all that run; each still answers with its end."""
@@ -470,7 +487,7 @@ class LiveRun:
                 continue
             execution = self._standard.get(child.index)
             if execution is not None:
-                self._engine.runner.tell(execution, Input(events.ExecutionStopped()))
+                self._runner.tell(execution, Input(events.ExecutionStopped()))
         for run in list(self._express.values()):
             run.deliver(events.ExecutionStopped())
 
@@ -479,12 +496,12 @@ class LiveRun:
     def succeed(self, command: messages.SucceedRun) -> None:
         """Tell the parent; its outbox row goes with the commit that this causes."""
         event = events.MapRunSucceeded(command.task_id, command.output)
-        self._engine.runner.tell(self.head.parent, Input(event))
+        self._runner.tell(self.head.parent, Input(event))
 
     def fail(self, command: messages.FailRun) -> None:
         """Tell the parent."""
         event = events.MapRunFailed(command.task_id, command.error, command.cause)
-        self._engine.runner.tell(self.head.parent, Input(event))
+        self._runner.tell(self.head.parent, Input(event))
 
     def continue_run(self, _command: messages.ContinueRun) -> None:
         """Go on, after whatever waits."""

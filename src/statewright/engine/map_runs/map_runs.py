@@ -11,21 +11,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
 from statewright.arn import MAP_RUN, parse_arn
-from statewright.engine.executions.live import MAP_RUN as ORDER
 from statewright.engine.executions.live import STOP_RUN, Batch, LiveExecution
-from statewright.engine.executions.names import MAP_RUN_IDS, labelled
+from statewright.engine.executions.names import MAP_RUN_IDS, ExecutionNames, labelled
 from statewright.engine.executions.views import Head
+from statewright.engine.inbox import Inbox
+from statewright.engine.inputs import Input
 from statewright.engine.list_tokens import read_token, write_token
-from statewright.engine.map_runs.data import MapRunData, NoData
 from statewright.engine.map_runs.head import RunHead
-from statewright.engine.map_runs.live import LiveRun, load_run
+from statewright.engine.map_runs.live import LiveRun, Site, load_run
 from statewright.engine.map_runs.orders import Order, command_of, decode_order
-from statewright.engine.runner import Input
 from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.events import MapRunMissing, TimerFired
@@ -37,9 +36,6 @@ from statewright.stores.cursor import pack_cursor
 from statewright.stores.ids import made_ms
 from statewright.stores.protocol import InboxRow, OutboxRow, Record, Row
 
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
-
 logger = logging.getLogger(__name__)
 
 MAP_RUN_DATES: Final = "mapRunDate"
@@ -49,24 +45,29 @@ MAP_RUN_DATES: Final = "mapRunDate"
 class MapRuns:
     """The Map Runs of an engine. Those that are open stay in memory."""
 
-    def __init__(self, engine: Engine, data: MapRunData | None = None) -> None:
-        self._engine = engine
-        self.data: MapRunData = data or NoData()
+    def __init__(self, site: Site, inbox: Inbox, names: ExecutionNames) -> None:
+        self._site = site
+        self._shard = site.shard
+        self._store = site.shard.store
+        self._written = site.shard.retrying.executions
+        self._inbox = inbox
+        self._names = names
         self._runs: dict[int, LiveRun] = {}
         self._by_task: dict[tuple[int, int], LiveRun] = {}
         self._carrying: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._loading: dict[int, asyncio.Task[None]] = {}
+        inbox.register(STOP_RUN, self.recover_stop)
 
     # ------------------------------------------------------------------ what parents ask for
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
-        """A commit may order runs, stop runs, or be the end of a child."""
+        """See `CommitListener`: a commit may order runs, stop runs, or be the end of a child."""
         for row_id, command in batch.map_runs:
             order = Order(command.task_id, command.map_run_arn, getattr(command, "redrive_count", 0), None)
             start = command if isinstance(command, StartMapRun) else None
             self._order(live.id, order.task_id, self._carry_out(live.id, live.head, row_id, order, start))
         for inbox_id, task_id in batch.stopped_map_runs:
-            self._engine.aside(self._stop(live.id, task_id, inbox_id))
+            self._shard.spawn(self._stop(live.id, task_id, inbox_id))
         if batch.closed and live.head.map_run:
             run = self._runs.get(live.head.map_run)
             state = live.state
@@ -89,41 +90,31 @@ class MapRuns:
     def _order(self, parent: int, task_id: int, work: Coroutine[Any, Any, None]) -> None:
         """Carry out an order; a stop that follows at once must find the run."""
         key = (parent, task_id)
-        task = self._carrying[key] = self._engine.aside(work)
+        task = self._carrying[key] = self._shard.spawn(work)
         task.add_done_callback(lambda _: self._carrying.pop(key, None))
 
-    def recover_outbox(self, row: OutboxRow) -> bool:
-        """An order that was given before the restart."""
-        if row.kind != ORDER:
-            return False
+    def recover_order(self, row: OutboxRow) -> None:
+        """Carry out an order that was given before the restart."""
         self._order(row.execution, decode_order(row.body).task_id, self._again(row))
-        return True
 
-    def recover_inbox(self, row: InboxRow) -> bool:
-        """A stop that was asked for before the restart."""
-        if row.kind != STOP_RUN:
-            return False
-        self._engine.aside(self._stop(row.execution, orjson.loads(row.body), row.id))
-        return True
+    def recover_stop(self, row: InboxRow) -> None:
+        """Stop a run whose stop was asked for before the restart."""
+        self._shard.spawn(self._stop(row.execution, orjson.loads(row.body), row.id))
 
     async def _again(self, row: OutboxRow) -> None:
-        engine = self._engine
         order = decode_order(row.body)
-        parent = await engine.runner.patiently(lambda: engine.store.executions.row(row.execution))
+        parent = await self._written.row(row.execution)
         if parent is None:
             return
         head = Head.decode(parent.head)
         start = None
         if order.start is not None:
-            program = await engine.runner.patiently(
-                lambda: engine.catalogue.programs.program_of(head.machine_id, head.revision_id)
-            )
+            program = await self._site.programs.program_of(head.machine_id, head.revision_id)
             start = command_of(order, program)
         await self._carry_out(row.execution, head, row.id, order, start)
 
     async def _carry_out(self, parent: int, head: Head, row_id: int, order: Order, start: StartMapRun | None) -> None:
         """Start a run, or go on with one that is there."""
-        engine = self._engine
         arn = parse_arn(order.map_run_arn, MAP_RUN)
         if start is None:
             await self._earlier(parent, order.task_id)
@@ -131,11 +122,11 @@ class MapRuns:
             if begun is not None:
                 await begun.go_on(order)
                 return
-        found = await engine.runner.patiently(lambda: engine.store.executions.find(-parent, arn.rest or ""))
+        found = await self._written.find(-parent, arn.rest or "")
         if found is None:
             if start is None:
                 # The process died before the run was written, and the parent was stopped, which took its order away.
-                engine.runner.tell(parent, Input(MapRunMissing(order.task_id)))
+                self._site.runner.tell(parent, Input(MapRunMissing(order.task_id)))
                 return
             await self._note(order.map_run_arn, row_id)
             distributed = start.definition.distributed
@@ -157,13 +148,13 @@ class MapRuns:
         while (run := self._runs.get(run_id)) is None:
             loading = self._loading.get(run_id)
             if loading is None:
-                loading = self._loading[run_id] = self._engine.aside(self._load(run_id))
+                loading = self._loading[run_id] = self._shard.spawn(self._load(run_id))
                 loading.add_done_callback(lambda _: self._loading.pop(run_id, None))
             await asyncio.shield(loading)
         return run
 
     async def _load(self, run_id: int) -> None:
-        self._adopt(await load_run(self._engine, self, run_id))
+        self._adopt(await load_run(self._site, self, run_id))
 
     async def _earlier(self, parent: int, task_id: int) -> None:
         """Wait until earlier orders of the same frame are carried out."""
@@ -178,12 +169,11 @@ class MapRuns:
         record = Record(MAP_RUN_IDS, map_run_arn, labelled(parse_arn(map_run_arn)), run_id, 1, b"")
         # Ids follow time, so this list begins with the oldest run.
         dated = Record(MAP_RUN_DATES, map_run_arn, "", run_id, 1, b"")
-        catalog = self._engine.store.catalog
-        await self._engine.runner.patiently(lambda: catalog.write([record, dated]))
+        await self._shard.retrying.catalog.write([record, dated])
 
     async def forget(self, before_ms: int, limit: int) -> int:
         """Delete the names of up to `limit` runs that retention has taken; returns how many."""
-        store = self._engine.store
+        store = self._store
         gone: list[tuple[str, str]] = []
         after: tuple[int, str] | None = None
         more = True
@@ -200,10 +190,8 @@ class MapRuns:
         return len(gone) // 2
 
     async def _live(self, run_id: int, head: RunHead, state: MapRunState, row: Row | None) -> LiveRun:
-        program = await self._engine.runner.patiently(
-            lambda: self._engine.catalogue.programs.program_of(head.machine_id, head.revision_id)
-        )
-        run = LiveRun(self._engine, self, run_id, head, state, program, row)
+        program = await self._site.programs.program_of(head.machine_id, head.revision_id)
+        run = LiveRun(self._site, self, run_id, head, state, program, row)
         self._adopt(run)
         return run
 
@@ -234,12 +222,9 @@ class MapRuns:
         run.stop(inbox_id)
 
     async def _find_open(self, parent: int, task_id: int) -> LiveRun | None:
-        engine = self._engine
-        page = await engine.runner.patiently(
-            lambda: engine.store.executions.list_rows(-parent, status="RUNNING", after=None, limit=1000)
-        )
+        page = await self._written.list_rows(-parent, status="RUNNING", after=None, limit=1000)
         for row in page.rows:
-            run = self._runs.get(row.id) or await load_run(engine, self, row.id)
+            run = self._runs.get(row.id) or await load_run(self._site, self, row.id)
             if run.state.task_id == task_id:
                 run = await self._held(row.id)
                 await run.go_on(None)
@@ -248,14 +233,14 @@ class MapRuns:
 
     async def _drop_stop(self, parent: int, inbox_id: int) -> None:
         """The run never began, or is closed: nothing is left to stop."""
-        self._engine.inbox.consume(parent, inbox_id, TimerFired(0))
+        self._inbox.consume(parent, inbox_id, TimerFired(0))
 
     # ------------------------------------------------------------------ the API
 
     async def id_of(self, map_run_arn: str) -> int:
         """The id of a run. Raises: ApiError (`InvalidArn`, `ResourceNotFound`)."""
         parse_arn(map_run_arn, MAP_RUN)
-        record = await self._engine.store.catalog.get(MAP_RUN_IDS, map_run_arn)
+        record = await self._store.catalog.get(MAP_RUN_IDS, map_run_arn)
         if record is None:
             raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
         return record.sort
@@ -265,9 +250,9 @@ class MapRuns:
         run = self._runs.get(run_id)
         if run is not None and run.row is not None:
             return run
-        if await self._engine.store.executions.row(run_id) is None:
+        if await self._store.executions.row(run_id) is None:
             raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
-        return await load_run(self._engine, self, run_id)
+        return await load_run(self._site, self, run_id)
 
     async def describe(self, map_run_arn: str) -> dict[str, Json]:
         """A run as DescribeMapRun shows it; instants are epoch milliseconds. Raises: see `id_of`."""
@@ -295,13 +280,12 @@ class MapRuns:
 
         Raises: ApiError (`ExecutionDoesNotExist`, `InvalidToken`).
         """
-        engine = self._engine
-        parent = await engine.names.row_of(execution_arn)
+        parent = await self._names.row_of(execution_arn)
         scope = f"map runs {execution_arn}"
-        now_ms = engine.clock.now_ms()
+        now_ms = self._shard.clock.now_ms()
         place = read_token(scope, token, now_ms)
         after = pack_cursor(place[0], int(place[1])) if place is not None else None
-        page = await engine.store.executions.list_rows(-parent.id, status=None, after=after, limit=limit)
+        page = await self._store.executions.list_rows(-parent.id, status=None, after=after, limit=limit)
         shown: list[dict[str, Json]] = []
         for row in page.rows:
             head = RunHead.decode(row.head)

@@ -122,7 +122,7 @@ def test_an_execution_is_logged(kind: Any, tmp_path: Path, caplog: pytest.LogCap
 
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
-        rig.engine.logs = ExecutionLogs(tmp_path)
+        rig.engine.history_log.logs = ExecutionLogs(tmp_path)
         rig.integrations.throws("T", "E", "c")
         definition = machine(P=passing("T", Result={"secret": 1}), T=task(LAMBDA))
         from statewright.engine.machines.views import NewMachine

@@ -54,7 +54,7 @@ def test_the_result_is_that_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None
             rig = await Rig(clock).up()
             rig.integrations.returns("T", [1])
             view, events = await outcome(rig, definition, {"big": BIG, "limit": 3})
-            assert (rig.engine.runner.heavy.steps > 0) == shipped
+            assert (rig.engine.heavy.steps > 0) == shipped
             await rig.down()
             return view.status, view.output, view.stopped_ms - view.started_ms, events
 
@@ -87,11 +87,11 @@ def test_what_takes_too_much_fails_and_nobody_waits(kind: Any) -> None:
         view = await heavy
         assert (view.status, view.error) == ("FAILED", "States.QueryEvaluationError")
         assert "for the field 'Output/bad' threw an error during evaluation" in view.cause
-        assert rig.engine.runner.heavy.deaths == 1
+        assert rig.engine.heavy.deaths == 1
         # The server's own process has not computed it.
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before < 512 * 1024
         await rig.down()
-        assert rig.engine.runner.heavy.workers == 0
+        assert rig.engine.heavy.workers == 0
 
     run_virtual(main)
 
@@ -115,7 +115,7 @@ def test_an_express_run_goes_on_where_the_worker_left_it() -> None:
         target = await rig.machine(definition, type="EXPRESS")
         done = await rig.engine.start_sync_execution(target, "x", "{}")
         assert (done.status, json.loads(done.output or "")) == ("SUCCEEDED", [0, 1])
-        assert rig.engine.runner.heavy.steps >= 2
+        assert rig.engine.heavy.steps >= 2
         await rig.down()
 
     run_virtual(main)
@@ -146,7 +146,7 @@ def test_a_stop_gives_up_what_is_under_way() -> None:
         target = await rig.machine(jsonata(P=passing(Output=CHOSEN)))
         given = json.dumps({"big": BIG, "limit": 3})
         started = asyncio.create_task(rig.engine.start_execution(target, "x", given))
-        while not rig.engine.runner.heavy.workers:
+        while not rig.engine.heavy.workers:
             await asyncio.sleep(0)
         await rig.down()
         with pytest.raises(Exception, match="stopping"):

@@ -3,7 +3,7 @@
 A start is accepted at once and committed as queued: its history has its start and no state. It is admitted, by an event
 of its own, when an execution of its machine ends or when the rate allows. Who runs and who waits is held in memory, and
 found again after a start: queued executions have outbox rows, those that run are listed. Owns the order, which
-is that of the starts; what a limit is stands in `machines/limits.py`.
+is that of the starts; what a limit is stands in `engine.machines.limits`.
 
 Child executions of Map Runs are not counted: their run has a concurrency of its own. A redriven execution runs at once.
 """
@@ -13,16 +13,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.clock import Timer
+from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.inputs import Input
 from statewright.engine.machines.limits import Limit
-from statewright.engine.runner import Input
+from statewright.engine.runner import Runner
+from statewright.engine.shard import Shard
 from statewright.interpreter import events
-
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
-    from statewright.engine.executions.live import Batch, LiveExecution
 
 _ROWS_AT_ONCE: Final = 1_000
 
@@ -55,8 +54,9 @@ class _Gate:
 class Admission:
     """The gates of one engine."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, shard: Shard, runner: Runner) -> None:
+        self._shard = shard
+        self._runner = runner
         self._gates: dict[int, _Gate] = {}
 
     # ------------------------------------------------------------------ life
@@ -104,8 +104,8 @@ class Admission:
             self._open(gate)
 
     async def _begin_counting(self, machine: int, arn: str, limit: Limit) -> None:
-        gate = self._gates[machine] = _Gate(arn, limit, counted_ms=self._engine.clock.now_ms(), ended=set())
-        found = await self._engine.runner.patiently(lambda: self._running(machine))
+        gate = self._gates[machine] = _Gate(arn, limit, counted_ms=self._shard.clock.now_ms(), ended=set())
+        found = await self._running(machine)
         assert gate.ended is not None
         gate.running |= found - gate.ended - gate.queue.keys()
         gate.ended = None
@@ -116,7 +116,7 @@ class Admission:
         found: set[int] = set()
         after: bytes | None = None
         while True:
-            page = await self._engine.store.executions.list_rows(
+            page = await self._shard.retrying.executions.list_rows(
                 machine, status="RUNNING", after=after, limit=_ROWS_AT_ONCE
             )
             found.update(row.id for row in page.rows)
@@ -164,7 +164,7 @@ class Admission:
             self._open(gate)
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
-        """See what a commit means for its machine."""
+        """See `CommitListener`."""
         gate = self._gates.get(live.row.machine)
         if gate is None:
             return
@@ -192,7 +192,7 @@ class Admission:
             return False
         if limit.per_second is None:
             return True
-        now_ms = self._engine.clock.now_ms()
+        now_ms = self._shard.clock.now_ms()
         most = max(1.0, limit.per_second)
         gate.tokens = min(most, gate.tokens + max(0, now_ms - gate.counted_ms) * limit.per_second / 1000)
         gate.counted_ms = now_ms
@@ -213,7 +213,7 @@ class Admission:
         rate = gate.limit.per_second
         held_by_rate = gate.ended is None and (gate.limit.at_once is None or len(gate.running) < gate.limit.at_once)
         if gate.queue and rate is not None and held_by_rate and gate.timer is None:
-            clock = self._engine.clock
+            clock = self._shard.clock
             missing_ms = (1 - gate.tokens) / rate * 1000
             gate.timer = clock.call_at(clock.now_ms() + max(1, round(missing_ms)), lambda: self._again(gate))
 
@@ -222,4 +222,4 @@ class Admission:
         self._open(gate)
 
     def _admit(self, execution: int) -> None:
-        self._engine.runner.tell(execution, Input(events.ExecutionAdmitted()))
+        self._runner.tell(execution, Input(events.ExecutionAdmitted()))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.engine.forks import Wish, fork
+from statewright.engine.executions.forks import Wish
 from statewright.engine.machines.views import MachineChange
 from statewright.errors import ApiError
 from tests.unit.engine.running import Rig, machine, passing, task, wait
@@ -50,7 +50,7 @@ def test_it_begins_with_the_input_and_variables_of_that_moment():
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         arn = await ran(rig)
-        forked = await fork(rig.engine, wish(arn, "Work", name="again"))
+        forked = await rig.engine.fork(wish(arn, "Work", name="again"))
         assert forked.arn.endswith(":again")
         assert await body_of(rig, forked.arn) == "ada3ada"
         assert await rig.types(forked.arn) == [
@@ -70,10 +70,10 @@ def test_which_stay_other_variables_and_another_input():
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         arn = await ran(rig)
-        first = await fork(rig.engine, wish(arn, "Count", visit=1))
+        first = await rig.engine.fork(wish(arn, "Count", visit=1))
         entered = (await rig.events(first.arn))[1]["stateEnteredEventDetails"]
         assert json.loads(entered["input"]) == {"from": "first"}
-        other = await fork(rig.engine, wish(arn, "Work", variables={"who": "bob", "n": 9}, input='{"x": 1}'))
+        other = await rig.engine.fork(wish(arn, "Work", variables={"who": "bob", "n": 9}, input='{"x": 1}'))
         assert await body_of(rig, other.arn) == "bob9ada"
         assert json.loads((await rig.events(other.arn))[1]["stateEnteredEventDetails"]["input"]) == {"x": 1}
         await rig.down()
@@ -88,9 +88,9 @@ def test_another_version_and_the_old_revision():
         target = await rig.machines.resolve((await rig.engine.describe(arn)).machine_arn)
         changed = json.dumps({**STEPS, "States": {**STEPS["States"], "Work": passing(Output="changed")}})
         await rig.machines.update(target.machine_arn, MachineChange(definition=changed))
-        same = await fork(rig.engine, wish(arn, "Work"))
+        same = await rig.engine.fork(wish(arn, "Work"))
         assert await body_of(rig, same.arn) == "ada3ada"
-        newer = await fork(rig.engine, wish(arn, "Work", machine_arn=target.machine_arn))
+        newer = await rig.engine.fork(wish(arn, "Work", machine_arn=target.machine_arn))
         assert (await rig.end(newer.arn)).output == '"changed"'
         await rig.down()
 
@@ -102,7 +102,7 @@ def test_a_crash_right_after_the_answer_loses_nothing():
         rig = await Rig(clock).up()
         arn = await rig.begin(machine(A=passing("W"), W=wait(100, "T"), T=task()), {"n": 1})
         await rig.until(1_000)
-        forked = await fork(rig.engine, wish(arn, "W"))
+        forked = await rig.engine.fork(wish(arn, "W"))
         await rig.crash()
         view = await rig.end(forked.arn)
         assert (view.status, view.stopped_ms) == ("SUCCEEDED", clock.start_ms + 101_000)
@@ -120,19 +120,19 @@ def test_what_cannot_be_forked():
         )
         await rig.settle()
         with pytest.raises(ApiError, match="inside a Parallel or Map"):
-            await fork(rig.engine, wish(arn, "Inner"))
+            await rig.engine.fork(wish(arn, "Inner"))
         with pytest.raises(ApiError, match="is no state"):
-            await fork(rig.engine, wish(arn, "Nowhere"))
+            await rig.engine.fork(wish(arn, "Nowhere"))
         with pytest.raises(ApiError, match="has not entered the state 'Late'"):
-            await fork(rig.engine, wish(arn, "Late"))
+            await rig.engine.fork(wish(arn, "Late"))
         with pytest.raises(ApiError, match="not entered 'W' 2 times: 1"):
-            await fork(rig.engine, wish(arn, "W", visit=2))
+            await rig.engine.fork(wish(arn, "W", visit=2))
         with pytest.raises(ApiError, match="not JSON"):
-            await fork(rig.engine, wish(arn, "W", input="{"))
+            await rig.engine.fork(wish(arn, "W", input="{"))
         with pytest.raises(ApiError, match="Already Exists"):
-            await fork(rig.engine, wish(arn, "W", name="run"))
+            await rig.engine.fork(wish(arn, "W", name="run"))
         with pytest.raises(ApiError, match="longer than"):
-            await fork(rig.engine, wish(arn, "W", variables={"x": "x" * 11_000_000}))
+            await rig.engine.fork(wish(arn, "W", variables={"x": "x" * 11_000_000}))
         await rig.down()
 
     run_virtual(main)
@@ -152,7 +152,7 @@ def test_large_inputs_and_variables_come_along_through_a_crash():
         }  # fmt: skip
         arn = await rig.begin(steps, {"big": large})
         await rig.end(arn)
-        forked = await fork(rig.engine, wish(arn, "Pause"))
+        forked = await rig.engine.fork(wish(arn, "Pause"))
         await rig.crash()
         view = await rig.end(forked.arn)
         assert (view.status, view.output) == ("SUCCEEDED", "true")

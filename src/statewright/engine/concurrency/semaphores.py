@@ -12,20 +12,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 
-from statewright.engine.dispatch import ScheduledCall, Succeeded
+from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult
 from statewright.engine.executions.history_pages import decode_page
-from statewright.errors import ApiError, OwnershipLost
+from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.names import ExecutionNames
+from statewright.engine.shard import Shard
+from statewright.errors import ApiError
 from statewright.payload import parse_json
 from statewright.stores.protocol import Record, Row
-
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
 
 PERMIT: Final = "permit"
 _AT_ONCE: Final = 1_000
@@ -66,10 +66,17 @@ class Semaphore:
 
 
 class Semaphores:
-    """Every semaphore of one engine. One that nobody holds or waits for is not there."""
+    """Every semaphore of one engine. One without holders and waiters is not there.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    `settle` answers the call of a Task that waits for a permit.
+    """
+
+    def __init__(
+        self, shard: Shard, names: ExecutionNames, settle: Callable[[ScheduledCall, TaskResult], bool]
+    ) -> None:
+        self._shard = shard
+        self._names = names
+        self._settle = settle
         self._semaphores: dict[tuple[str, str], Semaphore] = {}
         self._by_call: dict[tuple[str, str], tuple[Semaphore, Permit]] = {}
         self._by_execution: dict[str, dict[int, tuple[Semaphore, Permit]]] = {}
@@ -83,13 +90,13 @@ class Semaphores:
         """Take up what the store has; whoever has ended, or is not among `open_calls` any more, goes."""
         waiting = {(call.execution_arn, call.idempotency_key) for call in open_calls}
         after: tuple[int, str] | None = None
-        while found := await self._engine.store.catalog.list_entries(
+        while found := await self._shard.store.catalog.list_entries(
             PERMIT, "", after=after, limit=_AT_ONCE, newest_first=False
         ):
             for record in found:
                 self._read(record)
             after = (found[-1].sort, found[-1].key)
-            self._engine.runner.ids.pass_by(found[-1].sort)
+            self._shard.ids.pass_by(found[-1].sort)
         for arn, permits in list(self._by_execution.items()):
             row = await self._row_of(arn)
             if row is None or row.status != "RUNNING":
@@ -106,7 +113,7 @@ class Semaphores:
 
     async def _row_of(self, arn: str) -> Row | None:
         try:
-            return await self._engine.names.row_of(arn)
+            return await self._names.row_of(arn)
         except ApiError:
             return None
 
@@ -117,7 +124,7 @@ class Semaphores:
         """
         found: set[str] = set()
         at = 0
-        store = self._engine.store.executions
+        store = self._shard.store.executions
         while pages := await store.history(execution, first=at, pages=_PAGES_AT_ONCE, reverse=True):
             for page in pages:
                 for event in reversed(decode_page(page)):
@@ -165,8 +172,8 @@ class Semaphores:
                 self._note(semaphore, permit)
             return
         semaphore = self._named(name, key, limit)
-        now_ms = self._engine.clock.now_ms()
-        number = self._engine.runner.ids.next()
+        now_ms = self._shard.clock.now_ms()
+        number = self._shard.ids.next()
         permit = Permit(number, call.execution_arn, call.state, call.idempotency_key, now_ms, call=call)
         self._keep(semaphore, permit)
         self._note(semaphore, permit)
@@ -203,6 +210,11 @@ class Semaphores:
         there = self._by_call.get((call.execution_arn, call.idempotency_key))
         if there is not None:
             self._end(*there)
+
+    def after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """See `CommitListener`."""
+        if batch.closed:
+            self.ended(live.head.execution_arn)
 
     def ended(self, execution_arn: str) -> None:
         """An execution has ended."""
@@ -259,7 +271,7 @@ class Semaphores:
     def _grant(self, semaphore: Semaphore) -> None:
         while semaphore.waiters and len(semaphore.holders) < semaphore.limit:
             number, permit = semaphore.waiters.popitem(last=False)
-            permit.granted_ms = self._engine.clock.now_ms()
+            permit.granted_ms = self._shard.clock.now_ms()
             semaphore.holders[number] = permit
             self._note(semaphore, permit)
 
@@ -269,18 +281,12 @@ class Semaphores:
         """A permit is not what the store says, or its call has not been told."""
         self._changed[permit.number] = (semaphore, permit)
         if self._writing is None:
-            self._writing = asyncio.get_running_loop().create_task(self._write())
+            self._writing = self._shard.spawn(self._write())
             self._writing.add_done_callback(self._done_writing)
 
     def _done_writing(self, task: asyncio.Task[None]) -> None:
         if self._writing is task:
             self._writing = None
-        if task.cancelled() or (problem := task.exception()) is None:
-            return
-        if isinstance(problem, OwnershipLost):
-            self._engine.runner.on_ownership_lost()
-        else:
-            log.error("semaphores could not be written", exc_info=problem)
 
     async def _durable(self) -> None:
         """Wait until what has changed is written."""
@@ -303,7 +309,7 @@ class Semaphores:
                 elif permit.written:
                     deleted.append((PERMIT, str(permit.number)))
             if put or deleted:
-                await self._engine.runner.patiently(lambda: self._engine.store.catalog.write(put, deleted))  # noqa: B023
+                await self._shard.retrying.catalog.write(put, deleted)
             for semaphore, permit in changed.values():
                 self._tell(semaphore, permit)
             for future in told:
@@ -326,7 +332,7 @@ class Semaphores:
             "Limit": semaphore.limit,
             "WaitedSeconds": waited_ms / 1000,
         }
-        self._engine.dispatcher.settle(call, Succeeded(answer))
+        self._settle(call, Succeeded(answer))
 
 
 def _record(semaphore: Semaphore, permit: Permit) -> Record:

@@ -1,50 +1,20 @@
-"""What the engine counts, in one place for whoever exports it."""
+"""The figures of one engine for `/metrics`: what it has done since it started, and its present state."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
+from statewright.engine.effects import Effects
+from statewright.engine.retention import Retention
+from statewright.engine.runner import Runner
+from statewright.engine.shard import Shard
 from statewright.payload import Json
 from statewright.stores.protocol import MAP_RUNS
 
-if TYPE_CHECKING:
-    from statewright.engine.engine import Engine
 
-
-@dataclass(slots=True)
-class Counters:
-    """What the runner has done since it started; times are microseconds of the monotonic clock."""
-
-    started: int = 0
-    closed: dict[str, int] = field(default_factory=dict)
-    transitions: int = 0
-    history_events: int = 0
-    commits: int = 0
-    inputs: int = 0
-    retried_commits: int = 0
-    stale_commits: int = 0
-    quarantined: int = 0
-    commit_us_total: int = 0
-    commit_us_most: int = 0
-    turns: int = 0
-    turn_us_total: int = 0
-    turn_us_most: int = 0
-    """The longest that one execution held the loop."""
-
-    def ran(self, status: str) -> None:
-        """An EXPRESS execution was played, to its end unless the engine stops."""
-        self.started += 1
-        if status != "RUNNING":
-            self.closed[status] = self.closed.get(status, 0) + 1
-
-
-async def metrics_of(engine: Engine) -> dict[str, Json]:
+async def figures_of(shard: Shard, runner: Runner, effects: Effects, retention: Retention) -> dict[str, Json]:
     """Counters since the engine started, and the present state; durations in microseconds or milliseconds."""
-    runner, timers = engine.runner, engine.timers
-    counters = runner.counters
-    by_status = await engine.store.executions.count_by_status(None)
-    runs_by_status = await engine.store.executions.count_by_status(MAP_RUNS)
+    counters, timers = shard.counters, effects.timers
+    by_status = await shard.store.executions.count_by_status(None)
+    runs_by_status = await shard.store.executions.count_by_status(MAP_RUNS)
     return {
         "executions_by_status": by_status,
         "executions_open": by_status["RUNNING"],
@@ -66,9 +36,9 @@ async def metrics_of(engine: Engine) -> dict[str, Json]:
         "timers_fired": timers.fired,
         "timers_late_ms_mean": timers.late_ms_total / timers.fired if timers.fired else 0.0,
         "timers_late_ms_most": timers.late_ms_most,
-        "calls_under_way": engine.dispatcher.under_way,
+        "calls_under_way": effects.dispatcher.under_way,
         "executions_in_memory": runner.in_memory,
         "executions_busy": runner.busy,
         "executions_quarantined": len(runner.quarantined),
-        "executions_forgotten": engine.retention.forgotten,
+        "executions_forgotten": retention.forgotten,
     }

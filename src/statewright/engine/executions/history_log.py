@@ -1,0 +1,58 @@
+"""History on its way out of the engine: to the log groups of state machines, and to those who watch a system.
+
+Owns who gets which events, once they are durable; how a line of a log looks is in `logs.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.logs import ExecutionLogs
+from statewright.engine.executions.views import Head
+from statewright.engine.machines.programs import Programs
+from statewright.engine.metering import ExecutionMeter
+from statewright.interpreter.history import HistoryEvent
+
+Watcher = Callable[[Head, list[HistoryEvent]], None]
+"""Called with what an execution's history has gained, once it is durable; may not wait."""
+
+
+class HistoryLog:
+    """Passes the history events of every execution on."""
+
+    def __init__(self, programs: Programs, logs: ExecutionLogs, meter: ExecutionMeter | None) -> None:
+        self.logs = logs
+        self._programs = programs
+        self._meter = meter
+        self._watchers: list[Watcher] = []
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have a watcher called with the history of every execution from now on."""
+        self._watchers.append(watcher)
+
+    def after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """See `CommitListener`."""
+        if batch.history:
+            self._pass_on(live.head, batch.history, live.state.redrive_count if live.state is not None else 0)
+
+    def of_express(self, head: Head) -> Callable[[list[HistoryEvent]], None] | None:
+        """Where the history of an EXPRESS execution goes; `None` for nowhere."""
+        meter = self._meter
+        is_logged = bool(self._watchers) or self._programs.log_settings(head.machine_id, head.revision_id) is not None
+        if meter is None:
+            return (lambda history: self._pass_on(head, history, 0)) if is_logged else None
+
+        def noted(history: list[HistoryEvent]) -> None:
+            meter.note_tasks(head.execution_arn, head, history)
+            if is_logged:
+                self._pass_on(head, history, 0)
+
+        return noted
+
+    def _pass_on(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:
+        for watcher in self._watchers:
+            watcher(head, history)
+        settings = self._programs.log_settings(head.machine_id, head.revision_id)
+        if settings is not None:
+            self.logs.log(settings, history, head.execution_arn, redrives)

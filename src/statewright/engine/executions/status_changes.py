@@ -1,0 +1,55 @@
+"""Changes of status of STANDARD executions, published after the commit: to logs, event buses, and parents."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from statewright.clock import Clock
+from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.views import ExecutionView, StatusChange, view_from
+
+logger = logging.getLogger(__name__)
+
+Subscriber = Callable[[StatusChange], None]
+
+
+class StatusChanges:
+    """Calls every subscriber with each change, in the order in which they subscribed; none of them may wait."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._subscribers: list[Subscriber] = []
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Have a subscriber called with every change from now on."""
+        self._subscribers.append(subscriber)
+
+    def after_commit(self, live: LiveExecution, batch: Batch) -> None:
+        """See `CommitListener`."""
+        if self._subscribers and (batch.opened or batch.closed) and live.head.type == "STANDARD":
+            self._publish(live, batch)
+
+    def _publish(self, live: LiveExecution, batch: Batch) -> None:
+        row, head, tail, limits, now_ms = live.row, live.head, live.tail, live.limits, self._clock.now_ms()
+
+        def view() -> ExecutionView:
+            return view_from(row, head, tail, now_ms, limits)
+
+        def opened() -> ExecutionView:
+            return replace(
+                view(), status="RUNNING", stopped_ms=None, output=None, error=None, cause=None,
+                redrive_status="NOT_REDRIVABLE", redrive_reason="Execution is RUNNING and cannot be redriven",
+            )  # fmt: skip
+
+        changes = [StatusChange(head.execution_arn, "RUNNING", None, opened)] if batch.opened else []
+        if batch.closed:
+            changes.append(StatusChange(head.execution_arn, row.status, row.stopped_ms, view))
+        for subscriber in self._subscribers:
+            try:
+                for change in changes:
+                    subscriber(change)
+            except Exception:
+                # One subscriber's bug is no other's loss.
+                logger.exception("publishing a status change of %s failed", head.execution_arn)

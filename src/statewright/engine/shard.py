@@ -1,0 +1,107 @@
+"""A shard: what every part of the engine that works on one stands on. It imports none of those parts.
+
+Owns what they share (store, clock, ids, limits, counters, background tasks) and whether this process has the shard.
+The lease itself is the store's: `Store.open` takes it (the lock of a data folder proves the old owner dead; the lease
+of a database is renewed each second on the real clock), every group of commits is fenced by it, and a store whose lease
+is two thirds gone writes nothing more. Whichever part notices first that another process has the shard calls `lost`,
+and the engine lets go of everything in memory that belongs to it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from statewright import chance
+from statewright.background import Background
+from statewright.clock import Clock
+from statewright.engine.counters import Counters
+from statewright.engine.metering import ExecutionMeter
+from statewright.engine.retrying import RetryingStore
+from statewright.engine.turnstile import Turnstile
+from statewright.errors import OwnershipLost
+from statewright.limits import Limits, express_limits
+from statewright.stores.ids import IdSource
+from statewright.stores.store import Store
+
+logger = logging.getLogger(__name__)
+
+SHARD: Final = 0
+"""The only shard of an embedded store."""
+
+
+class Shard:
+    """One shard as its owner works on it.
+
+    `store` answers at once, if only by `Unavailable`: for what a caller waits for. `retrying` is the same store, asked
+    until it answers. `limits` are those of STANDARD executions. `make_seed`: where an execution's chance comes from.
+    `on_lost` is called once when another process has taken the shard.
+    """
+
+    number: Final = SHARD
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        region: str,
+        limits: Limits,
+        *,
+        make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16),
+        meter: ExecutionMeter | None = None,
+        on_lost: Callable[[], None],
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.region = region
+        self.make_seed = make_seed
+        self.meter = meter
+        self.ids = IdSource(clock.now_ms)
+        self.counters = Counters()
+        self.retrying = RetryingStore(store, clock, self.counters)
+        self.turnstile = Turnstile(store.executions.make_way)
+        self.background = Background("work of the engine", self._noticed)
+        self.spawn = self.background.spawn
+        """Run something that no caller waits for."""
+        self.is_held = False
+        """Whether the shard is this process's: what its rows ask for is done here."""
+        self._limits = limits
+        self._express_limits = express_limits(limits)
+        self._on_lost = on_lost
+
+    async def take(self) -> None:
+        """Begin to work on what the store has, whose lease this process holds."""
+        self.is_held = True
+        newest = await self.store.newest_id(self.number)
+        if self.meter is not None:
+            self.meter.count_open((await self.store.executions.count_by_status(None))["RUNNING"])
+        self.ids.pass_by(newest)
+
+    def limits_of(self, execution_type: str) -> Limits:
+        """The limits of a STANDARD or EXPRESS execution."""
+        return self._limits if execution_type != "EXPRESS" else self._express_limits
+
+    def check(self) -> None:
+        """Ask whether the lease still stands; for a process that has nothing to commit.
+
+        Raises: Unavailable while nobody can say.
+        """
+        try:
+            self.store.check_lease()
+        except OwnershipLost:
+            self.lost()
+
+    def lost(self) -> None:
+        """Another process has the shard: let go of it at once; harmless when repeated."""
+        if not self.is_held:
+            return
+        self.is_held = False
+        logger.error("shard %s was taken over by another process; nothing of it is done here any more", self.number)
+        self._on_lost()
+
+    def _noticed(self, problem: BaseException) -> bool:
+        if isinstance(problem, OwnershipLost):
+            self.lost()
+            return True
+        return False
