@@ -6,14 +6,10 @@ and says where to go on.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-import orjson
 
 from statewright.records.log_files import EVENT_BYTES, Lane, Line, LogEvent, Place, backwards, forwards
 
@@ -167,39 +163,3 @@ def _joined(one: Extent | None, other: Extent) -> Extent:
         min(one.first_ms, other.first_ms), max(one.last_ms, other.last_ms),
         max(one.ingested_ms, other.ingested_ms), one.size_bytes + other.size_bytes,
     )  # fmt: skip
-
-
-# ------------------------------------------------------------------ tokens
-
-
-def token_of(value: object) -> str:
-    """A place, or places by lane, as callers get them."""
-    return base64.urlsafe_b64encode(orjson.dumps(value)).decode()
-
-
-def place_of(token: str) -> Place | None:
-    """The place of a token; None for the beginning or end. Raises: ValueError."""
-    value = _opened(token)
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(one, int) and one >= 0 for one in value):
-        raise ValueError("this text is no token of a stream")
-    return value[0], value[1]
-
-
-def places_of(token: str | None) -> dict[str, Place]:
-    """The places of a search's token. Raises: ValueError."""
-    if token is None:
-        return {}
-    value = _opened(token)
-    if not isinstance(value, dict):
-        raise ValueError("this text is no token of a search")
-    found = {name: place_of(token_of(place)) for name, place in value.items()}
-    return {name: place for name, place in found.items() if place is not None}
-
-
-def _opened(token: str) -> object:
-    try:
-        return orjson.loads(base64.b64decode(token, b"-_", validate=True))
-    except (binascii.Error, ValueError):
-        raise ValueError("this text is no token") from None

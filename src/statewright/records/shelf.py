@@ -7,7 +7,6 @@ has. Who changes entries takes turns with a lock of its own.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -100,27 +99,6 @@ class Shelf:
 
 def _entry(record: Record) -> Entry:
     return Entry(record.key, orjson.loads(record.body), record.parent, record.sort, record.version)
-
-
-# ------------------------------------------------------------------ tokens and ids
-
-
-def token_of(place: Place | None) -> str | None:
-    """A place as callers get it."""
-    return None if place is None else base64.urlsafe_b64encode(orjson.dumps(place)).decode()
-
-
-def place_of(token: str | None) -> Place | None:
-    """The place that a token names. Raises: ValueError for what is no token."""
-    if token is None:
-        return None
-    try:
-        sort, key = orjson.loads(base64.b64decode(token, b"-_", validate=True))
-    except (binascii.Error, orjson.JSONDecodeError, TypeError, ValueError):
-        raise ValueError("this text is no token of a list") from None
-    if not isinstance(sort, int) or not isinstance(key, str):
-        raise ValueError("this text is no token of a list")
-    return sort, key
 
 
 def letters(prefix: str, of: str, count: int) -> str:

@@ -276,12 +276,3 @@ def _refuse_others(request: Mapping[str, Json]) -> None:
         raise invalid("One or more parameter values were invalid: Statewright exports DYNAMODB_JSON only")
     if request.get("FilterSpecification"):
         raise invalid("One or more parameter values were invalid: Statewright has no filters of exports")
-
-
-def exports_page(found: Sequence[Export], token: str | None, most: int) -> tuple[Sequence[Export], str | None]:
-    """A page of exports, and what the next one goes on behind."""
-    start = 0
-    if token is not None:
-        start = next((number + 1 for number, export in enumerate(found) if export.arn == token), len(found))
-    page = found[start : start + most]
-    return page, page[-1].arn if page and start + most < len(found) else None

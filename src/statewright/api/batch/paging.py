@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from statewright.api import shapes
 from statewright.errors import ApiError
 from statewright.jobs.batch_definitions import refused
+from statewright.pages import page_behind
 from statewright.payload import Json
 
 MOST_LISTED: Final = 100
@@ -15,15 +17,14 @@ MOST_LISTED: Final = 100
 
 def page(name: str, found: Sequence[dict[str, Any]], key: str, request: Mapping[str, Json]) -> Json:
     """A page of views as answers show it; a page's token is the key of its last view. Raises: ApiError."""
-    limit, token, start = request.get("maxResults") or MOST_LISTED, request.get("nextToken"), 0
+    limit = request.get("maxResults") or MOST_LISTED
     if limit < 0:
         raise refused("maxResults must not be negative.")
-    if token:
-        start = next((number + 1 for number, one in enumerate(found) if one[key] == token), -1)
-        if start < 0:
-            raise refused("Invalid nextToken.")
-    shown = list(found[start : start + limit])
-    return {name: shown, "nextToken": shown[-1][key] if start + limit < len(found) else None}
+    try:
+        shown, token = page_behind(found, itemgetter(key), request.get("nextToken") or None, limit)
+    except ValueError:
+        raise refused("Invalid nextToken.") from None
+    return {name: list(shown), "nextToken": token}
 
 
 def _refusal(problems: shapes.Problems) -> ApiError:

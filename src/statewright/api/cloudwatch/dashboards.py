@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from statewright.api.cloudwatch.metrics import place_of, token_of
+from statewright.api.cloudwatch.metrics import TOKENS
 from statewright.api.cloudwatch.wires import SERVICE
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
@@ -51,7 +51,7 @@ async def list_dashboards(app: App, _call: Call, request: Any) -> Json:
     """Dashboards by name."""
     prefix = request.get("DashboardNamePrefix", "")
     found = [one for one in await app.services.dashboards.all() if one.name.startswith(prefix)]
-    first = place_of(request.get("NextToken"))
+    first = TOKENS.read(request.get("NextToken")) or 0
     entries: list[Json] = [
         {
             "DashboardName": one.name,
@@ -63,7 +63,7 @@ async def list_dashboards(app: App, _call: Call, request: Any) -> Json:
     ]
     answer: dict[str, Json] = {"DashboardEntries": entries}
     if first + PAGE < len(found):
-        answer["NextToken"] = token_of(first + PAGE)
+        answer["NextToken"] = TOKENS.write(first + PAGE)
     return answer
 
 

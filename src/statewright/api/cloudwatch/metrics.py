@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +12,7 @@ from statewright.metrics.points import Point, point_of
 from statewright.metrics.reading import matching
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
+from statewright.pages import PageTokens
 from statewright.payload import Json
 
 MOST_METRICS: Final = 1_000
@@ -23,6 +22,9 @@ GREATEST: Final = 2.0**360
 OLDEST_SECONDS: Final = 14 * 86_400
 LATEST_SECONDS: Final = 2 * 3_600
 """Source, as the four above: API reference, PutMetricData."""
+TOKENS: Final = PageTokens[int](
+    "cloudwatch", lambda _: ApiError("InvalidNextToken", "The next token specified is invalid.")
+)
 LISTED: Final = 500
 """Source: API reference, ListMetrics."""
 
@@ -118,11 +120,11 @@ async def list_metrics(app: App, _call: Call, request: Any) -> Json:
     found = matching(
         recorder, request.get("Namespace"), request.get("MetricName"), wanted, recent="RecentlyActive" in request
     )
-    first = place_of(request.get("NextToken"))
+    first = TOKENS.read(request.get("NextToken")) or 0
     page = found[first : first + LISTED]
     answer: dict[str, Json] = {"Metrics": [shown(series.id) for series in page]}
     if first + LISTED < len(found):
-        answer["NextToken"] = token_of(first + LISTED)
+        answer["NextToken"] = TOKENS.write(first + LISTED)
     return answer
 
 
@@ -133,21 +135,3 @@ def shown(metric: MetricId) -> dict[str, Json]:
         "MetricName": metric.name,
         "Dimensions": [{"Name": name, "Value": value} for name, value in metric.dimensions],
     }
-
-
-def token_of(place: int) -> str:
-    """The token of a page that begins at a place."""
-    return base64.urlsafe_b64encode(b"%d" % place).decode()
-
-
-def place_of(token: str | None) -> int:
-    """Where a page begins. Raises: ApiError (`InvalidNextToken`)."""
-    if token is None:
-        return 0
-    try:
-        text = base64.urlsafe_b64decode(token.encode("ascii", "replace"))
-    except (binascii.Error, ValueError):
-        text = b""
-    if not text.isdigit() or len(text) > 9:
-        raise ApiError("InvalidNextToken", "The next token specified is invalid.")
-    return int(text)

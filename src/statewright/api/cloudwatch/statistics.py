@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
-from statewright.api.cloudwatch.metrics import dimensions_of, place_of, token_of
+from statewright.api.cloudwatch.metrics import TOKENS, dimensions_of
 from statewright.api.cloudwatch.wires import SERVICE, invalid, missing, not_together
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
@@ -76,7 +76,8 @@ async def get_metric_data(app: App, _call: Call, request: Any) -> Json:
     lines = [line async for line in work.results()]
     if request.get("ScanBy", "TimestampDescending") == "TimestampDescending":
         lines = [replace(line, values=line.values[::-1]) for line in lines]
-    return _page(lines, place_of(request.get("NextToken")), min(request.get("MaxDatapoints") or MOST_DATA, MOST_DATA))
+    first = TOKENS.read(request.get("NextToken")) or 0
+    return _page(lines, first, min(request.get("MaxDatapoints") or MOST_DATA, MOST_DATA))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ def _page(lines: Sequence[_Line], first: int, most: int) -> Json:
         before += count
     answer: dict[str, Json] = {"MetricDataResults": shown, "Messages": []}
     if before > first + most:
-        answer["NextToken"] = token_of(first + most)
+        answer["NextToken"] = TOKENS.write(first + most)
     return answer
 
 

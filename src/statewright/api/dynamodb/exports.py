@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from statewright.api.operations import App, Call, operation
+from statewright.pages import page_behind
 from statewright.payload import Json
-from statewright.tables.exports import Export, exports_page
+from statewright.tables.exports import Export
 from statewright.tables.tables import Tables
 
 MOST_LISTED = 25
@@ -29,7 +30,12 @@ async def list_exports(app: App, _call: Call, request: Json) -> Json:
     """Exports of a table, or of all, newest first."""
     tables: Tables = app.services.tables
     found = await tables.exports.all(request.get("TableArn"))
-    page, token = exports_page(found, request.get("NextToken"), request.get("MaxResults", MOST_LISTED))
+    try:
+        page, token = page_behind(
+            found, lambda one: one.arn, request.get("NextToken"), request.get("MaxResults", MOST_LISTED)
+        )
+    except ValueError:
+        page, token = [], None
     shown = [{"ExportArn": export.arn, "ExportStatus": export.status, "ExportType": "FULL_EXPORT"} for export in page]
     answer: dict[str, Json] = {"ExportSummaries": shown}
     return {**answer, "NextToken": token} if token is not None else answer

@@ -8,6 +8,7 @@ from typing import Final
 from statewright.api import shapes
 from statewright.errors import ApiError
 from statewright.jobs.ecs_definitions import invalid
+from statewright.pages import page_behind
 from statewright.payload import Json
 
 MOST_LISTED: Final = 100
@@ -20,14 +21,11 @@ def page(name: str, found: Sequence[str], request: Mapping[str, Json]) -> Json:
     limit = MOST_LISTED if limit is None else limit
     if not 1 <= limit <= MOST_LISTED:
         raise invalid(f"maxResults must be between 1 and {MOST_LISTED}.")
-    token, start = request.get("nextToken"), 0
-    if token:
-        try:
-            start = found.index(token) + 1
-        except ValueError:
-            raise invalid("Invalid token") from None
-    shown = list(found[start : start + limit])
-    return {name: shown, "nextToken": shown[-1] if start + limit < len(found) else None}
+    try:
+        shown, token = page_behind(found, str, request.get("nextToken") or None, limit)
+    except ValueError:
+        raise invalid("Invalid token") from None
+    return {name: list(shown), "nextToken": token}
 
 
 def _refusal(problems: shapes.Problems) -> ApiError:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.scheduler.paging import next_token, read_token
 from statewright.events.bus_records import DEFAULT_BUS, Bus, invalid, read_pattern
 from statewright.events.buses import bus_name
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.tags import tags_by_key
 
 if TYPE_CHECKING:
     pass
 
+TOKENS: Final = PageTokens[str]("events", lambda _: invalid("Invalid NextToken."))
 MOST_LISTED: Final = 100
 SHOWN: Final = ("KmsKeyIdentifier", "DeadLetterConfig", "LogConfig")
 """Members of a bus that are kept and given back, no more."""
@@ -24,10 +25,10 @@ SHOWN: Final = ("KmsKeyIdentifier", "DeadLetterConfig", "LogConfig")
 
 def page(found: Sequence[Any], names: Sequence[str], request: Json) -> tuple[Sequence[Any], dict[str, Json]]:
     """A page of what is listed by name, and the member that says where to go on. Raises: ApiError."""
-    after = read_token(request)
+    after = TOKENS.read(request.get("NextToken"))
     start = 0 if after is None else sum(name <= after for name in names)
     end = start + request.get("Limit", MOST_LISTED)
-    return found[start:end], next_token(names[end - 1] if end < len(names) else None)
+    return found[start:end], {"NextToken": TOKENS.write(names[end - 1] if end < len(names) else None)}
 
 
 def _shown(bus: Bus) -> dict[str, Json]:

@@ -9,14 +9,16 @@ from statewright.api import shapes
 from statewright.api.operations import App
 from statewright.api.sts.callers import refusal
 from statewright.errors import ApiError
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.records.identities import GROUP, ROLE, Kind
-from statewright.records.shelf import Entry, Place, place_of, token_of
+from statewright.records.shelf import Entry, Place
 from statewright.tags import tag_list
 
 if TYPE_CHECKING:
     pass
 
+TOKENS: Final = PageTokens[Place]("iam", lambda marker: ApiError("ValidationError", f"Invalid Marker: {marker}"))
 LISTED: Final = 100
 HOUR_SECONDS: Final = 3600
 
@@ -61,15 +63,12 @@ def document_text(document: str) -> str:
 
 def start_of(request: Json) -> tuple[Place | None, int]:
     """Where a list goes on, and how many are wanted. Raises: ApiError (`ValidationError`)."""
-    try:
-        return place_of(request.get("Marker")), request.get("MaxItems", LISTED)
-    except ValueError:
-        raise ApiError("ValidationError", f"Invalid Marker: {request['Marker']}") from None
+    return TOKENS.read(request.get("Marker")), request.get("MaxItems", LISTED)
 
 
 def paged(place: Place | None) -> dict[str, Json]:
     """The members that say whether there is more."""
-    return {"IsTruncated": place is not None, "Marker": token_of(place)}
+    return {"IsTruncated": place is not None, "Marker": TOKENS.write(place)}
 
 
 def cut(listed: list[Any], request: Json) -> tuple[list[Any], dict[str, Json]]:

@@ -94,7 +94,7 @@ async def list_functions(app: App, _call: Call, request: Json) -> Json:
         if request.get("FunctionVersion") == "ALL":
             versions = await definitions.records.versions.all(function.name)
             listed += [views.version(app, function, version) for version in versions]
-    return {"Functions": listed, "NextMarker": views.marker_of(place)}
+    return {"Functions": listed, "NextMarker": views.TOKENS.write(place)}
 
 
 @operation("lambda", "DeleteFunction")

@@ -69,7 +69,7 @@ async def list_function_event_invoke_configs(app: App, _call: Call, request: Jso
     after, limit = views.page_of(request)
     found, place = await app.services.functions.event_settings.page(request["FunctionName"], after, limit)
     listed = [views.event_settings(app, one) for one in found]
-    return {"FunctionEventInvokeConfigs": listed, "NextMarker": views.marker_of(place)}
+    return {"FunctionEventInvokeConfigs": listed, "NextMarker": views.TOKENS.write(place)}
 
 
 @operation("lambda", "AddPermission")

@@ -29,7 +29,7 @@ async def list_versions_by_function(app: App, _call: Call, request: Json) -> Jso
     listed = [views.version(app, function, version) for version in found]
     if after is None:
         listed.insert(0, views.configuration(app, View(function, LATEST, function.latest, LATEST)))
-    return {"Versions": listed, "NextMarker": views.marker_of(place)}
+    return {"Versions": listed, "NextMarker": views.TOKENS.write(place)}
 
 
 def _weights(request: Any) -> dict[str, float] | None:
@@ -77,7 +77,7 @@ async def list_aliases(app: App, _call: Call, request: Json) -> Json:
     found, place = await app.services.functions.aliases.page(
         request["FunctionName"], request.get("FunctionVersion"), after, limit
     )
-    return {"Aliases": [views.alias(app, one) for one in found], "NextMarker": views.marker_of(place)}
+    return {"Aliases": [views.alias(app, one) for one in found], "NextMarker": views.TOKENS.write(place)}
 
 
 @operation("lambda", "PublishLayerVersion")
@@ -116,7 +116,7 @@ async def list_layers(app: App, _call: Call, request: Json) -> Json:
          "LatestMatchingVersion": views.layer(app, one)}
         for one in found
     ]  # fmt: skip
-    return {"Layers": listed, "NextMarker": views.marker_of(place)}
+    return {"Layers": listed, "NextMarker": views.TOKENS.write(place)}
 
 
 @operation("lambda", "ListLayerVersions")
@@ -125,7 +125,7 @@ async def list_layer_versions(app: App, _call: Call, request: Json) -> Json:
     after, limit = views.page_of(request)
     found, place = await app.services.functions.layers.versions(request["LayerName"], after, limit)
     listed = [views.layer(app, one) for one in found]
-    return {"LayerVersions": listed, "NextMarker": views.marker_of(place)}
+    return {"LayerVersions": listed, "NextMarker": views.TOKENS.write(place)}
 
 
 @operation("lambda", "DeleteLayerVersion")

@@ -5,18 +5,15 @@ Owns shapes alone: no operation is here.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from datetime import UTC, datetime
 from typing import Any, Final
-
-import orjson
 
 from statewright.api.operations import App
 from statewright.functions.definitions import View
 from statewright.functions.names import LATEST, function_arn, invalid, layer_arn
 from statewright.functions.records import Alias, Function, InvokeSettings, LayerVersion, Version
 from statewright.functions.settings import shown_settings
+from statewright.pages import PageTokens
 from statewright.payload import Json
 
 PAGE: Final = 50
@@ -119,19 +116,12 @@ def stamp(at_ms: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}+0000"
 
 
+TOKENS: Final = PageTokens[tuple[int, str]](
+    "lambda", lambda marker: invalid(f"The marker {marker[:200]!r} is none that this list has given.")
+)
+
+
 def page_of(request: Any) -> tuple[tuple[int, str] | None, int]:
     """Where a page starts and how long it is. Raises: ApiError (`InvalidParameterValueException`)."""
     limit = min(request.get("MaxItems") or PAGE, PAGE)
-    marker = request.get("Marker")
-    if not marker:
-        return None, limit
-    try:
-        sort, key = orjson.loads(base64.urlsafe_b64decode(marker.encode()))
-        return (int(sort), str(key)), limit
-    except (binascii.Error, ValueError, TypeError):
-        raise invalid(f"The marker {marker[:200]!r} is none that this list has given.") from None
-
-
-def marker_of(place: tuple[int, str] | None) -> str | None:
-    """The marker of a place in a list; none at its end."""
-    return None if place is None else base64.urlsafe_b64encode(orjson.dumps(place)).decode()
+    return TOKENS.read(request.get("Marker") or None), limit

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from statewright.api import shapes
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.records.log_groups import DAYS
-from statewright.records.shelf import Entry, place_of, token_of
+from statewright.records.shelf import Entry
 
 if TYPE_CHECKING:
     pass
@@ -22,6 +23,14 @@ _ARN: Final = re.compile(r"arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)(:\*|:log
 def invalid(text: str) -> ApiError:
     """An `InvalidParameterException`."""
     return ApiError("InvalidParameterException", text)
+
+
+def invalid_token(_: str) -> ApiError:
+    """The answer to a page token that no list has given."""
+    return invalid("The specified nextToken is invalid.")
+
+
+TOKENS: Final = PageTokens[tuple[int, str]]("logs", invalid_token)
 
 
 shapes.refuse_with("logs", lambda problems: invalid(shapes.problem_text(problems)))
@@ -39,14 +48,6 @@ def name_of(request: Json) -> str:
 def _in_arn(text: str) -> str:
     found = _ARN.fullmatch(text)
     return found[1] if found else text
-
-
-def token_place(request: Json) -> tuple[int, str] | None:
-    """Where a list goes on. Raises: ApiError."""
-    try:
-        return place_of(request.get("nextToken"))
-    except ValueError:
-        raise invalid("The specified nextToken is invalid.") from None
 
 
 @operation("logs", "CreateLogGroup")
@@ -71,7 +72,7 @@ async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
     if prefix is not None and part is not None:
         raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
     named = {_in_arn(one) for one in request.get("logGroupIdentifiers", ())}
-    after, limit = token_place(request), request.get("limit", LISTED)
+    after, limit = TOKENS.read(request.get("nextToken")), request.get("limit", LISTED)
     found = [
         one for one in await app.services.log_groups.groups()
         if one.key.startswith(prefix or "") and (part or "").lower() in one.key.lower()
@@ -79,7 +80,7 @@ async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
     ]  # fmt: skip
     shown = found[:limit]
     place = (0, shown[-1].key) if len(found) > limit else None
-    return {"logGroups": [await _shown(app, one) for one in shown], "nextToken": token_of(place)}
+    return {"logGroups": [await _shown(app, one) for one in shown], "nextToken": TOKENS.write(place)}
 
 
 async def _shown(app: App, group: Entry) -> dict[str, Json]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from statewright.api.logs.groups import LISTED, invalid, name_of, token_place
+from statewright.api.logs.groups import LISTED, TOKENS, invalid, invalid_token, name_of
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.records import log_reading
-from statewright.records.log_files import Lane, LogEvent
+from statewright.records.log_files import Lane, LogEvent, Place
 from statewright.records.log_patterns import compile_pattern
 from statewright.records.log_reading import Extent, Window
-from statewright.records.shelf import token_of
 
+STREAM: Final = PageTokens[Place | tuple[()]]("logs stream", invalid_token)
+"""An empty place is the beginning or the end."""
+SEARCHES: Final = PageTokens[dict[str, Place]]("logs search", invalid_token)
 MOST_EVENTS: Final = 10_000
 
 
@@ -61,12 +64,12 @@ async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
     names = sorted((name for name in extents if name.startswith(prefix)), key=order)
     if request.get("descending"):
         names.reverse()
-    after, limit = token_place(request), request.get("limit", LISTED)
+    after, limit = TOKENS.read(request.get("nextToken")), request.get("limit", LISTED)
     start = after[0] if after is not None else 0
     place = (start + limit, "") if start + limit < len(names) else None
     arn = app.services.log_groups.arn(group)
     shown = [_shown(arn, name, extents[name], made.get(name)) for name in names[start : start + limit]]
-    return {"logStreams": shown, "nextToken": token_of(place)}
+    return {"logStreams": shown, "nextToken": TOKENS.write(place)}
 
 
 def _extents(app: App, lanes: list[Lane]) -> list[dict[str, Extent]]:
@@ -101,10 +104,9 @@ async def get_log_events(app: App, _call: Call, request: Json) -> Json:
     forward, place = bool(request.get("startFromHead")), None
     if token is not None:
         way, _, text = token.partition("/")
-        try:
-            forward, place = {"f": True, "b": False}[way], log_reading.place_of(text)
-        except (KeyError, ValueError):
-            raise invalid("The specified nextToken is invalid.") from None
+        if way not in ("f", "b"):
+            raise invalid_token(token)
+        forward, place = way == "f", STREAM.read(text) or None
     lane = await _lane_of(app, group, stream)
     limit = request.get("limit", MOST_EVENTS)
     page = (
@@ -113,8 +115,8 @@ async def get_log_events(app: App, _call: Call, request: Json) -> Json:
     )  # fmt: skip
     return {
         "events": [_event(one) for one in page.events],
-        "nextForwardToken": f"f/{log_reading.token_of(page.behind)}",
-        "nextBackwardToken": f"b/{log_reading.token_of(page.before)}",
+        "nextForwardToken": f"f/{STREAM.write(page.behind or ())}",
+        "nextBackwardToken": f"b/{STREAM.write(page.before or ())}",
     }
 
 
@@ -141,10 +143,8 @@ async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
     window = await _window(app, group, request)
     if window.to_ms is not None:
         window = Window(window.from_ms, window.to_ms + 1)
-    try:
-        places = log_reading.places_of(request.get("nextToken"))
-    except ValueError:
-        raise invalid("The specified nextToken is invalid.") from None
+    given = SEARCHES.read(request.get("nextToken")) or {}
+    places = {name: (file, offset) for name, (file, offset) in given.items()}
     lanes = await app.services.log_groups.lanes(group)
     await _check_named(app, lanes, names)
 
@@ -158,8 +158,7 @@ async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
     limit = request.get("limit", MOST_EVENTS)
     page = await app.services.log_groups.work(log_reading.search, chosen, window, wanted, limit, places)
     events = [{"logStreamName": one.stream, **_event(one), "eventId": event_id} for one, event_id in page.events]
-    token = log_reading.token_of(page.places) if page.places is not None else None
-    return {"events": events, "searchedLogStreams": [], "nextToken": token}
+    return {"events": events, "searchedLogStreams": [], "nextToken": SEARCHES.write(page.places)}
 
 
 async def _check_named(app: App, lanes: list[Lane], names: set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.s3.members import check_owner, encoded, owner, page_size, place_of, quoted, token_of
+from statewright.api.s3.members import TOKENS, check_owner, encoded, owner, page_size, quoted
 from statewright.objects.objects import Listing
 from statewright.objects.records import ObjectView
 
@@ -24,7 +24,7 @@ async def list_objects_v2(app: App, _call: Call, request: Request) -> Request:
         **_head(request, encoding),
         "StartAfter": encoded(request["StartAfter"], encoding) if request.get("StartAfter") else None,
         "ContinuationToken": token,
-        "NextContinuationToken": token_of(found.next) if found.next is not None else None,
+        "NextContinuationToken": TOKENS.write(found.next.decode("latin-1") if found.next is not None else None),
         "KeyCount": len(found.objects) + len(found.prefixes),
         "MaxKeys": limit,
         "Delimiter": encoded(request["Delimiter"], encoding) if request.get("Delimiter") else None,
@@ -83,12 +83,13 @@ async def list_object_versions(app: App, _call: Call, request: Request) -> Reque
 
 async def _page(app: App, request: Request, after: str, limit: int, token: str | None) -> Listing:
     check_owner(app, request)
+    place = TOKENS.read(token)
     found: Listing = await app.services.objects.list_keys(
         request["Bucket"],
         prefix=request.get("Prefix") or "",
         delimiter=request.get("Delimiter") or "",
         after=after,
-        start=place_of(token) if token is not None else None,
+        start=place.encode("latin-1") if place is not None else None,
         limit=limit,
     )
     return found

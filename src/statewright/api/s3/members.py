@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote
@@ -16,6 +14,7 @@ from statewright.objects.checksums import ALGORITHMS
 from statewright.objects.conditions import ReadConditions
 from statewright.objects.names import checked_tags
 from statewright.objects.records import STANDARD, Checksum, ObjectView, Settings
+from statewright.pages import PageTokens
 
 _HEADERS: Final = (
     "ContentType", "CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage",
@@ -183,20 +182,12 @@ def encoded(text: str, encoding: str | None) -> str:
     return quote(text, safe="/-_.~*")
 
 
-def token_of(place: bytes) -> str:
-    """Where a listing goes on, as callers get it."""
-    return base64.urlsafe_b64encode(b"1" + place).decode()
+def _no_token(token: str) -> ApiError:
+    return faults.invalid_argument("The continuation token provided is incorrect", "continuation-token", token)
 
 
-def place_of(token: str, name: str = "continuation-token") -> bytes:
-    """Where a listing goes on. Raises: ApiError (`InvalidArgument`)."""
-    try:
-        found = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
-    except ValueError:
-        found = b""
-    if not found.startswith(b"1") or not re.fullmatch(r"[A-Za-z0-9_=-]+", token):
-        raise faults.invalid_argument("The continuation token provided is incorrect", name, token)
-    return found[1:]
+TOKENS: Final = PageTokens[str]("s3", _no_token)
+"""Their places are those of the store, a character for each byte."""
 
 
 def owner(app: App) -> dict[str, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.scheduler.paging import next_token, read_token
-from statewright.api.scheduler.schedules import MOST_LISTED
+from statewright.api.scheduler.schedules import MOST_LISTED, TOKENS
 from statewright.errors import ApiError
 from statewright.events.schedule_records import Group
 from statewright.payload import Json
@@ -48,9 +47,9 @@ async def delete_schedule_group(app: App, _call: Call, request: Json) -> Json:
 async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
     """Groups by name."""
     found, last = await app.services.scheduler.list_groups(
-        request.get("NamePrefix", ""), read_token(request), request.get("MaxResults", MOST_LISTED)
+        request.get("NamePrefix", ""), TOKENS.read(request.get("NextToken")), request.get("MaxResults", MOST_LISTED)
     )
-    return {"ScheduleGroups": [_shown(app, one) for one in found], **next_token(last)}
+    return {"ScheduleGroups": [_shown(app, one) for one in found], "NextToken": TOKENS.write(last)}
 
 
 @operation("scheduler", "TagResource")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.scheduler.paging import next_token, read_token
+from statewright.errors import ApiError
 from statewright.events.schedule_records import DEFAULT_GROUP, shown
+from statewright.pages import PageTokens
 from statewright.payload import Json
 
 if TYPE_CHECKING:
     pass
 
+TOKENS: Final = PageTokens[str]("scheduler", lambda _: ApiError("ValidationException", "Invalid NextToken."))
 MOST_LISTED: Final = 100
 
 
@@ -47,7 +49,7 @@ async def list_schedules(app: App, _call: Call, request: Json) -> Json:
     """Schedules by group and name."""
     found, last = await app.services.scheduler.list_schedules(
         request.get("GroupName"), request.get("NamePrefix", ""), request.get("State"),
-        read_token(request), request.get("MaxResults", MOST_LISTED),
+        TOKENS.read(request.get("NextToken")), request.get("MaxResults", MOST_LISTED),
     )  # fmt: skip
     listed = [
         {
@@ -57,4 +59,4 @@ async def list_schedules(app: App, _call: Call, request: Json) -> Json:
         }
         for one in found
     ]  # fmt: skip
-    return {"Schedules": listed, **next_token(last)}
+    return {"Schedules": listed, "NextToken": TOKENS.write(last)}

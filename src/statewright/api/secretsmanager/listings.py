@@ -17,9 +17,13 @@ from statewright.api.secretsmanager.secrets import (
     value_shown,
 )
 from statewright.errors import ApiError
+from statewright.pages import PageTokens
 from statewright.payload import Json, JsonTextError, parse_json
-from statewright.records.shelf import Entry, place_of, token_of
+from statewright.records.shelf import Entry, Place
 
+TOKENS: Final = PageTokens[Place](
+    "secretsmanager", lambda _: ApiError("InvalidNextTokenException", "The NextToken value is invalid.")
+)
 LISTED: Final = 100
 BATCHED: Final = 20
 Test = Callable[[Entry], bool]
@@ -55,15 +59,14 @@ async def batch_get_secret_value(app: App, _call: Call, request: Json) -> Json:
 
 
 async def _page(app: App, request: Json, limit: int, *, with_deleted: bool) -> tuple[list[Entry], str | None]:
-    try:
-        after = place_of(request.get("NextToken"))
-    except ValueError:
-        raise ApiError("InvalidNextTokenException", "The NextToken value is invalid.") from None
     tests = [_filter(one) for one in request.get("Filters", ())]
     found, place = await app.services.secrets.page(
-        lambda one: all(test(one) for test in tests), after, request.get("MaxResults", limit), with_deleted=with_deleted
+        lambda one: all(test(one) for test in tests),
+        TOKENS.read(request.get("NextToken")),
+        request.get("MaxResults", limit),
+        with_deleted=with_deleted,
     )
-    return found, token_of(place)
+    return found, TOKENS.write(place)
 
 
 def _texts(key: str, entry: Entry) -> list[str]:

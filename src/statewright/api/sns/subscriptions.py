@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.sns.paging import PAGE, next_token, read_number
+from statewright.api.sns.topics import PAGE
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.topics.refusals import invalid
 from statewright.topics.subscribers import Subscriber
 
 PENDING: Final = "PendingConfirmation"
+
+TOKENS: Final = PageTokens[int]("sns subscriptions", lambda _: invalid("NextToken"))
 
 
 @operation("sns", "Subscribe")
@@ -78,8 +81,8 @@ async def list_subscriptions_by_topic(app: App, _call: Call, request: Json) -> J
 
 
 def _listed(app: App, topic: str | None, request: Json) -> Json:
-    found, last = app.services.topics.list_subscriptions(topic, read_number(request), PAGE)
-    return {"Subscriptions": [_shown(app, one) for one in found], **next_token(last)}
+    found, last = app.services.topics.list_subscriptions(topic, TOKENS.read(request.get("NextToken") or None), PAGE)
+    return {"Subscriptions": [_shown(app, one) for one in found], "NextToken": TOKENS.write(last)}
 
 
 def _shown(app: App, subscriber: Subscriber) -> dict[str, Json]:

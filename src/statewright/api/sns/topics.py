@@ -12,14 +12,17 @@ from typing import Any, Final
 import orjson
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.sns.paging import PAGE, next_token, read_token
 from statewright.errors import ApiError
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.tags import TagRule, retagged, tag_list
 from statewright.topics.attributes import default_policy
 from statewright.topics.entries import Topic
 from statewright.topics.refusals import invalid
 
+TOKENS: Final = PageTokens[str]("sns topics", lambda _: invalid("NextToken"))
+PAGE: Final = 100
+"""Source: API reference, ListTopics and ListSubscriptions."""
 TAGS: Final = TagRule(
     lambda _: ApiError("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
     # The words are ours.
@@ -51,8 +54,8 @@ async def delete_topic(app: App, _call: Call, request: Json) -> Json:
 @operation("sns", "ListTopics")
 async def list_topics(app: App, _call: Call, request: Json) -> Json:
     """Topics by name."""
-    found, last = app.services.topics.list_topics(read_token(request), PAGE)
-    return {"Topics": [{"TopicArn": arn} for arn in found], **next_token(last)}
+    found, last = app.services.topics.list_topics(TOKENS.read(request.get("NextToken") or None), PAGE)
+    return {"Topics": [{"TopicArn": arn} for arn in found], "NextToken": TOKENS.write(last)}
 
 
 @operation("sns", "GetTopicAttributes")

@@ -5,8 +5,6 @@ Attributes are checked and shown by `queues.attributes`; which queues there are 
 
 from __future__ import annotations
 
-import binascii
-from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Final
 
@@ -15,10 +13,12 @@ from statewright.api.sqs.addresses import queue_at, url_of
 from statewright.api.sqs.errors import invalid, invalid_value, missing, no_such_queue
 from statewright.api.sqs.tags import check_tags
 from statewright.errors import ApiError
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.queues import attributes
 from statewright.queues.queues import Queue
 
+TOKENS: Final = PageTokens[str]("sqs", lambda _: invalid("Invalid or expired next token."))
 MOST_LISTED: Final = 1000
 
 
@@ -84,15 +84,8 @@ def _page(
     if token is not None and most is None:
         # Source: API reference, ListQueues: "you must set MaxResults to receive a value for NextToken".
         raise missing("MaxResults")
-    found, last = listed(_name_of(token) if token else None, MOST_LISTED if most is None else most)
-    return found, urlsafe_b64encode(last.encode()).decode() if last is not None and most is not None else None
-
-
-def _name_of(token: str) -> str:
-    try:
-        return b64decode(token, b"-_", validate=True).decode()
-    except (binascii.Error, ValueError):
-        raise invalid("Invalid or expired next token.") from None
+    found, last = listed(TOKENS.read(token or None), MOST_LISTED if most is None else most)
+    return found, TOKENS.write(last) if most is not None else None
 
 
 # ------------------------------------------------------------------ attributes

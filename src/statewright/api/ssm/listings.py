@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from statewright.api.operations import App, Call, operation
-from statewright.api.ssm.parameters import metadata_shown, token_place, value_shown
+from statewright.api.ssm.parameters import TOKENS, metadata_shown, value_shown
 from statewright.errors import ApiError
 from statewright.payload import Json
 from statewright.records.parameters import Found
-from statewright.records.shelf import Entry, token_of
+from statewright.records.shelf import Entry
 from statewright.tags import tag_list, tags_by_key
 
 BY_PATH_LISTED: Final = 10
@@ -53,13 +53,13 @@ async def describe_parameters(app: App, _call: Call, request: Json) -> Json:
 
 
 async def _page(app: App, request: Json, prefix: str, wanted: Test, limit: int) -> tuple[list[Entry], str | None]:
-    place = token_place(request)
+    place = TOKENS.read(request.get("NextToken"))
     found: list[Entry] = []
     async for entry in app.services.parameters.below(prefix, place[1] if place is not None else None):
         if not wanted(entry):
             continue
         if len(found) == limit:
-            return found, token_of((0, found[-1].key))
+            return found, TOKENS.write((0, found[-1].key))
         found.append(entry)
     return found, None
 

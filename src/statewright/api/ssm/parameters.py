@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
+from statewright.pages import PageTokens
 from statewright.payload import Json
 from statewright.records.parameters import Found
-from statewright.records.shelf import place_of, token_of
+from statewright.records.shelf import Place
 
 if TYPE_CHECKING:
     pass
 
-SECRETS = "/aws/reference/secretsmanager/"
+TOKENS: Final = PageTokens[Place]("ssm", lambda _: ApiError("InvalidNextToken", "The specified token isn't valid."))
+SECRETS: Final = "/aws/reference/secretsmanager/"
 """Names below this one are those of secrets. Source: user guide, "Referencing Secrets Manager secrets"."""
 
 
@@ -37,14 +39,6 @@ def metadata_shown(app: App, name: str, fields: Mapping[str, Any]) -> dict[str, 
         "Description": fields["description"], "AllowedPattern": fields["pattern"], "Version": fields["version"],
         "Tier": fields["tier"], "Policies": [], "DataType": fields["data_type"],
     }  # fmt: skip
-
-
-def token_place(request: Json) -> Any:
-    """Where a list goes on. Raises: ApiError (`InvalidNextToken`)."""
-    try:
-        return place_of(request.get("NextToken"))
-    except ValueError:
-        raise ApiError("InvalidNextToken", "The specified token isn't valid.") from None
 
 
 @operation("ssm", "PutParameter")
@@ -81,7 +75,7 @@ async def get_parameters(app: App, _call: Call, request: Json) -> Json:
 async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
     """The versions of a parameter, oldest first."""
     found, entry, place = await app.services.parameters.history(
-        request["Name"], token_place(request), request.get("MaxResults", 50)
+        request["Name"], TOKENS.read(request.get("NextToken")), request.get("MaxResults", 50)
     )
     labels = entry.fields["labels"]
     views = []
@@ -89,7 +83,7 @@ async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
         shown = value_shown(app, one, decrypted=bool(request.get("WithDecryption")))
         of_version = [label for label, number in labels.items() if number == one.fields["version"]]
         views.append({**metadata_shown(app, one.name, one.fields), "Value": shown["Value"], "Labels": of_version})
-    return {"Parameters": views, "NextToken": token_of(place)}
+    return {"Parameters": views, "NextToken": TOKENS.write(place)}
 
 
 @operation("ssm", "DeleteParameter")
