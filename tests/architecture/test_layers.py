@@ -18,6 +18,7 @@ LAYERS = [
         "limits",
         "arn",
         "tags",
+        "pages",
         "config",
         "config_tables",
         "formats",
