@@ -189,7 +189,7 @@ class Chaos:
     async def _count(self) -> None:
         for name in ("plain", "line.fifo", "dead"):
             queue = self.queue(name)
-            visibility = await queue.known()
+            visibility = await queue.state.known()
             await self.rig.queues.counts(queue)
             assert visibility.total >= 0
 

@@ -24,7 +24,8 @@ from statewright.queues.attributes import (
     shown,
 )
 from statewright.queues.entries import QUEUE, REMAINS, QueueEntry
-from statewright.queues.queue import Queue, Site
+from statewright.queues.queue import Queue
+from statewright.queues.state import Site
 from statewright.stores.entries import Entries, records_below
 from statewright.stores.protocol import CatalogStore, Record
 from statewright.tags import retagged
@@ -126,11 +127,11 @@ class Catalogue:
     async def set_attributes(self, queue: Queue, attributes: Mapping[str, str]) -> None:
         """See `Queues.set_attributes`."""
         async with self._change:
-            queue.check()
+            queue.state.check()
             settings = changed(queue.settings, attributes, self._config.limits)
             if "RedrivePolicy" in attributes:
                 self._check_redrive(queue.name, settings)
-            entry = replace(queue.entry, attributes=shown(settings), modified_ms=self._site.clock.now_ms())
+            entry = replace(queue.state.entry, attributes=shown(settings), modified_ms=self._site.clock.now_ms())
             await self._replace(queue, entry)
 
     def _check_redrive(self, name: str, settings: QueueSettings) -> None:
@@ -151,41 +152,41 @@ class Catalogue:
     async def set_tags(self, queue: Queue, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a queue and take others away."""
         async with self._change:
-            queue.check()
-            await self._replace(queue, replace(queue.entry, tags=retagged(queue.entry.tags, put, drop)))
+            queue.state.check()
+            await self._replace(queue, replace(queue.state.entry, tags=retagged(queue.state.entry.tags, put, drop)))
 
     async def purge(self, queue: Queue) -> None:
         """See `Queues.purge`: the queue goes on under new rows."""
         async with self._change:
-            queue.check()
+            queue.state.check()
             now_ms = self._site.clock.now_ms()
-            if now_ms - queue.entry.purged_ms < PURGE_EVERY_MS:
+            if now_ms - queue.state.entry.purged_ms < PURGE_EVERY_MS:
                 raise ApiError(
                     "PurgeQueueInProgress",
                     f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds.",
                     status=403,
                 )
-            former = queue.entry.rows
+            former = queue.state.entry.rows
             rows = await self._catalog.next_number("queue")
-            entry = replace(queue.entry, rows=rows, purged_ms=now_ms)
+            entry = replace(queue.state.entry, rows=rows, purged_ms=now_ms)
             await self._replace(queue, entry, _remains(former))
-            queue.lose_track()
-            queue.touched()
+            queue.state.lose_track()
+            queue.state.touched()
             self._site.spawn(self._clear(former))
 
     async def delete(self, queue: Queue) -> None:
         """See `Queues.delete_queue`."""
         async with self._change:
-            queue.check()
-            if not await self._catalog.write([_remains(queue.entry.rows)], [QUEUE.name_of(queue.entry)]):
+            queue.state.check()
+            if not await self._catalog.write([_remains(queue.state.entry.rows)], [QUEUE.name_of(queue.state.entry)]):
                 raise Conflict(f"the remains of queue {queue.name} are there already")
             self._deleted_ms[queue.name] = self._site.clock.now_ms()
             self._forget_index(queue)
             del self._queues[queue.name]
             self._names.remove(queue.name)
-            self._site.of_rows.pop(queue.entry.rows, None)
+            self._site.of_rows.discard(queue.state.entry.rows)
             queue.close()
-            self._site.spawn(self._clear(queue.entry.rows))
+            self._site.spawn(self._clear(queue.state.entry.rows))
 
     async def _clear(self, rows: int) -> None:
         """Delete rows that nobody has a name for, some hundred at a time."""
@@ -196,7 +197,7 @@ class Catalogue:
     async def _replace(self, queue: Queue, entry: QueueEntry, *more: Record) -> None:
         written = await self._entries.write(entry, also=more)
         self._forget_index(queue)
-        queue.set_entry(written)
+        queue.state.set_entry(written)
         self._index(queue)
 
     def _add(self, entry: QueueEntry) -> Queue:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright import chance
 from statewright.clock import Timer
 from statewright.errors import ApiError
 from statewright.queues import dead_letters
 from statewright.queues.fair import ALONE
+from statewright.queues.handles import change_visibility
 from statewright.queues.messages import (
     Received,
     decode_extra,
@@ -25,11 +26,9 @@ from statewright.queues.messages import (
     sequence_number_of,
     write_handle,
 )
+from statewright.queues.state import QueueState
 from statewright.queues.visibility import InFlight, Visibility
 from statewright.stores.queue_protocol import Claim, Claimed, Note, Want
-
-if TYPE_CHECKING:
-    from statewright.queues.queue import Queue
 
 MOST_CLAIMED: Final = 10_000
 """Messages of one claim."""
@@ -53,8 +52,10 @@ class _Poller:
 class Consumers:
     """The consumers of one queue."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: QueueState) -> None:
+        """They are served from now on whenever something arrives."""
         self._queue = queue
+        queue.call_on_arrival(self.serve)
         self._pollers: deque[_Poller] = deque()
         self._first_ms = 0
         """No poller is due before; only looked at while there are any."""
@@ -65,6 +66,7 @@ class Consumers:
         """The queue's news at which the store had nothing more to give."""
         self._after_tenant = ""
         self._replays: dict[str, tuple[int, list[Received]]] = {}
+        self._replays_of = queue.generation
 
     async def receive(
         self, most: int, wait_ms: int, visibility_ms: int, attempt_id: str | None, consumer: str
@@ -91,7 +93,7 @@ class Consumers:
             self._withdraw(poller)
             raise
         if attempt_id is not None and received:
-            self._replays[attempt_id] = now_ms + REPLAY_MS, received
+            self._remembered()[attempt_id] = now_ms + REPLAY_MS, received
         return self._counted(received)
 
     def _counted(self, received: list[Received]) -> list[Received]:
@@ -120,7 +122,7 @@ class Consumers:
 
     def _hand_back(self, handles: Sequence[str]) -> None:
         if handles:
-            self._queue.site.spawn(self._queue.change_visibility([(handle, 0) for handle in handles]))
+            self._queue.site.spawn(change_visibility(self._queue, [(handle, 0) for handle in handles]))
 
     def _room(self, visibility: Visibility) -> int:
         cap = self._queue.site.limits.queue_in_flight
@@ -283,22 +285,26 @@ class Consumers:
         self, attempt_id: str, visibility: Visibility, visibility_ms: int, now_ms: int
     ) -> list[Received] | None:
         """What the same attempt received before, if that is still as it was; it is hidden anew."""
-        for kept in [kept for kept, (until_ms, _) in self._replays.items() if until_ms <= now_ms]:
-            del self._replays[kept]
-        _, received = self._replays.get(attempt_id, (0, []))
+        replays = self._remembered()
+        for kept in [kept for kept, (until_ms, _) in replays.items() if until_ms <= now_ms]:
+            del replays[kept]
+        _, received = replays.get(attempt_id, (0, []))
         for one in received:
             handle = read_handle(one.handle)
             message = visibility.in_flight.get(handle.message) if handle is not None else None
             if message is None or handle is None or message.receipt != handle.receipt:
-                del self._replays[attempt_id]
+                del replays[attempt_id]
                 return None
         if received:
-            await self._queue.change_visibility([(one.handle, visibility_ms) for one in received])
+            await change_visibility(self._queue, [(one.handle, visibility_ms) for one in received])
         return received
 
-    def forget_replays(self) -> None:
-        """Nothing is repeated any more."""
-        self._replays.clear()
+    def _remembered(self) -> dict[str, tuple[int, list[Received]]]:
+        """Receives by their attempt, with how long each is repeated; none from before the queue lost track."""
+        if self._replays_of != self._queue.generation:
+            self._replays.clear()
+            self._replays_of = self._queue.generation
+        return self._replays
 
     def dismiss(self, problem: Exception | None = None) -> None:
         """Send everybody who waits home, with nothing or with an error."""

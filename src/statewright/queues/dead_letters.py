@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import orjson
 
 from statewright.queues.messages import decode_extra, message_id_of
+from statewright.queues.state import QueueState
 from statewright.queues.visibility import Returned, Visibility
 from statewright.stores.queue_protocol import Claimed, GroupChange, Move, Note
-
-if TYPE_CHECKING:
-    from statewright.queues.queue import Queue
 
 
 class Judge:
     """Tells the claimed messages that consumers get from those that nobody gets."""
 
-    def __init__(self, queue: Queue, now_ms: int) -> None:
+    def __init__(self, queue: QueueState, now_ms: int) -> None:
         settings = queue.settings
         self._queue = queue
         self._now_ms = now_ms
@@ -60,7 +57,7 @@ class Judge:
         if self._outdated or self._dead:
             queue.arrived()
 
-    async def _move(self, visibility: Visibility, target: Queue) -> None:
+    async def _move(self, visibility: Visibility, target: QueueState) -> None:
         queue, now_ms = self._queue, self._now_ms
         await target.known()
         rows = [row for row in self._dead if row.id in visibility.in_flight]
@@ -96,7 +93,7 @@ class Judge:
         queue.site.spawn(queue.site.store.note([Note(one.id, now_ms, "moved", detail) for one in moves]))
 
 
-async def move(source: Queue, target: Queue, moves: Sequence[Move], groups: Sequence[GroupChange]) -> None:
+async def move(source: QueueState, target: QueueState, moves: Sequence[Move], groups: Sequence[GroupChange]) -> None:
     """Move messages that the source counts no more; the target counts them once they are there."""
     generation = target.generation
     try:

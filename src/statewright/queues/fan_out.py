@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from statewright.queues.messages import Outgoing
-from statewright.queues.queue import Queue, Site
+from statewright.queues.queue import Queue
+from statewright.queues.sending import count_sent, row_of
+from statewright.queues.state import QueueState, Site
 from statewright.stores.queue_protocol import MessageRow, Once
 
 
@@ -30,24 +32,24 @@ async def send_letters(site: Site, letters: Sequence[Letter], onces: Sequence[On
     Raises: ApiError (`QueueDoesNotExist`), StoreError.
     """
     for letter in letters:
-        await letter.queue.known()
+        await letter.queue.state.known()
     now_ms = site.clock.now_ms()
     numbers = site.ids.several(len(letters)) if letters else range(0)
     rows = [
-        letter.queue.row(letter.message, number, now_ms)._replace(once=letter.once)
+        row_of(letter.queue.state, letter.message, number, now_ms)._replace(once=letter.once)
         for letter, number in zip(letters, numbers, strict=True)
     ]
-    generations = {letter.queue: letter.queue.generation for letter in letters}
+    generations = {letter.queue.state: letter.queue.state.generation for letter in letters}
     try:
         answers = await site.store.send(rows, onces)
     except BaseException:
         for queue in generations:
             queue.lose_track()
         raise
-    inserted: dict[Queue, list[MessageRow]] = {}
+    inserted: dict[QueueState, list[MessageRow]] = {}
     for letter, row, answer in zip(letters, rows, answers[: len(rows)], strict=True):
         if answer == row.id:
-            inserted.setdefault(letter.queue, []).append(row)
+            inserted.setdefault(letter.queue.state, []).append(row)
     for queue, new in inserted.items():
-        queue.took(new, generations[queue], now_ms)
+        count_sent(queue, new, generations[queue], now_ms)
     return answers[len(rows) :]

@@ -9,16 +9,15 @@ Source: SQS developer guide, "Available CloudWatch metrics for Amazon SQS".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from statewright.clock import Timer
+from statewright.background import Spawn
+from statewright.clock import Clock, Timer
 from statewright.errors import ApiError, StoreError
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import Counter, Gauge
-
-if TYPE_CHECKING:
-    from statewright.queues.queue import Queue
-    from statewright.queues.visibility import Visibility
+from statewright.queues.attributes import QueueSettings
+from statewright.queues.visibility import Visibility
 
 NAMESPACE: Final = "AWS/SQS"
 OLDEST_EVERY_MS: Final = 10_000
@@ -29,11 +28,42 @@ SOONEST_MS: Final = 1_000
 MOST_LOOKED_AT: Final = 1_000
 
 
+class Measured(Protocol):
+    """What a meter reads; `state.QueueState`, which has the meter."""
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+
+    @property
+    def settings(self) -> QueueSettings:
+        """What the queue is set to."""
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it is gone."""
+
+    @property
+    def visibility(self) -> Visibility | None:
+        """What is known of its messages."""
+
+    async def known(self) -> Visibility:
+        """The same, read where need be."""
+
+    def advance(self, visibility: Visibility) -> int:
+        """Let time pass; what time it is."""
+
+    async def oldest_visible_ms(self) -> int | None:
+        """When the first message to be visible was sent."""
+
+
 class QueueMeter:
     """The metrics of one queue."""
 
-    def __init__(self, recorder: Recorder, queue: Queue) -> None:
+    def __init__(self, recorder: Recorder, queue: Measured, clock: Clock, spawn: Spawn) -> None:
         self._queue = queue
+        self._clock = clock
+        self._spawn = spawn
         self._recorder = recorder
         dimensions = {"QueueName": queue.name}
 
@@ -127,7 +157,7 @@ class QueueMeter:
         if known is None:
             # The store knows; whatever is asked of the queue next would wait for it, too.
             if not queue.is_deleted:
-                queue.site.spawn(self._look_again())
+                self._spawn(self._look_again())
             return None
         now_ms = queue.advance(known)
         due_ms = known.next_ms()
@@ -135,10 +165,10 @@ class QueueMeter:
             self._timer.cancel()
             self._timer = None
         if due_ms is not None:
-            self._timer = queue.site.clock.call_at(max(due_ms, now_ms + SOONEST_MS), self._due)
+            self._timer = self._clock.call_at(max(due_ms, now_ms + SOONEST_MS), self._due)
         if known.total and now_ms - self._asked_ms >= OLDEST_EVERY_MS:
             self._asked_ms = now_ms
-            queue.site.spawn(self._look_again())
+            self._spawn(self._look_again())
         return known.visible()
 
     def _due(self) -> None:
@@ -158,7 +188,7 @@ class QueueMeter:
             return 0
         if self._oldest_ms is None:
             return None
-        return max((self._queue.site.clock.now_ms() - self._oldest_ms) / 1000, YOUNGEST)
+        return max((self._clock.now_ms() - self._oldest_ms) / 1000, YOUNGEST)
 
     async def _look_again(self) -> None:
         try:
@@ -170,10 +200,10 @@ class QueueMeter:
     async def _ask(self) -> None:
         """Find the oldest message: the first one to be visible, or one that a consumer has."""
         queue = self._queue
-        self._asked_ms = queue.site.clock.now_ms()
-        first = await queue.site.store.peek(queue.entry.rows, 1)
+        self._asked_ms = self._clock.now_ms()
+        first_ms = await queue.oldest_visible_ms()
         known = queue.visibility
-        found = [row.sent_ms for row in first]
+        found = [first_ms] if first_ms is not None else []
         if known is not None and len(known.in_flight) <= MOST_LOOKED_AT:
             found += [message.sent_ms for message in known.in_flight.values()]
         self._oldest_ms = min(found, default=None)

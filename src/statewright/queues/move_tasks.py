@@ -22,8 +22,10 @@ from statewright.errors import ApiError, StoreError
 from statewright.queues.attributes import INVALID_PARAMETER
 from statewright.queues.catalogue import Catalogue
 from statewright.queues.dead_letters import move
+from statewright.queues.handles import change_visibility
 from statewright.queues.messages import Received, read_handle
-from statewright.queues.queue import Queue, Site
+from statewright.queues.queue import Queue
+from statewright.queues.state import Site
 from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.protocol import CatalogStore
 from statewright.stores.queue_protocol import Move
@@ -169,7 +171,7 @@ class MoveTasks:
         # Taken before the first wait, so that a second call finds it.
         self._running[source_arn] = task
         try:
-            to_move = source.counts(await source.known()).visible
+            to_move = source.state.counts(await source.state.known()).visible
             number = await self._catalog.next_number(MOVE.name)
             former = await self._stored(source_arn)
             task = replace(task, number=number, to_move=to_move)
@@ -229,7 +231,7 @@ class MoveTasks:
         task = self._running[source.arn]
         if task.status == "CANCELLING":
             return await self._end(task, "CANCELLED")
-        if source.is_deleted:
+        if source.state.is_deleted:
             return await self._end(task, "FAILED", NO_QUEUE)
         if clock.now_ms() - task.started_ms > LONGEST_MS:
             return await self._end(task, "FAILED", "TaskTimedOut")
@@ -238,7 +240,7 @@ class MoveTasks:
         if not received:
             # Messages that this task had in hand when something went wrong are hidden for a while.
             waits_ms = self._waits_ms.get(source.arn, 0)
-            in_flight = source.counts(await source.known()).in_flight
+            in_flight = source.state.counts(await source.state.known()).in_flight
             if in_flight == 0 or clock.now_ms() >= waits_ms:
                 return await self._end(task, "COMPLETED")
             return await clock.sleep_until(min(waits_ms, clock.now_ms() + RETRY_MS))
@@ -256,17 +258,18 @@ class MoveTasks:
         by_target: dict[str, list[Received]] = {}
         for message in received:
             by_target.setdefault(task.destination_arn or message.source_arn or "", []).append(message)
-        visibility = await source.known()
-        now_ms = source.advance(visibility)
+        state = source.state
+        visibility = await state.known()
+        now_ms = state.advance(visibility)
         reason: str | None = None
         moved = 0
         for arn, messages in by_target.items():
             target = self._catalogue.find_arn(arn)
             if target is None:
                 reason = NO_QUEUE if arn else "CouldNotDetermineMessageSource"
-                await source.change_visibility([(message.handle, 0) for message in messages])
+                await change_visibility(state, [(message.handle, 0) for message in messages])
                 continue
-            await target.known()
+            await target.state.known()
             moves: list[Move] = []
             groups: Counter[str] = Counter()
             for message in messages:
@@ -282,8 +285,8 @@ class MoveTasks:
                     Move(
                         held.id,
                         number,
-                        source.entry.rows,
-                        target.entry.rows,
+                        state.entry.rows,
+                        target.state.entry.rows,
                         held.group,
                         now_ms,
                         now_ms,
@@ -292,7 +295,7 @@ class MoveTasks:
                     )
                 )
             visibility.total -= len(moves)
-            await move(source, target, moves, source.group_changes(visibility, groups, now_ms))
+            await move(state, target.state, moves, state.group_changes(visibility, groups, now_ms))
             moved += len(moves)
         return moved, reason
 

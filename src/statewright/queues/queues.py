@@ -14,12 +14,15 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.metrics.recorder import Recorder
+from statewright.queues import handles as by_handle
+from statewright.queues import sending
 from statewright.queues.catalogue import Catalogue
 from statewright.queues.fan_out import Letter, send_letters
 from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent, number_of
 from statewright.queues.metering import NAMESPACE
 from statewright.queues.move_tasks import MoveTask, MoveTasks
-from statewright.queues.queue import Queue, Site
+from statewright.queues.queue import Queue
+from statewright.queues.state import QueueState, Site
 from statewright.stores.ids import FIRST_MS, IdSource
 from statewright.stores.queue_protocol import Once
 from statewright.stores.store import Store
@@ -40,7 +43,7 @@ class Queues:
         self._background = Background("work on queues")
         self._forgot_ms = 0
         ids = IdSource(clock.now_ms)
-        self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._find_arn)
+        self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._state_of)
         self._catalogue = Catalogue(store.catalog, config, self._site)
         self._moves = MoveTasks(store.catalog, self._catalogue, self._site)
 
@@ -55,8 +58,8 @@ class Queues:
             queue = self.find(dimensions.get("QueueName", ""))
         except ApiError:
             return
-        if queue.meter is not None:
-            await queue.meter.look()
+        if queue.state.meter is not None:
+            await queue.state.meter.look()
 
     async def start(self) -> None:
         """Read the catalogue of queues and take up what a former process left to do."""
@@ -70,8 +73,9 @@ class Queues:
             queue.consumers.stop()
         await self._background.stop()
 
-    def _find_arn(self, arn: str) -> Queue | None:
-        return self._catalogue.find_arn(arn)
+    def _state_of(self, arn: str) -> QueueState | None:
+        queue = self._catalogue.find_arn(arn)
+        return queue.state if queue is not None else None
 
     # The catalogue. Errors are `ApiError`s with the model's codes.
 
@@ -123,7 +127,7 @@ class Queues:
             queue makes none).
         """
         self._forget()
-        return await queue.send(entries)
+        return await sending.send(queue.state, entries)
 
     def next_number(self) -> int:
         """A number that names a message of another kind, among those of messages."""
@@ -136,7 +140,7 @@ class Queues:
 
     def find_arn(self, arn: str) -> Queue | None:
         """The queue of an ARN, if there is one."""
-        return self._find_arn(arn)
+        return self._catalogue.find_arn(arn)
 
     async def receive(
         self,
@@ -155,7 +159,7 @@ class Queues:
 
         Raises: ApiError (`OverLimit`, on a standard queue without waiting).
         """
-        settings = queue.settings
+        settings = queue.state.settings
         return await queue.consumers.receive(
             most,
             1_000 * settings.wait_seconds if wait_ms is None else wait_ms,
@@ -172,14 +176,14 @@ class Queues:
         """Delete messages; for each handle what was wrong (`ReceiptHandleIsInvalid`, and on FIFO queues
         `InvalidParameterValueException` for an expired handle). A message that is gone is no mistake.
         """
-        return await queue.delete(handles)
+        return await by_handle.delete(queue.state, handles)
 
     async def change_visibility(self, queue: Queue, changes: Sequence[tuple[str, int]]) -> list[ApiError | None]:
         """Hide messages for so many milliseconds from now, 0 for not at all; by handle. For each what was wrong
         (`ReceiptHandleIsInvalid`, `MessageNotInflight`, `InvalidParameterValueException` beyond twelve hours or for
         a handle that is no longer the message's).
         """
-        return await queue.change_visibility(changes)
+        return await by_handle.change_visibility(queue.state, changes)
 
     async def purge(self, queue: Queue) -> None:
         """Drop every message, those in flight too. Raises: ApiError (`PurgeQueueInProgress`)."""
@@ -189,11 +193,12 @@ class Queues:
         """How many messages are visible, in flight and delayed: exact, but for messages that have been past their
         time for less than a minute, which count until they are deleted.
         """
-        visibility = await queue.known()
-        if queue.is_to_be_looked_through():
-            await queue.expire()
-            visibility = await queue.known()
-        return queue.counts(visibility)
+        state = queue.state
+        visibility = await state.known()
+        if state.is_to_be_looked_through():
+            await state.expire()
+            visibility = await state.known()
+        return state.counts(visibility)
 
     async def history(self, message_id: str) -> list[HistoryEntry]:
         """What happened to a message that did not go the plain way; nothing for one that did."""

@@ -115,7 +115,7 @@ class Rig:
         """Visible, in flight, delayed; compared with what the store has."""
         found = await self.queues.counts(queue)
         now_ms = self.clock.now_ms()
-        rows = [row for row in self.messages.real.messages.values() if row.queue == queue.entry.rows]
+        rows = [row for row in self.messages.real.messages.values() if row.queue == queue.state.entry.rows]
         flying = sum(row.receives > 0 and row.visible_ms > now_ms for row in rows)
         delayed = sum(row.receives == 0 and row.visible_ms > now_ms for row in rows)
         assert tuple(found) == (len(rows) - flying - delayed, flying, delayed)

@@ -295,7 +295,7 @@ def test_quiet_tenants_are_preferred():
         assert found[3].group == "loud"
         assert len(await rig.take(queue, 1_000)) == 259
         # Nobody has a backlog any more, so nobody is noisy.
-        assert queue.tenants.noisy_since == {}
+        assert queue.state.tenants.noisy_since == {}
 
     play(body)
 

@@ -1,0 +1,239 @@
+"""What a queue's owner knows and shares: its entry, its messages by where they stand, its meter. A leaf.
+
+Owns reading the store's view of a queue, counting under `visibility.py`, and deleting what is past its time. Sending is
+in `sending.py`, what is done by receipt handle in `handles.py`, who receives what in `consumers.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.background import Spawn
+from statewright.clock import Clock
+from statewright.errors import ApiError
+from statewright.limits import Limits
+from statewright.metrics.recorder import Recorder
+from statewright.queues.attributes import QueueSettings, restored
+from statewright.queues.entries import QueueEntry
+from statewright.queues.fair import Tenants
+from statewright.queues.messages import Counts
+from statewright.queues.metering import QueueMeter
+from statewright.queues.visibility import Visibility
+from statewright.stores.ids import IdSource
+from statewright.stores.queue_protocol import Gone, GroupChange, Note, QueueStore
+
+EXPIRY_EVERY_MS: Final = 60_000
+"""How often a queue is looked through for messages past their time; no consumer gets one meanwhile."""
+EXPIRY_STEP: Final = 500
+
+
+@dataclass(slots=True)
+class Site:
+    """What all queues of a server share. `spawn` runs a coroutine in the background, and logs a failing store."""
+
+    store: QueueStore
+    clock: Clock
+    limits: Limits
+    ids: IdSource
+    spawn: Spawn
+    find_arn: Callable[[str], QueueState | None]
+    of_rows: set[int] = field(default_factory=set)
+    """The rows of every queue."""
+    recorder: Recorder | None = None
+
+
+class QueueState:
+    """The shared state of one queue. `settings` are what it is set to; only `catalogue.py` changes them."""
+
+    def __init__(self, entry: QueueEntry, arn: str, site: Site) -> None:
+        self.arn = arn
+        self.site = site
+        self.is_deleted = False
+        self.visibility: Visibility | None = None
+        self.generation = 0
+        """Grows when what is known here is given up: what was under way then is not counted."""
+        self.news = 0
+        """Grows when there may be something to receive that was not there before."""
+        self.tenants = Tenants()
+        self._expired_ms = 0
+        """When this queue was last looked through for messages past their time."""
+        self._loading: asyncio.Task[Visibility] | None = None
+        self._serve: Callable[[], None] = _nothing
+        self._meter: QueueMeter | None = None
+        self.entry = entry
+        self.settings = QueueSettings()
+        self.set_entry(entry)
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+        return self.entry.name
+
+    def call_on_arrival(self, serve: Callable[[], None]) -> None:
+        """Call this whenever there may be something to receive: the queue's consumers do, when they are made."""
+        self._serve = serve
+
+    def set_entry(self, entry: QueueEntry) -> None:
+        """Go on under a new entry of the catalogue."""
+        if entry.rows != self.entry.rows or entry.rows not in self.site.of_rows:
+            self.site.of_rows.discard(self.entry.rows)
+            self.site.of_rows.add(entry.rows)
+        self.entry = entry
+        self.settings = restored(entry.attributes)
+
+    @property
+    def meter(self) -> QueueMeter | None:
+        """The queue's metrics, unless nothing is measured; made at the first use of the queue."""
+        if self._meter is None and self.site.recorder is not None and not self.is_deleted:
+            self._meter = QueueMeter(self.site.recorder, self, self.site.clock, self.site.spawn)
+        return self._meter
+
+    def touched(self) -> None:
+        """Messages may stand elsewhere now."""
+        if (meter := self.meter) is not None:
+            meter.touch()
+
+    # What is known
+
+    async def known(self) -> Visibility:
+        """What is known of the messages, read from the store where need be.
+
+        Raises: ApiError (`QueueDoesNotExist`) once the queue is deleted; StoreError.
+        """
+        while self.visibility is None:
+            self.check()
+            if self._loading is None or self._loading.done():
+                self._loading = asyncio.create_task(self._load())
+            await asyncio.shield(self._loading)
+        self.check()
+        return self.visibility
+
+    async def _load(self) -> Visibility:
+        while True:
+            rows, now_ms = self.entry.rows, self.site.clock.now_ms()
+            loaded = await self.site.store.load(rows, now_ms)
+            if rows == self.entry.rows:
+                break
+        visibility = Visibility()
+        visibility.load(loaded, now_ms)
+        self.tenants.is_used = self.tenants.is_used or any(held.tenant for held in loaded.held)
+        self.visibility = visibility
+        self.news += 1
+        if visibility.total:
+            self.touched()
+        return visibility
+
+    def check(self) -> None:
+        """Raises: ApiError (`QueueDoesNotExist`)."""
+        if self.is_deleted:
+            raise ApiError("QueueDoesNotExist", "The specified queue does not exist.")
+
+    def lose_track(self) -> None:
+        """Forget what the store had: it is read anew before anything else."""
+        self.generation += 1
+        self.visibility = None
+
+    def close(self) -> None:
+        """The queue is deleted."""
+        self.is_deleted = True
+        if self._meter is not None:
+            self._meter.end()
+        self.lose_track()
+
+    def advance(self, visibility: Visibility) -> int:
+        """Let time pass; what time it is."""
+        now_ms = self.site.clock.now_ms()
+        before = visibility.next_ms()
+        if before is not None and before <= now_ms:
+            visibility.advance(now_ms)
+            self.news += 1
+        return now_ms
+
+    def counts(self, visibility: Visibility) -> Counts:
+        """How many messages stand where, now."""
+        self.advance(visibility)
+        return visibility.counts()
+
+    async def oldest_visible_ms(self) -> int | None:
+        """When the first message to be visible was sent."""
+        first = await self.site.store.peek(self.entry.rows, 1)
+        return first[0].sent_ms if first else None
+
+    def arrived(self) -> None:
+        """Something may be there to receive."""
+        self.news += 1
+        self.touched()
+        self.look_for_expired()
+        self._serve()
+
+    # Deleting
+
+    async def drop_proven(self, visibility: Visibility, proofs: Sequence[tuple[int, int]]) -> list[Gone]:
+        """Delete messages by their last receipts; those that are gone."""
+        generation = self.generation
+        try:
+            gone = await self.site.store.drop((), proofs=proofs)
+        except BaseException:
+            self.lose_track()
+            raise
+        if generation == self.generation:
+            visibility.total -= len(gone)
+            for one in gone:
+                visibility.returned.pop(one.id, None)
+                if one.id in visibility.in_flight:
+                    visibility.release(visibility.in_flight[one.id])
+        return gone
+
+    def group_changes(self, visibility: Visibility, groups: Counter[str], now_ms: int) -> list[GroupChange]:
+        """What becomes of FIFO groups that lose messages, or whose messages are hidden for another time."""
+        rows = self.entry.rows
+        return [GroupChange(rows, group, gone, visibility.group_end(group) or now_ms) for group, gone in groups.items()]
+
+    # Expiring
+
+    def look_for_expired(self) -> None:
+        """Delete what is past its time, in the background, unless somebody looked lately."""
+        if self.is_to_be_looked_through():
+            self._expired_ms = self.site.clock.now_ms()
+            self.site.spawn(self.expire())
+
+    def is_to_be_looked_through(self) -> bool:
+        """Whether nobody looked lately."""
+        return self.site.clock.now_ms() - self._expired_ms >= EXPIRY_EVERY_MS
+
+    async def expire(self) -> None:
+        """Delete every visible message that was sent too long ago, some hundred at a time."""
+        while True:
+            visibility = await self.known()
+            now_ms = self.advance(visibility)
+            self._expired_ms = now_ms
+            before_ms = now_ms - 1_000 * self.settings.retention_seconds
+            generation = self.generation
+            # Nothing is visible before it is sent.
+            gone = await self.site.store.expire(self.entry.rows, before_ms, EXPIRY_STEP)
+            if generation != self.generation:
+                continue
+            visibility.total -= len(gone)
+            for one in gone:
+                visibility.returned.pop(one.id, None)
+            outdated = visibility.pop_outdated(before_ms)
+            old = await self.drop_proven(visibility, outdated) if outdated else []
+            self.note_expired((*gone, *old), now_ms)
+            if gone or old:
+                self.touched()
+            if len(gone) < EXPIRY_STEP:
+                return
+
+    def note_expired(self, gone: Sequence[Gone], now_ms: int) -> None:
+        """Keep that messages which somebody once received were never deleted."""
+        notes = [Note(one.id, now_ms, "expired", "it was not deleted in time") for one in gone if one.receives > 0]
+        if notes:
+            self.site.spawn(self.site.store.note(notes))
+
+
+def _nothing() -> None:
+    """A queue without consumers serves none."""
