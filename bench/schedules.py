@@ -18,6 +18,8 @@ from urllib.request import Request, urlopen
 
 from served import Served
 
+from statewright.api.calls.inner import InnerCalls
+from statewright.api.calls.targets import TargetCalls
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.events.deliveries import Deliveries
@@ -41,7 +43,7 @@ async def filled(folder: Path, count: int) -> float:
     store = SqliteStore(folder)
     await store.open("bench")
     clock = RealClock()
-    scheduler = Scheduler(store, clock, Config(), Deliveries(store.catalog, clock))
+    scheduler = Scheduler(store, clock, Config(), Deliveries(store.catalog, clock, TargetCalls(InnerCalls())))
     await scheduler.start()
     target = {"Arn": QUEUE, "RoleArn": "arn:aws:iam::000000000000:role/x", "Input": "x"}
     numbers = iter(range(count))

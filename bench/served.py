@@ -121,6 +121,7 @@ def load(folder: Path, count: int, seconds: int, earlier_seconds: int = 0) -> fl
 
 
 async def _fill(folder: Path, count: int, seconds: int, earlier_seconds: int) -> None:
+    from statewright.api.calls.inner import InnerCalls
     from statewright.clock import RealClock
     from statewright.config import Config
     from statewright.engine.engine import Engine
@@ -134,7 +135,9 @@ async def _fill(folder: Path, count: int, seconds: int, earlier_seconds: int) ->
     store = SqliteStore(folder)
     await store.open("load")
     config = Config()
-    engine = Engine(store, clock, MachineCatalogue(store, clock, config), Registry(config, clock))
+    engine = Engine(
+        store, clock, MachineCatalogue(store, clock, config), Registry(config, clock, InnerCalls().of_tasks())
+    )
     machines = engine.machines
     await engine.start()
     definition = {

@@ -19,6 +19,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
+from statewright.api.calls.inner import InnerCalls
+from statewright.api.calls.targets import TargetCalls
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.events.deliveries import Deliveries
@@ -45,7 +47,8 @@ async def by_the_domain(given: argparse.Namespace) -> None:
         store = SqliteStore(Path(folder), clock=clock)
         await store.open("bench")
         queues = Queues(store, clock, Config())
-        topics = Topics(store, clock, Config(), queues, Deliveries(store.catalog, clock), lambda: "http://127.0.0.1:1")
+        deliveries = Deliveries(store.catalog, clock, TargetCalls(InnerCalls()))
+        topics = Topics(store, clock, Config(), queues, deliveries, lambda: "http://127.0.0.1:1")
         await queues.start()
         await topics.start()
         await topics.create("bench", {}, {})

@@ -14,12 +14,10 @@ from pathlib import Path
 from statewright.api import operations
 from statewright.api.building import Ground, Part
 from statewright.api.calls.forwarding import Forwarding
-from statewright.api.calls.inner import OwnInvoker, function_invoker, invoker
+from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
 from statewright.api.operations import App
-from statewright.api.own.service import SERVICE as STATEWRIGHT
-from statewright.api.services import SERVICES, build_services
-from statewright.api.states.service import SERVICE as STATES
+from statewright.api.services import build_services
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
@@ -39,6 +37,7 @@ class System:
     integrations: Registry
     deliveries: Deliveries
     posts: Deliveries
+    calls: InnerCalls
     app: App
 
     async def start(self) -> None:
@@ -75,7 +74,8 @@ def assemble(
     """
     clock.pauses.scale = config.time_scale
     metrics = Recorder(clock, data / "metrics" if data is not None else None)
-    integrations = Registry(config, clock, data)
+    calls = InnerCalls()
+    integrations = Registry(config, clock, calls.of_tasks(), data)
     catalogue = MachineCatalogue(store, clock, config)
     settings = EngineSettings(limits=config.limits, data=data)
     engine = Engine(
@@ -89,8 +89,10 @@ def assemble(
         on_lost=on_lost,
     )
     engine.subscribe(integrations.status_changed)
-    deliveries, posts = Deliveries(store.catalog, clock), Deliveries(store.catalog, clock, POST)
-    deliveries.measure_with(metrics)
+    integrations.connect(engine)
+    target_calls = TargetCalls(calls, integrations.posts)
+    deliveries = Deliveries(store.catalog, clock, target_calls, recorder=metrics)
+    posts = Deliveries(store.catalog, clock, target_calls, POST)
     services = build_services(
         Ground(store, clock, config, data, endpoint, metrics, engine, integrations, deliveries, posts)
     )
@@ -99,9 +101,5 @@ def assemble(
     throttle = Throttle(rates, clock, metrics) if rates else None
     forwarding = Forwarding(config, integrations.blocking, integrations.volatile)
     app = App(engine, engine.machines, clock, config, services, integrations, forwarding, throttle)
-    deliveries.calls = posts.calls = TargetCalls(app, integrations.posts)
-    # Tasks of Step Functions and of Statewright have handlers of their own.
-    called_by_tasks = [one for one in SERVICES if one not in (STATES, STATEWRIGHT)]
-    own = {name: OwnInvoker(app, one) for one in called_by_tasks for name in (*one.task_names, *one.sdk_names)}
-    integrations.attach(engine, invoker(app), own, function_invoker(app), engine)
-    return System(engine, integrations, deliveries, posts, app)
+    calls.connect(app)
+    return System(engine, integrations, deliveries, posts, calls, app)

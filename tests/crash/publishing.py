@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from statewright.api.calls.inner import InnerCalls
+from statewright.api.calls.targets import TargetCalls
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
@@ -26,7 +28,8 @@ async def opened(folder: Path) -> tuple[SqliteStore, Queues, Topics]:
     store, clock = SqliteStore(folder), RealClock()
     await store.open("victim")
     queues = Queues(store, clock, Config())
-    topics = Topics(store, clock, Config(), queues, Deliveries(store.catalog, clock), lambda: "http://127.0.0.1:1")
+    deliveries = Deliveries(store.catalog, clock, TargetCalls(InnerCalls()))
+    topics = Topics(store, clock, Config(), queues, deliveries, lambda: "http://127.0.0.1:1")
     await queues.start()
     await topics.start()
     return store, queues, topics

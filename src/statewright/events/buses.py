@@ -21,7 +21,6 @@ from statewright.engine.executions.views import ExecutionView, StatusChange
 from statewright.errors import ApiError, Conflict
 from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, invalid, no_bus, too_many
 from statewright.events.deliveries import Deliveries, call_id_of
-from statewright.events.metering import BusMeter
 from statewright.events.rules import Event, Rules
 from statewright.events.schedule_records import iso_seconds
 from statewright.metrics.recorder import Recorder
@@ -46,18 +45,21 @@ log = logging.getLogger("statewright.events")
 class Buses:
     """The buses of one store."""
 
-    def __init__(self, store: Store, clock: Clock, config: Config, deliveries: Deliveries) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        config: Config,
+        deliveries: Deliveries,
+        recorder: Recorder | None = None,
+    ) -> None:
         self._entries = Entries(store.catalog, BUS)
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
         self._buses: dict[str, Bus] = {}
         self._background = Background("delivering an event about an execution")
-        self.rules = Rules(store.catalog, clock, config, deliveries)
-
-    def measure_with(self, recorder: Recorder) -> None:
-        """Publish metrics of events and rules; before `start`."""
-        self.rules.meter = BusMeter(recorder)
+        self.rules = Rules(store.catalog, clock, config, deliveries, recorder)
 
     async def start(self) -> None:
         """Take up what the store has. Deliveries are started."""

@@ -110,13 +110,20 @@ def execution_id(number: int) -> str:
 
 
 class Deliveries:
-    """The deliveries of one kind of one store. `calls` is set before `start`.
+    """The deliveries of one kind of one store, made by `calls`.
 
     Only so many are under way at once; where some may be slow, they are of a kind of their own and keep nobody waiting.
     """
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, kind: EntryKind[Delivery] = DELIVERY) -> None:
-        self.calls: CallService | None = None
+    def __init__(
+        self,
+        catalog: CatalogStore,
+        clock: Clock,
+        calls: CallService,
+        kind: EntryKind[Delivery] = DELIVERY,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.calls: Final = calls
         self.settled: Callable[[Mapping[str, Any], str], None] = _nobody_counts
         """Told of a target and what became of a delivery: delivered, failed, then redriven or lost."""
         self.delivered = 0
@@ -124,14 +131,10 @@ class Deliveries:
         self._catalog = catalog
         self._kind = kind
         self._entries = Entries(catalog, kind)
-        self._meter: DeliveryMeter | None = None
+        self._meter = DeliveryMeter(recorder) if recorder is not None else None
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
         self._due = DueWork(catalog, kind.name, clock, "delivery", self._take)
-
-    def measure_with(self, recorder: Recorder) -> None:
-        """Publish metrics of invocations; before `start`."""
-        self._meter = DeliveryMeter(recorder)
 
     async def start(self) -> None:
         """Take up what a former process left."""
@@ -218,7 +221,6 @@ class Deliveries:
             await self._put_off(replace(tried, due_ms=due_ms))
 
     async def _attempt(self, call: TargetCall, delivery: Delivery) -> ApiError | None:
-        assert self.calls is not None, "the server sets it"
         try:
             await carry_out(self.calls, call, delivery.call_id)
         except ApiError as problem:

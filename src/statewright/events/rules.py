@@ -38,6 +38,7 @@ from statewright.events.expressions import Rate
 from statewright.events.inputs import payload_of, with_paths
 from statewright.events.metering import BusMeter
 from statewright.events.schedule_records import iso_seconds
+from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, dump_json
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogStore
@@ -55,7 +56,14 @@ Event = dict[str, Any]
 class Rules:
     """The rules of one store, by bus and name."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, deliveries: Deliveries) -> None:
+    def __init__(
+        self,
+        catalog: CatalogStore,
+        clock: Clock,
+        config: Config,
+        deliveries: Deliveries,
+        recorder: Recorder | None,
+    ) -> None:
         self._catalog = catalog
         self._clock = clock
         self._config = config
@@ -65,7 +73,7 @@ class Rules:
         """Compiled patterns by the key of their rule."""
         self._listening: dict[str, dict[str | None, list[str]]] = {}
         """For each bus that was asked for: names of rules with targets by the sources they name, None for any."""
-        self.meter: BusMeter | None = None
+        self.meter: Final = BusMeter(recorder) if recorder is not None else None
         self._due = DueWork(catalog, RULE_DUE, clock, "rule", self._take)
 
     async def start(self) -> None:

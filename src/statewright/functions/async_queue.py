@@ -86,8 +86,10 @@ class _Lane:
 class AsyncQueue:
     """The Event invocations of one store."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, invoker: Invoker, settings: EventSettings) -> None:
-        self.deliver: Deliver | None = None
+    def __init__(
+        self, catalog: CatalogStore, clock: Clock, invoker: Invoker, settings: EventSettings, deliver: Deliver
+    ) -> None:
+        self._deliver = deliver
         self._entries = Entries(catalog, EVENT)
         self._clock = clock
         self._invoker = invoker
@@ -267,9 +269,7 @@ class AsyncQueue:
         left = []
         for delivery in event.deliveries or ():
             try:
-                if self.deliver is None:
-                    raise ApiError("NotConfigured", "this server has no targets to deliver to")
-                await self.deliver(delivery.arn, delivery.body, delivery.attributes)
+                await self._deliver(delivery.arn, delivery.body, delivery.attributes)
             except Exception as problem:
                 log.warning(
                     "what became of the event %s cannot be delivered to %s: %s", event.id, delivery.arn, problem

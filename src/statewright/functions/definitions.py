@@ -71,7 +71,15 @@ class View:
 class Definitions:
     """The catalogue of functions of one store. Changes are made one after the other."""
 
-    def __init__(self, store: Store, clock: Clock, config: Config, packages: Packages, entropy: Entropy) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        config: Config,
+        packages: Packages,
+        entropy: Entropy,
+        read_object: ReadObject | None,
+    ) -> None:
         self.store = store
         self.clock = clock
         self.config = config
@@ -82,7 +90,7 @@ class Definitions:
         self.on_change: OnChange = lambda *_, **__: None
         self.on_reserve: Callable[[str, int | None], None] = lambda *_: None
         self.reserved: Callable[[], int] = lambda: 0
-        self.read_object: ReadObject | None = None
+        self._read_object: Final = read_object
         self.layer_packages: Callable[[Sequence[str]], Awaitable[dict[str, str]]] | None = None
 
     # ------------------------------------------------------------------ finding
@@ -294,10 +302,10 @@ class Definitions:
             return data
         if code.bucket is None or code.key is None:
             raise invalid("Please provide a source for function code.")
-        if self.read_object is None:
+        if self._read_object is None:
             raise invalid("There are no objects here to take code from: give the code as ZipFile.")
         try:
-            return await self.read_object(code.bucket, code.key)
+            return await self._read_object(code.bucket, code.key)
         except ApiError as problem:
             raise invalid(
                 f"Error occurred while GetObject. S3 Error Code: {problem.code}. S3 Error Message: {problem.message}"

@@ -1,4 +1,4 @@
-"""Where reports on Event invocations and dead letters go: queues, topics, event buses, other functions, buckets.
+"""Where reports on Event invocations and dead letters go besides functions: queues, topics, event buses, buckets.
 
 Owns the way to a target by its ARN. What is reported is `reports.py`'s, when and how often `async_queue.py`'s.
 """
@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.queues.message_attributes import encoded
 from statewright.queues.queues import Queues
-
-if TYPE_CHECKING:
-    from statewright.functions.functions import Functions
 
 PutObject = Callable[[str, str, bytes], Awaitable[None]]
 """Bucket, key, content."""
@@ -34,14 +32,14 @@ class Destinations:
 
     def __init__(
         self,
-        functions: Functions,
+        clock: Clock,
         queues: Queues,
-        put_object: PutObject | None = None,
-        publish: Publish | None = None,
-        put_event: PutEvent | None = None,
+        put_object: PutObject,
+        publish: Publish,
+        put_event: PutEvent,
     ) -> None:
         self._put_event = put_event
-        self._functions = functions
+        self._clock = clock
         self._publish = publish
         self._queues = queues
         self._put_object = put_object
@@ -58,13 +56,11 @@ class Destinations:
                 named = {name: {"DataType": kind, "StringValue": text} for name, (kind, text) in attributes.items()}
                 value = encoded(named).value
             await self._queues.deliver(arn, body.decode(errors="replace"), value)
-        elif service == "lambda":
-            await self._functions.invoke(arn, body, kind="Event")
-        elif service == "sns" and self._publish is not None:
+        elif service == "sns":
             await self._publish(arn, body.decode(errors="replace"), attributes)
-        elif service == "events" and self._put_event is not None:
+        elif service == "events":
             await self._put_event(_event(arn, body))
-        elif service == "s3" and self._put_object is not None:
+        elif service == "s3":
             await self._put_object(arn.rpartition(":")[2], self._object_key(body), body)
         else:
             raise ApiError("UnknownService", f"This version of Statewright cannot deliver to {arn}.")
@@ -73,7 +69,7 @@ class Destinations:
         """Key of a report in a bucket. Source: developer guide, destinations in S3."""
         context = orjson.loads(body)["requestContext"]
         name = context["functionArn"].split(":")[6]
-        at = datetime.fromtimestamp(self._functions.clock.now_ms() / 1000, UTC)
+        at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
         return f"aws/lambda/async/{name}/{at:%Y/%m/%d}/{at:%Y-%m-%dT%H.%M.%S}-{context['requestId']}"
 
 

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from statewright import chance
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.errors import ApiError
 from statewright.functions.async_queue import AsyncQueue, Deliver
 from statewright.functions.definitions import Definitions, ReadObject
 from statewright.functions.invoke import Invoker, check_payload, decoded_context
@@ -41,11 +42,21 @@ class Functions:
     """The functions of one store.
 
     `data` is the folder for code and logs; `None` keeps them in a temporary one. `endpoint` gives the server's own
-    address, for handlers. `read_object` and `deliver` are set by whoever wires the server.
+    address, for handlers. `read_object` reads code from buckets; `deliver` hands reports on Event invocations to
+    targets that are not functions.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, config: Config, data: Path | None, *, endpoint: Callable[[], str]
+        self,
+        store: Store,
+        clock: Clock,
+        config: Config,
+        data: Path | None,
+        *,
+        endpoint: Callable[[], str],
+        read_object: ReadObject | None = None,
+        deliver: Deliver | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if data is None:
@@ -55,7 +66,8 @@ class Functions:
         self.clock = clock
         self.config = config
         self.logs = Logs(data / LOGS, clock)
-        self.definitions = Definitions(store, clock, config, Packages((data / CODE).absolute()), entropy)
+        packages = Packages((data / CODE).absolute())
+        self.definitions = Definitions(store, clock, config, packages, entropy, read_object)
         self.layers = Layers(self.definitions)
         self.versions = Versions(self.definitions)
         self.aliases = Aliases(self.definitions)
@@ -65,16 +77,11 @@ class Functions:
         self.definitions.on_change = self.invoker.changed
         self.definitions.on_reserve = self.invoker.concurrency.reserve
         self.definitions.reserved = lambda: sum(self.invoker.concurrency.reserved.values())
+        if recorder is not None:
+            self.invoker.concurrency.meter = FunctionMeter(recorder, self.invoker.concurrency)
         self._entropy = entropy
-        self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings)
-
-    def deliver_with(self, deliver: Deliver) -> None:
-        """Say how destinations and dead-letter targets are reached."""
-        self.events.deliver = deliver
-
-    def read_objects_with(self, read_object: ReadObject) -> None:
-        """Say how code is read from buckets."""
-        self.definitions.read_object = read_object
+        self._deliver_elsewhere = deliver
+        self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings, self._deliver)
 
     def model_with(self, name: str, model: Model | None) -> None:
         """Have a model stand in for a function's handler, whenever the function is there; `None` ends that.
@@ -85,10 +92,6 @@ class Functions:
             self.invoker.models.pop(name, None)
         else:
             self.invoker.models[name] = ModelRunner(model)
-
-    def measure_with(self, recorder: Recorder) -> None:
-        """Publish metrics of functions and of what invokes them; before `start`."""
-        self.invoker.concurrency.meter = FunctionMeter(recorder, self.invoker.concurrency)
 
     async def start(self) -> None:
         """Take up reservations and what waits to be invoked."""
@@ -103,6 +106,15 @@ class Functions:
         self.invoker.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+    async def _deliver(self, arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
+        """Hand a report to a target. Raises: ApiError, the target's own."""
+        if arn.split(":")[2] == "lambda":
+            await self.invoke(arn, body, kind="Event")
+        elif self._deliver_elsewhere is None:
+            raise ApiError("NotConfigured", "this server has no targets to deliver to")
+        else:
+            await self._deliver_elsewhere(arn, body, attributes)
 
     async def invoke(
         self,

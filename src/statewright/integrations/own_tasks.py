@@ -6,31 +6,20 @@ Owns their parameters and answers. Semaphores are the engine's, polls are in `po
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
+from statewright.integrations.patterns import Settles
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.engine.concurrency.semaphores import Semaphores
     from statewright.integrations.polls import Polls
 
 BAD: Final = "Statewright.InvalidParameters"
 LONGEST_NAME: Final = 256
 _ACQUIRE: Final = ("Name", "Limit", "Key")
 _RELEASE: Final = ("Name", "Key", "Permit")
-
-
-class Settles(Protocol):
-    """Where semaphores are, and who is told the ends of calls that are answered later."""
-
-    @property
-    def semaphores(self) -> Semaphores:
-        """The semaphores."""
-
-    def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
-        """Answer a call."""
 
 
 class OwnTasks:

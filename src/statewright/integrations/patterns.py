@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Final, Protocol
 
 from statewright.clock import Clock
+from statewright.engine.concurrency.semaphores import Semaphores
 from statewright.engine.dispatch import Failed, FailedHow, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.errors import DATA_LIMIT, TASK_FAILED, ApiError, ExecutionFailure, StoreError
 from statewright.payload import Json, dump_json
@@ -37,6 +38,17 @@ class Answers(Protocol):
 
     async def task_failed(self, token: str, error: str | None, cause: str | None) -> None:
         """The failure."""
+
+
+class Settles(Protocol):
+    """Where semaphores are, and who is told the ends of calls that are answered later."""
+
+    @property
+    def semaphores(self) -> Semaphores:
+        """The semaphores."""
+
+    def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
+        """Answer a call."""
 
 
 def named_uuid(*names: str) -> str:

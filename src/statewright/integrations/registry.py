@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -23,7 +24,7 @@ from statewright.integrations.function_calls import InvokeFunction
 from statewright.integrations.map_data.buckets import Buckets, EndpointBuckets, OwnBuckets
 from statewright.integrations.map_data.items_and_results import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
-from statewright.integrations.patterns import NOT_CONFIGURED, Answers, no_endpoint_text, not_here_yet
+from statewright.integrations.patterns import NOT_CONFIGURED, Answers, Settles, no_endpoint_text, not_here_yet
 from statewright.integrations.posts import Posts
 from statewright.integrations.states_execution import Invoke, StatesExecution
 from statewright.payload import Json
@@ -31,7 +32,7 @@ from statewright.payload import Json
 if TYPE_CHECKING:
     from statewright.integrations.endpoints.tasks import AwsServices
     from statewright.integrations.http import HttpTasks
-    from statewright.integrations.own_tasks import OwnTasks, Settles
+    from statewright.integrations.own_tasks import OwnTasks
 
 log = logging.getLogger("statewright.integrations")
 
@@ -42,10 +43,27 @@ _EXTRA: Final = "statewright"
 _FAULT: Final = "Statewright.InternalError"
 
 
-class Registry:
-    """Carries out tasks. Made before the engine, which needs it; `attach` gives it what the engine offers."""
+class EngineSide(Answers, Settles, Protocol):
+    """What tasks need of the engine that makes their calls: answers by token, and the ends of Statewright's own."""
 
-    def __init__(self, config: Config, clock: Clock, data_folder: Path | None = None) -> None:
+
+@dataclass(frozen=True, slots=True)
+class OwnCalls:
+    """How operations of our own services are run inside this process.
+
+    `states` runs those of Step Functions; `services` has the other services by the names of resource ARNs. `function`
+    runs a function of ours without a request.
+    """
+
+    states: Invoke
+    services: Mapping[str, InvokeOwn] = field(default_factory=dict)
+    function: InvokeFunction | None = None
+
+
+class Registry:
+    """Carries out tasks. Made before the engine, which needs it; `connect` gives it the engine."""
+
+    def __init__(self, config: Config, clock: Clock, calls: OwnCalls, data_folder: Path | None = None) -> None:
         self._config = config
         self.volatile = VolatileServices(config, data_folder)
         """Services that are neither ours nor at an endpoint."""
@@ -53,40 +71,22 @@ class Registry:
         self._clock = clock
         self.posts = Posts(clock)
         """Posts to HTTP endpoints."""
-        self._answers: Answers | None = None
-        self._invoke: Invoke | None = None
-        self._states = StatesExecution(clock, self._invoker, self._answerer)
+        self._engine: EngineSide | None = None
+        self._states = StatesExecution(clock, calls.states, self._answerer)
         self._extra: OwnTasks | None = None
-        self._engine: Settles | None = None
         self._http: HttpTasks | None = None
         self._services: AwsServices | None = None
-        self._own = OwnServices(clock, self._blocking, {}, self._answerer)
-        self._buckets: Buckets | None = None
+        # An endpoint that somebody configured for a service is meant.
+        own = {name: run for name, run in calls.services.items() if name not in config.endpoints}
+        short = calls.function if "lambda" in own else None
+        self._own = OwnServices(clock, self._blocking, own, self._answerer, short)
+        self._buckets: Buckets | None = OwnBuckets(own["s3"]) if "s3" in own else None
         self.data = BucketData(self._found_buckets, self._blocking)
         """What distributed Maps read and write."""
 
-    def attach(
-        self,
-        answers: Answers,
-        invoke: Invoke,
-        own: Mapping[str, InvokeOwn] | None = None,
-        invoke_function: InvokeFunction | None = None,
-        engine: Settles | None = None,
-    ) -> None:
-        """Where tasks are answered by token, and how operations of our own services are run inside this process.
-
-        `invoke` runs those of Step Functions; `own` has the other services by the names of resource ARNs.
-        `invoke_function` runs a function of ours without a request. `engine` carries out the tasks that only
-        Statewright has.
-        """
-        self._answers = answers
+    def connect(self, engine: EngineSide) -> None:
+        """Give the engine, which is made with these integrations; before its first task."""
         self._engine = engine
-        self._invoke = invoke
-        # An endpoint that somebody configured for a service is meant.
-        own = {name: run for name, run in (own or {}).items() if name not in self._config.endpoints}
-        short = invoke_function if "lambda" in own else None
-        self._own = OwnServices(self._clock, self._blocking, own, self._answerer, short)
-        self._buckets = OwnBuckets(own["s3"]) if "s3" in own else None
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
         """Make a task's call. Raises nothing."""
@@ -183,7 +183,7 @@ class Registry:
         if self._extra is None:
             from statewright.integrations.own_tasks import OwnTasks
 
-            assert self._engine is not None, "attach() comes before the first task"
+            assert self._engine is not None, "connect() comes before the first task"
             self._extra = OwnTasks(self._clock, self._engine, self.call)
         return self._extra
 
@@ -201,10 +201,6 @@ class Registry:
             self._services = AwsServices(self._config, self._clock, self._blocking, self._answerer, self.volatile)
         return self._services
 
-    def _invoker(self) -> Invoke:
-        assert self._invoke is not None, "attach() comes before the first task"
-        return self._invoke
-
     def _answerer(self) -> Answers:
-        assert self._answers is not None, "attach() comes before the first task"
-        return self._answers
+        assert self._engine is not None, "connect() comes before the first task"
+        return self._engine

@@ -55,7 +55,7 @@ _LONGEST_NAP_MS: Final = 3_600_000
 class StatesExecution:
     """Carries out calls to Step Functions itself."""
 
-    def __init__(self, clock: Clock, invoke: Callable[[], Invoke], answers: Callable[[], Answers]) -> None:
+    def __init__(self, clock: Clock, invoke: Invoke, answers: Callable[[], Answers]) -> None:
         self._clock = clock
         self._invoke = invoke
         self._follower = Follower(clock, answers)
@@ -105,7 +105,7 @@ class StatesExecution:
         request = _lowered(task.parameters)
         if not isinstance(request, dict):
             return bad_parameters(task, "the parameters must be an object")
-        answer = await self._invoke()(action[:1].upper() + action[1:], _with_texts(request), _sender(task))
+        answer = await self._invoke(action[:1].upper() + action[1:], _with_texts(request), _sender(task))
         return answered(task, _raised(answer, format_timestamp))
 
     # -------------------------------------------------------------- states:startExecution
@@ -155,7 +155,7 @@ class StatesExecution:
         return answer
 
     async def _started(self, task: ScheduledCall, request: dict[str, Json]) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = await self._invoke()("StartExecution", request, _sender(task))
+        answer: Mapping[str, Any] = await self._invoke("StartExecution", request, _sender(task))
         return answer
 
     def _follow(self, task: ScheduledCall, arn: str) -> None:
@@ -163,7 +163,7 @@ class StatesExecution:
 
         async def look() -> Succeeded | Failed | None:
             try:
-                answer = await self._invoke()("DescribeExecution", {"executionArn": arn})
+                answer = await self._invoke("DescribeExecution", {"executionArn": arn})
             except ApiError as error:
                 name, cause = optimised_failure(error.code, error.message, named_uuid(arn, "look"))
                 return Failed(name, cause)
@@ -176,7 +176,7 @@ class StatesExecution:
 
     async def _stop(self, arn: str) -> None:
         try:
-            await self._invoke()("StopExecution", {"executionArn": arn})
+            await self._invoke("StopExecution", {"executionArn": arn})
         except (ApiError, StoreError):
             # It has ended by itself, or is beyond our reach; either way nobody waits for it.
             return

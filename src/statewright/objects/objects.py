@@ -77,15 +77,19 @@ class Listing:
 class Objects:
     """The objects of one server. Belongs to the event loop it is used on."""
 
-    def __init__(self, store: Store, clock: Clock, config: Config, data: Path | None) -> None:
-        """`data` is the folder of large bodies; `None` keeps them in memory. Nothing is touched before first use."""
+    def __init__(
+        self, store: Store, clock: Clock, config: Config, data: Path | None, outbox: Outbox | None = None
+    ) -> None:
+        """`data` is the folder of large bodies; `None` keeps them in memory. `outbox` writes what changes are told.
+
+        Nothing is touched before first use.
+        """
         self.clock = clock
         self.config = config
         self.store = store
         self.vault = Vault(store, clock, data)
         self.uploads = Uploads(self)
-        self.outbox: Outbox | None = None
-        """Tells of changes; set by whoever wires the server."""
+        self._outbox = outbox
         self._buckets: dict[str, Bucket] = {}
         self._loading = asyncio.Lock()
         self._changing = asyncio.Lock()
@@ -309,9 +313,9 @@ class Objects:
             except ApiError as problem:
                 refused[place] = problem
         notes: list[list[Record]] = []
-        if self.outbox is not None and NOTIFICATION in home.settings:
+        if self._outbox is not None and NOTIFICATION in home.settings:
             now_ms = self.clock.now_ms()
-            notes = self.outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
+            notes = self._outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
         writing = self.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen], notes)
         outcomes = await self.told(writing, list(chain.from_iterable(notes)))
         for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
@@ -412,22 +416,22 @@ class Objects:
         """What is to be written with a change of an object, so that those who want to know are told."""
         # The bucket as it is now: a long upload may have begun before somebody asked for notices.
         home = self._buckets.get(bucket)
-        if self.outbox is None or home is None or NOTIFICATION not in home.settings:
+        if self._outbox is None or home is None or NOTIFICATION not in home.settings:
             return []
         change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag)
-        return self.outbox.prepare(home, [change])[0]
+        return self._outbox.prepare(home, [change])[0]
 
     async def told(self, writing: Awaitable[T], notes: Sequence[Record]) -> T:
         """What a write answers; then notes that were written with it are let go."""
-        if not notes or self.outbox is None:
+        if not notes or self._outbox is None:
             return await writing
         try:
             outcome = await writing
         except BaseException:
             # Cancelled, or the store did not answer: it may write all the same.
-            self.outbox.unsure(notes)
+            self._outbox.unsure(notes)
             raise
-        self.outbox.written(notes)
+        self._outbox.written(notes)
         return outcome
 
     async def check_demand(self, bucket: Bucket, name: bytes, demand: Demand) -> None:

@@ -197,12 +197,11 @@ class Tasks:
         name = resource.arn if resource.kind == "lambda" else given.get("FunctionName")
         if (resource.kind != "lambda" and resource.resource_type != "lambda") or not isinstance(name, str):
             return False
-        from statewright.api.calls.inner import OwnInvoker
         from statewright.api.lambda_.service import SERVICE as LAMBDA
 
         assert self._system is not None
         try:
-            await OwnInvoker(self._system.app, LAMBDA)("GetFunction", {"FunctionName": name}, request_id="test")
+            await self._system.calls.service(LAMBDA)("GetFunction", {"FunctionName": name}, request_id="test")
         except ApiError:
             return False
         return True

@@ -21,20 +21,20 @@ FILTERED: Final = "NumberOfNotificationsFilteredOut"
 
 
 class TopicMeters:
-    """The metrics of all topics; nothing is kept until there is a recorder."""
+    """The metrics of all topics; nothing is kept without a recorder."""
 
-    def __init__(self) -> None:
-        self.recorder: Recorder | None = None
+    def __init__(self, recorder: Recorder | None) -> None:
+        self._recorder = recorder
         self._counters: dict[tuple[str, str], Counter] = {}
 
     def add(self, topic: str, name: str, value: float = 1) -> None:
         """Count something of a topic, by its name."""
-        if self.recorder is None:
+        if self._recorder is None:
             return
         found = self._counters.get((topic, name))
         if found is None:
             unit = "Bytes" if name == SIZE else "Count"
-            found = self.recorder.counter(NAMESPACE, name, {"TopicName": topic}, unit)
+            found = self._recorder.counter(NAMESPACE, name, {"TopicName": topic}, unit)
             self._counters[topic, name] = found
         found.add(value)
 

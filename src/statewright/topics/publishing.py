@@ -23,6 +23,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import Deliveries, Delivery, call_id_of
+from statewright.metrics.recorder import Recorder
 from statewright.queues.fan_out import Letter
 from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of
 from statewright.queues.queues import Queues
@@ -65,14 +66,20 @@ class Publisher:
     """Publishes. `address` is where this server is reached, for the URLs in messages."""
 
     def __init__(
-        self, clock: Clock, config: Config, queues: Queues, deliveries: Deliveries, address: Callable[[], str]
+        self,
+        clock: Clock,
+        config: Config,
+        queues: Queues,
+        deliveries: Deliveries,
+        address: Callable[[], str],
+        recorder: Recorder | None,
     ) -> None:
         self._clock = clock
         self._config = config
         self._queues = queues
         self._deliveries = deliveries
         self._address = address
-        self.meters = TopicMeters()
+        self.meters = TopicMeters(recorder)
         deliveries.settled = self._settled
 
     async def stop(self) -> None:
@@ -253,11 +260,9 @@ class Publisher:
 
     async def _invoke(self, delivery: Delivery) -> None:
         """Give a function its event; what it does not take now is tried later."""
-        calls = self._deliveries.calls
-        assert calls is not None, "the server sets it"
         request = {"FunctionName": delivery.target["Arn"], "InvocationType": "Event", "Payload": delivery.payload}
         try:
-            await calls("lambda", "invoke", request, request_id=call_id_of(delivery.number))
+            await self._deliveries.calls("lambda", "invoke", request, request_id=call_id_of(delivery.number))
         except ApiError as problem:
             log.info("%s did not take a message: %s", delivery.target["Arn"], problem)
             await self._deliver([delivery])

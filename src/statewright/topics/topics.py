@@ -64,6 +64,7 @@ class Topics:
         queues: Queues,
         deliveries: Deliveries,
         address: Callable[[], str],
+        recorder: Recorder | None = None,
     ) -> None:
         self._catalog: CatalogStore = store.catalog
         self._topics = Entries(store.catalog, TOPIC)
@@ -75,11 +76,7 @@ class Topics:
         self._subscribers: dict[int, Subscriber] = {}
         """Every subscription by its number, oldest first."""
         self._change = asyncio.Lock()
-        self.publisher = Publisher(clock, config, queues, deliveries, address)
-
-    def measure_with(self, recorder: Recorder) -> None:
-        """Publish metrics of every topic; before `start`."""
-        self.publisher.meters.recorder = recorder
+        self.publisher = Publisher(clock, config, queues, deliveries, address, recorder)
 
     async def start(self) -> None:
         """Read the topics and their subscriptions."""

@@ -34,7 +34,6 @@ from typing import Any, Final, Self, TypeVar
 
 from statewright import chance
 from statewright.api.app import Api
-from statewright.api.calls.inner import OwnInvoker
 from statewright.api.services import service_named
 from statewright.asl import extensions
 from statewright.assembly import System, assemble
@@ -176,7 +175,7 @@ class VirtualSystem:
         Raises: ApiError.
         """
         live = self._live
-        invoke = OwnInvoker(live.system.app, service_named(service))
+        invoke = live.system.calls.service(service_named(service))
         request_id = live.enter(chance.uuid4)
         return live.settled(invoke(operation, dict(request or {}), request_id=request_id))
 
@@ -186,7 +185,7 @@ class VirtualSystem:
 
     async def ask(self, service: str, operation: str, request: Mapping[str, Json] | None = None) -> Any:
         """As `call`, for what runs within the system: the answer of a model that calls services as its handler does."""
-        invoke = OwnInvoker(self._live.system.app, service_named(service))
+        invoke = self._live.system.calls.service(service_named(service))
         return await invoke(operation, dict(request or {}), request_id=chance.uuid4())
 
     def client(self, service: str, **settings: Any) -> Any:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from statewright.api import operations
-from statewright.api.calls.inner import invoker
+from statewright.api.calls.inner import InnerCalls
 from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
-from statewright.integrations.registry import Registry
+from statewright.integrations.registry import OwnCalls, Registry
 from tests.unit.api.apps import app_of
 from tests.unit.engine.running import Rig, machine, passing, wait
 
@@ -27,11 +27,14 @@ class Nest(Rig):
     registry: Registry
 
     async def up(self) -> Nest:
-        self.registry = Registry(Config(volatile=False), self.clock)
+        calls = InnerCalls()
+        self.registry = Registry(Config(volatile=False), self.clock, OwnCalls(calls.states))
         self.integrations = self.registry  # type: ignore[assignment]
         await super().up()
         app = app_of(clock=self.clock, engine=self.engine, machines=self.machines, integrations=self.registry)
-        self.registry.attach(self.engine, invoker(app))
+        calls.connect(app)
+        self.registry.connect(self.engine)
+        self.states = calls.states
         return self
 
     def heard(self, change: StatusChange) -> None:
@@ -159,9 +162,8 @@ def test_an_operation_that_validates_says_what_the_service_says() -> None:
         view = await nest.end(await nest.begin(machine(C=calling("aws-sdk:sfn:describeExecution"))))
         assert view.error == "Sfn.ValidationException"
         assert "Value null at 'executionArn' failed to satisfy constraint: Member must not be null" in view.cause
-        invoke = nest.registry._invoker()
         with pytest.raises(ApiError, match="no operation DoIt"):
-            await invoke("DoIt", {})
+            await nest.states("DoIt", {})
         await nest.die()
 
     run_virtual(main)

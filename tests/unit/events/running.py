@@ -13,6 +13,7 @@ from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
+from statewright.metrics.recorder import Recorder
 from statewright.stores.memory.store import MemoryStore
 from tests.unit.rigs import run_rig, started_again
 
@@ -61,10 +62,10 @@ class Rig:
         self.clock = clock
         self.store = store or MemoryStore()
         self.targets = Targets(clock)
-        self.deliveries = Deliveries(self.store.catalog, clock)
-        self.deliveries.calls = self.targets
+        self.recorder = Recorder(clock)
+        self.deliveries = Deliveries(self.store.catalog, clock, self.targets, recorder=self.recorder)
         self.scheduler = Scheduler(self.store, clock, Config(), self.deliveries)
-        self.buses = Buses(self.store, clock, Config(), self.deliveries)
+        self.buses = Buses(self.store, clock, Config(), self.deliveries, self.recorder)
 
     async def start(self) -> None:
         await self.deliveries.start()

@@ -15,16 +15,9 @@ def counted(recorder: Recorder, namespace: str) -> dict[str, float]:
     return {name: one.all_total for name, one in named.items() if one.all_total and "Latency" not in name}
 
 
-def measured(rig: Rig) -> Recorder:
-    recorder = Recorder(rig.clock)
-    rig.deliveries.measure_with(recorder)
-    rig.buses.measure_with(recorder)
-    return recorder
-
-
 def test_metrics_of_schedules() -> None:
     async def test(rig: Rig) -> None:
-        recorder = measured(rig)
+        recorder = rig.recorder
         rig.targets.failing = [failing(500), failing(429)]
         await rig.create("a", "rate(1 day)")
         await rig.let(HOUR)
@@ -41,7 +34,7 @@ def test_metrics_of_schedules() -> None:
 
 def test_metrics_of_rules() -> None:
     async def test(rig: Rig) -> None:
-        recorder = measured(rig)
+        recorder = rig.recorder
         await rig.buses.create("own", None, {}, {})
         await rig.rule("r", {"source": ["shop"]})
         await rig.rule("s", {"source": ["shop"]}, bus="own", target={"DeadLetterConfig": {"Arn": DEAD}})

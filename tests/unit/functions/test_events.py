@@ -37,9 +37,10 @@ class Bench:
         self.functions = self.open()
 
     def open(self) -> Functions:
-        functions = Functions(self.store, self.clock, Config(), None, endpoint=lambda: "http://127.0.0.1:1")
+        functions = Functions(
+            self.store, self.clock, Config(), None, endpoint=lambda: "http://127.0.0.1:1", deliver=self.deliver
+        )
         functions.invoker.run_admitted = self.run  # type: ignore[method-assign]
-        functions.deliver_with(self.deliver)
         self.functions = functions
         return functions
 

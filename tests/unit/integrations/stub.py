@@ -10,9 +10,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from statewright.api.calls.inner import InnerCalls
 from statewright.asl.resources import parse_resource
 from statewright.engine.dispatch import ScheduledCall
+from statewright.integrations.registry import OwnCalls
 
+NO_CALLS = OwnCalls(InnerCalls().states)
+"""For a registry without services of our own."""
 EXECUTION = "arn:aws:states:us-east-1:000000000000:execution:Orders:one"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from statewright.functions.outcomes import Invoked
 from statewright.integrations.registry import Registry
 from statewright.limits import FUNCTION_REQUEST_BYTES
 from statewright.payload import dump_json
+from tests.unit.integrations.stub import NO_CALLS
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 ERROR = b'{"errorMessage": "no", "errorType": "Refused"}'
@@ -31,12 +33,14 @@ class Still(RealClock):
 class Lambda:
     """Answers both ways with the same, and notes by which it was asked."""
 
+    content_type = "application/json"
+
     def __init__(self, done: Invoked | Exception) -> None:
         self.done = done
         self.long: list[tuple[dict[str, Any], str]] = []
         self.short: list[tuple[str, bytes, str]] = []
 
-    async def operation(self, _operation: str, request: dict[str, Any], *, request_id: str) -> Any:
+    async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Any:
         self.long.append((request, request_id))
         if len(self.long) > 1 and isinstance(self.done, Exception):
             raise self.done
@@ -63,9 +67,9 @@ def task(resource: str, parameters: Any) -> ScheduledCall:
 
 def second_call(service: Lambda, call: ScheduledCall, *, short: bool) -> TaskResult:
     async def run() -> TaskResult:
-        registry = Registry(Config(), Still())
         invoke = service.invoke if short else None
-        registry.attach(None, None, {"lambda": service.operation}, invoke)  # type: ignore[arg-type, dict-item]
+        calls = replace(NO_CALLS, services={"lambda": service}, function=invoke)
+        registry = Registry(Config(), Still(), calls)
         try:
             await registry.call(call)
             result = await registry.call(call)
@@ -142,7 +146,7 @@ def test_what_is_not_plain_goes_the_long_way(resource, parameters):
 
 def test_a_name_that_was_refused_is_validated_again():
     class Refusing(Lambda):
-        async def operation(self, _operation: str, request: dict[str, Any], *, request_id: str) -> Any:
+        async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Any:
             self.long.append((request, request_id))
             raise ApiError("ValidationException", "1 validation error detected", status=400)
 

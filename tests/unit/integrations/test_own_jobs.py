@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -14,8 +15,9 @@ from statewright.clock import RealClock, Timer
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted
 from statewright.errors import ApiError
-from statewright.integrations.registry import Registry
+from statewright.integrations.registry import EngineSide, Registry
 from statewright.payload import Payload
+from tests.unit.integrations.stub import NO_CALLS
 
 ARN = "arn:aws:ecs:us-east-1:000000000000:task/default/1"
 ENDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -90,8 +92,8 @@ Story = Callable[[Registry, Service, Answers], Awaitable[None]]
 def play(name: str, story: Story) -> tuple[Service, Answers]:
     async def run() -> tuple[Service, Answers]:
         service, answers = Service(name), Answers()
-        registry = Registry(Config(), Still())
-        registry.attach(answers, None, {name: service})  # type: ignore[arg-type]
+        registry = Registry(Config(), Still(), replace(NO_CALLS, services={name: service}))
+        registry.connect(cast(EngineSide, answers))
         try:
             await story(registry, service, answers)
         finally:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded
 from statewright.errors import ApiError
 from statewright.integrations.registry import Registry
+from tests.unit.integrations.stub import NO_CALLS
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 
@@ -42,8 +44,7 @@ def scheduled(resource: str, parameters: Any, key: str = "7") -> ScheduledCall:
 
 def call(service: Service, resource: str, parameters: Any, name: str, config: Config | None = None):
     async def run() -> Any:
-        registry = Registry(config or Config(), RealClock())
-        registry.attach(None, None, {name: service})  # type: ignore[arg-type]
+        registry = Registry(config or Config(), RealClock(), replace(NO_CALLS, services={name: service}))
         try:
             return await registry.call(scheduled(resource, parameters))
         finally:

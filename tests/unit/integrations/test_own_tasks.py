@@ -15,6 +15,7 @@ from statewright.integrations.polls import read_plan
 from statewright.integrations.registry import Registry
 from statewright.query.jsonata import JsonataError
 from tests.unit.engine.running import CALL, Rig, machine, task, wait
+from tests.unit.integrations.stub import NO_CALLS
 
 ACQUIRE = "arn:aws:states:::statewright:acquire"
 RELEASE = "arn:aws:states:::statewright:release"
@@ -25,7 +26,7 @@ class Ours(Registry):
     """The registry, with a script in place of every other service. `asked` are those calls, with their instants."""
 
     def __init__(self, clock: VirtualClock) -> None:
-        super().__init__(Config(), clock)
+        super().__init__(Config(), clock, NO_CALLS)
         self.answers: list[TaskResult] = []
         self.asked: list[tuple[int, ScheduledCall]] = []
         self.cancelled: list[ScheduledCall] = []
@@ -46,14 +47,14 @@ class Running(Rig):
         await super().up()
         return self
 
-    def attach(self) -> None:
-        self.ours.attach(self.engine, None, engine=self.engine)  # type: ignore[arg-type]
+    def connect(self) -> None:
+        self.ours.connect(self.engine)
 
 
 async def rig_of(clock: VirtualClock) -> Running:
     """An engine with our tasks attached; before any execution, and so before any of its calls."""
     rig = await Running(clock).up()
-    rig.attach()
+    rig.connect()
     return rig
 
 
@@ -61,7 +62,7 @@ async def crash(rig: Running) -> None:
     rig.engine.kill()
     await rig.store.close()
     await rig.up()
-    rig.attach()
+    rig.connect()
 
 
 def guarded(seconds: int, limit: int = 1, **fields: Any) -> dict[str, Any]:

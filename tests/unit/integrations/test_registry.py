@@ -7,7 +7,7 @@ from statewright.clock import run_virtual
 from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import Failed, Submitted, Succeeded
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.registry import Registry
+from statewright.integrations.registry import OwnCalls, Registry
 from tests.unit.integrations.stub import replied, serving, task
 
 NOWHERE = "Statewright.ServiceNotConfigured"
@@ -15,14 +15,13 @@ NOWHERE = "Statewright.ServiceNotConfigured"
 
 def play(steps: Any, config: Any = None) -> Any:
     async def main(clock):
-        registry = Registry(config or Config(volatile=False), clock)
         asked = []
 
         async def invoke(name, request, sent_by=None):
             asked.append(name)
             return {"executionArn": "a", "startDate": 1}
 
-        registry.attach(SimpleNamespace(), invoke)
+        registry = Registry(config or Config(volatile=False), clock, OwnCalls(invoke))
         try:
             return await steps(registry), asked
         finally:

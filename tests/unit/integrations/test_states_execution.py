@@ -64,7 +64,10 @@ def play(steps: Any) -> Any:
     api.say("StartExecution", {"executionArn": CHILD, "startDate": START_MS})
 
     async def main(clock: VirtualClock):
-        states = StatesExecution(clock, lambda: api.invoke, lambda: api)
+        async def invoke(name: str, request: dict[str, Any], sent_by: str | None = None) -> Any:
+            return await api.invoke(name, request, sent_by)
+
+        states = StatesExecution(clock, invoke, lambda: api)
         try:
             return await steps(api, states, clock)
         finally:

@@ -75,13 +75,13 @@ class Rig:
         self.store = store or MemoryStore()
         self.config = Config()
         self.calls = Calls(clock)
-        self.deliveries = Deliveries(self.store.catalog, clock)
-        self.deliveries.calls = self.calls
+        self.deliveries = Deliveries(self.store.catalog, clock, self.calls)
         self.queues = Queues(self.store, clock, self.config)
         self.calls.queues = self.queues
-        self.topics = Topics(self.store, clock, self.config, self.queues, self.deliveries, lambda: ADDRESS)
         self.recorder = Recorder(clock)
-        self.topics.measure_with(self.recorder)
+        self.topics = Topics(
+            self.store, clock, self.config, self.queues, self.deliveries, lambda: ADDRESS, self.recorder
+        )
 
     async def start(self) -> None:
         await self.queues.start()

@@ -6,9 +6,9 @@ no wire, so instants stay integer milliseconds and blobs are bytes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from statewright import chance
 from statewright.api.errors import status_of
@@ -16,39 +16,64 @@ from statewright.api.models import load_model
 from statewright.api.operations import App, Call, perform
 from statewright.api.protocols.uploads import Upload
 from statewright.api.service import QUERY, Service
+from statewright.api.services import SERVICES
 from statewright.errors import ApiError
+from statewright.integrations.registry import OwnCalls
 from statewright.payload import Json
 
 if TYPE_CHECKING:
     from statewright.functions.outcomes import Invoked
-    from statewright.integrations.function_calls import InvokeFunction
 
 STATES: Final = "states"
+STATEWRIGHT: Final = "statewright"
 JSON_TYPE: Final = "application/x-amz-json-1.0"
 XML_TYPE: Final = "text/xml"
 
 
-class Invoke(Protocol):
-    """Runs operations of Step Functions."""
+class InnerCalls:
+    """Runs operations for the parts of a system, which are made before the application that has the operations."""
 
-    def __call__(self, name: str, request: dict[str, Json], sent_by: str | None = None) -> Awaitable[Json]:
-        """The answer; `sent_by` is the same in every repeat of one task's call. Raises: ApiError."""
+    def __init__(self) -> None:
+        self._app: App | None = None
 
+    def connect(self, app: App) -> None:
+        """Give the application, once it is there; before anything starts."""
+        self._app = app
 
-def invoker(app: App) -> Invoke:
-    """Runs operations of Step Functions on `app`; the function raises ApiError as the API answers it."""
+    @property
+    def app(self) -> App:
+        """The application."""
+        assert self._app is not None, "connect() comes before the first call"
+        return self._app
 
-    async def invoke(name: str, request: dict[str, Json], sent_by: str | None = None) -> Json:
-        return await perform(app, Call(STATES, name, chance.uuid4(), sent_by=sent_by), request)
+    async def states(self, name: str, request: dict[str, Json], sent_by: str | None = None) -> Json:
+        """The answer of an operation of Step Functions. See `integrations.states_execution.Invoke`."""
+        return await perform(self.app, Call(STATES, name, chance.uuid4(), sent_by=sent_by), request)
 
-    return invoke
+    async def function(self, name: str, payload: bytes, *, request_id: str) -> Invoked:
+        """Run a function without a request. See `integrations.function_calls.InvokeFunction`."""
+        try:
+            return await self.app.services.functions.invoke(name, payload, request_id=request_id)
+        except ApiError as error:
+            error.status = status_of(error, "lambda")
+            raise
+
+    def service(self, service: Service) -> OwnInvoker:
+        """What runs the operations of one service."""
+        return OwnInvoker(self, service)
+
+    def of_tasks(self) -> OwnCalls:
+        """What tasks call. Those of Step Functions and of Statewright have handlers of their own."""
+        called = [one for one in SERVICES if one.name not in (STATES, STATEWRIGHT)]
+        own = {name: self.service(one) for one in called for name in (*one.task_names, *one.sdk_names)}
+        return OwnCalls(self.states, own, self.function)
 
 
 class OwnInvoker:
-    """Runs operations of one service on `app`."""
+    """Runs operations of one service."""
 
-    def __init__(self, app: App, service: Service) -> None:
-        self._app = app
+    def __init__(self, calls: InnerCalls, service: Service) -> None:
+        self._calls = calls
         self._service = service.name
         self.content_type = XML_TYPE if service.protocols == (QUERY,) else JSON_TYPE
         """What its answers would be on the wire."""
@@ -60,23 +85,10 @@ class OwnInvoker:
             content = request.get(streamed) or b""
             request = {**request, streamed: Upload(_once(content), len(content))}
         try:
-            return await perform(self._app, Call(self._service, operation, request_id), request)
+            return await perform(self._calls.app, Call(self._service, operation, request_id), request)
         except ApiError as error:
             error.status = status_of(error, self._service)
             raise
-
-
-def function_invoker(app: App) -> InvokeFunction:
-    """Runs functions of `app` without a request; the payload is JSON text that is not too long."""
-
-    async def invoke(name: str, payload: bytes, *, request_id: str) -> Invoked:
-        try:
-            return await app.services.functions.invoke(name, payload, request_id=request_id)
-        except ApiError as error:
-            error.status = status_of(error, "lambda")
-            raise
-
-    return invoke
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

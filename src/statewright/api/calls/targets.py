@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
-from statewright.api.calls.inner import OwnInvoker
+from statewright.api.calls.inner import InnerCalls
 from statewright.api.models import Model, load_model
-from statewright.api.operations import App, find
+from statewright.api.operations import find
 from statewright.api.services import SERVICES
 from statewright.api.sqs.errors import legacy
 from statewright.errors import ApiError
@@ -29,9 +29,9 @@ Post = Callable[[Any, Any, Any], Awaitable[None]]
 class TargetCalls:
     """Runs operations for targets, and posts. Source of the protocol: `events.targets.CallService`."""
 
-    def __init__(self, app: App, post: Post | None = None) -> None:
+    def __init__(self, calls: InnerCalls, post: Post | None = None) -> None:
         self._post = post
-        self._invokers = {one.name: OwnInvoker(app, one) for one in SERVICES_BY_SDK_NAME.values()}
+        self._invokers = {one.name: calls.service(one) for one in SERVICES_BY_SDK_NAME.values()}
 
     def knows(self, service: str, action: str) -> bool:
         """Whether this version has the operation."""

@@ -33,7 +33,6 @@ def build_buses(make: Building) -> Buses:
     from statewright.events.buses import Buses
 
     ground = make.ground
-    buses = Buses(ground.store, ground.clock, ground.config, ground.deliveries)
-    buses.measure_with(ground.metrics)
+    buses = Buses(ground.store, ground.clock, ground.config, ground.deliveries, ground.metrics)
     ground.engine.subscribe(buses.status_changed)
     return buses

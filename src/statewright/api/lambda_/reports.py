@@ -1,15 +1,15 @@
-"""How reports on Event invocations reach queues, topics, event buses, other functions and buckets.
+"""How reports on Event invocations reach queues, topics, event buses and buckets.
 
 Owns what each of these services is given; which of them an ARN names is `functions/destinations.py`'s.
 """
 
 from __future__ import annotations
 
+from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.events.buses import Buses
 from statewright.functions.async_queue import Deliver
 from statewright.functions.destinations import Destinations
-from statewright.functions.functions import Functions
 from statewright.objects.objects import Objects
 from statewright.payload import Json
 from statewright.queues.queues import Queues
@@ -17,7 +17,7 @@ from statewright.topics.messages import read_message
 from statewright.topics.topics import Topics
 
 
-def deliverer(functions: Functions, queues: Queues, objects: Objects, topics: Topics, buses: Buses) -> Deliver:
+def deliverer(clock: Clock, queues: Queues, objects: Objects, topics: Topics, buses: Buses) -> Deliver:
     """Delivers reports to the services of this process."""
 
     async def put(bucket: str, key: str, content: bytes) -> None:
@@ -34,4 +34,4 @@ def deliverer(functions: Functions, queues: Queues, objects: Objects, topics: To
         if "ErrorCode" in answer:
             raise ApiError(answer["ErrorCode"], answer["ErrorMessage"])
 
-    return Destinations(functions, queues, put, publish, put_event).deliver
+    return Destinations(clock, queues, put, publish, put_event).deliver

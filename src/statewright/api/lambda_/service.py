@@ -41,13 +41,18 @@ def build_functions(make: Building) -> Functions:
     from statewright.api.lambda_.reports import deliverer
     from statewright.functions.functions import Functions
 
-    ground = make.ground
-    functions = Functions(ground.store, ground.clock, ground.config, ground.data, endpoint=ground.endpoint)
-    functions.measure_with(ground.metrics)
-    functions.read_objects_with(make(build_objects).read)
-    queues, topics = make(build_queues), make(build_topics)
-    functions.deliver_with(deliverer(functions, queues, make(build_objects), topics, make(build_buses)))
-    return functions
+    ground, objects = make.ground, make(build_objects)
+    deliver = deliverer(ground.clock, make(build_queues), objects, make(build_topics), make(build_buses))
+    return Functions(
+        ground.store,
+        ground.clock,
+        ground.config,
+        ground.data,
+        endpoint=ground.endpoint,
+        read_object=objects.read,
+        deliver=deliver,
+        recorder=ground.metrics,
+    )
 
 
 def build_event_sources(make: Building) -> EventSources:

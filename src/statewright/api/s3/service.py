@@ -42,9 +42,7 @@ def build_objects(make: Building) -> Objects:
 
     ground = make.ground
     folder = ground.data / "objects" if ground.data is not None else None
-    objects = Objects(ground.store, ground.clock, ground.config, folder)
-    objects.outbox = make(build_object_notices)
-    return objects
+    return Objects(ground.store, ground.clock, ground.config, folder, make(build_object_notices))
 
 
 def build_object_notices(make: Building) -> ObjectNotices:

@@ -35,7 +35,5 @@ def build_topics(make: Building) -> Topics:
     """The topics."""
     from statewright.topics.topics import Topics
 
-    ground = make.ground
-    topics = Topics(ground.store, ground.clock, ground.config, make(build_queues), ground.posts, ground.endpoint)
-    topics.measure_with(ground.metrics)
-    return topics
+    ground, queues = make.ground, make(build_queues)
+    return Topics(ground.store, ground.clock, ground.config, queues, ground.posts, ground.endpoint, ground.metrics)

@@ -21,6 +21,7 @@ from statewright.integrations.map_data import buckets
 from statewright.integrations.map_data.buckets import OwnBuckets, put
 from statewright.integrations.map_data.items_and_results import BucketData
 from statewright.integrations.registry import Registry
+from tests.unit.integrations.stub import NO_CALLS
 
 HEAD = RunHead("run", 1, "parent", 1, "r", 1, "STANDARD", "role", None, None, (), 0, "Map")
 GET = "arn:aws:states:::s3:getObject"
@@ -271,8 +272,8 @@ def test_an_upload_that_fails_is_given_up(monkeypatch):
 
 def test_without_buckets_it_is_said_what_to_do():
     async def run() -> None:
-        await Registry(Config(), RealClock()).data.open(HEAD, {"Bucket": "b", "Prefix": ""}, {}, LIST)
-        stream = await Registry(Config(), RealClock()).data.open(HEAD, {"Bucket": "b", "Key": "k"}, {}, GET)
+        await Registry(Config(), RealClock(), NO_CALLS).data.open(HEAD, {"Bucket": "b", "Prefix": ""}, {}, LIST)
+        stream = await Registry(Config(), RealClock(), NO_CALLS).data.open(HEAD, {"Bucket": "b", "Key": "k"}, {}, GET)
         with pytest.raises(ApiError, match="no endpoint is configured"):
             await stream.take(1)
 
@@ -281,7 +282,7 @@ def test_without_buckets_it_is_said_what_to_do():
 
 def test_buckets_at_an_endpoint_that_does_not_answer():
     async def run() -> None:
-        registry = Registry(Config(endpoints={"s3": Endpoint("http://127.0.0.1:9")}), RealClock())
+        registry = Registry(Config(endpoints={"s3": Endpoint("http://127.0.0.1:9")}), RealClock(), NO_CALLS)
         with pytest.raises(ApiError, match="Unable to execute HTTP request"):
             await registry.data.write(HEAD, "b", "k", [b"x"], None)
         await registry.close()
