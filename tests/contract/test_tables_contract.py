@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,11 +14,11 @@ from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.stores.store import Store
-from statewright.stores.table_protocol import StoredItem
+from statewright.stores.table_protocol import Change, Decision, ItemKey, Span, StoredItem
 from statewright.tables.altering import alter
 from statewright.tables.table import Table, parse
 from statewright.tables.tables import Tables
-from statewright.tables.transactions import Cancelled
+from statewright.tables.transactions import TOKEN_MS, TOKEN_TIMES, Cancelled, forget_tokens, token_of
 from statewright.tables.writes import ConditionFailed, delete_of, put_of, update_of
 
 Item = dict[str, dict[str, Any]]
@@ -270,6 +271,53 @@ def test_transactions_are_all_or_nothing_and_tokens_are_known_after_a_restart(ma
         assert len(await every(tables.scan, tables.find("things"), {})) == 1
         with pytest.raises(ApiError, match="IdempotentParameterMismatchException"):
             await tables.transact({**request, "TransactItems": [put(1)]})
+        await tables.stop()
+        await store.close()
+
+    asyncio.run(body())
+
+
+def put_action(number: int) -> dict[str, Any]:
+    return {"Put": {"TableName": "things", "Item": {"p": {"S": "a"}, "s": {"N": str(number)}}}}
+
+
+def test_tokens_are_forgotten_and_those_of_format_1_are_still_read(make_store):
+    """Format 1 had no JSON: the row by the token had the digest, the one by the instant the token, both its size."""
+
+    async def body() -> None:
+        store = make_store()
+        await store.open("first")
+        tables = Tables(store, RealClock(), Config())
+        await tables.start()
+        await tables.create(REQUEST)
+        now_ms = tables.clock.now_ms()
+        request = {"TransactItems": [put_action(1)], "ClientRequestToken": "{old"}
+        token = token_of(request, now_ms)
+        assert token is not None
+        until_ms = now_ms + 60_000
+        times = ItemKey(TOKEN_TIMES, b"", until_ms.to_bytes(8, "big") + b"{old")
+
+        def decide(_found: Sequence[StoredItem | None]) -> Decision:
+            rows = {token.place: StoredItem(until_ms, token.digest), times: StoredItem(until_ms, token.text)}
+            return Decision(puts=rows)
+
+        await store.tables.change(Change([], decide))
+        assert await tables.transact(request) == []
+        with pytest.raises(ApiError, match="IdempotentParameterMismatchException"):
+            await tables.transact({**request, "TransactItems": [put_action(2)]})
+        assert len(await tables.transact({"TransactItems": [put_action(3)], "ClientRequestToken": "new"})) == 1
+
+        async def left() -> list[StoredItem | None]:
+            return list(await store.tables.get([token.place, times, replace(token, text="new").place]))
+
+        await forget_tokens(store.tables, until_ms)
+        assert None not in await left()
+        await forget_tokens(store.tables, until_ms + 1)
+        assert [one is None for one in await left()] == [True, True, False]
+        await forget_tokens(store.tables, now_ms + 2 * TOKEN_MS)
+        assert await left() == [None, None, None]
+        assert await store.tables.span(Span(TOKEN_TIMES, b"", b"", b"\xff" * 8), limit=9) == []
+        assert len(await tables.transact(request)) == 1
         await tables.stop()
         await store.close()
 

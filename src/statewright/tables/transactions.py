@@ -16,6 +16,7 @@ from typing import Final
 import orjson
 
 from statewright.errors import ApiError
+from statewright.formats import Format
 from statewright.payload import Json
 from statewright.stores.table_protocol import Change, Decision, ItemKey, Span, StoredItem, TableStore
 from statewright.tables.table import Table
@@ -59,7 +60,32 @@ class Token:
     @property
     def place(self) -> ItemKey:
         """Where it is kept."""
-        return ItemKey(TOKENS, self.text.encode(), b"")
+        return _token_place(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A token that was used, as two rows keep it: one by the token, one by the instant at which it is forgotten."""
+
+    text: str
+    digest: str
+    until_ms: int
+
+    @property
+    def item(self) -> StoredItem:
+        """Its row."""
+        body = REMEMBERED.write(self).decode()
+        return StoredItem(len(body), body)
+
+    @property
+    def time_place(self) -> ItemKey:
+        """Where it is kept by the instant."""
+        return ItemKey(TOKEN_TIMES, b"", self.until_ms.to_bytes(8, "big") + self.text.encode())
+
+
+REMEMBERED: Final = Format("transaction token", Remembered, version=2, upgrades={1: lambda members: members})
+INSTANTS_FROM: Final = 10**12
+"""Format 1 had no JSON: its rows had the instant as their size, which no row's size in bytes comes near to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +159,9 @@ async def write_together(
     def decide(found: Sequence[StoredItem | None]) -> Decision:
         decision = Decision()
         if token is not None:
-            known = found[-1]
-            if known is not None and known.size > token.now_ms:
-                if known.body != token.digest:
+            known = _remembered(found[-1], token.text) if found[-1] is not None else None
+            if known is not None and known.until_ms > token.now_ms:
+                if known.digest != token.digest:
                     raise _other_content()
                 return decision
             _keep(token, known, decision)
@@ -161,17 +187,21 @@ async def write_together(
     return answer
 
 
-def _keep(token: Token, known: StoredItem | None, decision: Decision) -> None:
-    """Remember a token. Its row counts as large as the instant at which it is forgotten."""
-    until_ms = token.now_ms + TOKEN_MS
-    decision.puts[token.place] = StoredItem(until_ms, token.digest)
-    decision.puts[_time_place(until_ms, token.text)] = StoredItem(until_ms, token.text)
+def _keep(token: Token, known: Remembered | None, decision: Decision) -> None:
+    kept = Remembered(token.text, token.digest, token.now_ms + TOKEN_MS)
+    decision.puts[token.place] = decision.puts[kept.time_place] = kept.item
     if known is not None:
-        decision.drops.add(_time_place(known.size, token.text))
+        decision.drops.add(known.time_place)
 
 
-def _time_place(until_ms: int, text: str) -> ItemKey:
-    return ItemKey(TOKEN_TIMES, b"", until_ms.to_bytes(8, "big") + text.encode())
+def _remembered(found: StoredItem, text: str) -> Remembered:
+    if found.size >= INSTANTS_FROM:
+        return Remembered(text, found.body, found.size)
+    return REMEMBERED.read(found.body.encode(), f"the transaction token {text}")
+
+
+def _token_place(text: str) -> ItemKey:
+    return ItemKey(TOKENS, text.encode(), b"")
 
 
 async def forget_tokens(store: TableStore, now_ms: int) -> None:
@@ -181,18 +211,23 @@ async def forget_tokens(store: TableStore, now_ms: int) -> None:
         found = await store.span(span, limit=FORGET_STEP)
         if not found:
             return
-        gone = [ItemKey(TOKENS, one.body.encode(), b"") for one in found]
-        times = {_time_place(one.size, one.body) for one in found}
+        # The body of a row by the instant in format 1 is the token.
+        old = [_remembered(one, one.body) for one in found]
+        keys = [_token_place(one.text) for one in old]
+        times = {one.time_place for one in old}
 
         def decide(
             seen: Sequence[StoredItem | None],
-            gone: Sequence[ItemKey] = gone,
+            keys: Sequence[ItemKey] = keys,
             times: set[ItemKey] = times,
         ) -> Decision:
-            old = {key for key, one in zip(gone, seen, strict=True) if one is not None and one.size < now_ms}
-            return Decision(drops=old | times)
+            gone = {
+                key for key, one in zip(keys, seen, strict=True)
+                if one is not None and _remembered(one, "").until_ms < now_ms
+            }  # fmt: skip
+            return Decision(drops=gone | times)
 
-        await store.change(Change(gone, decide))
+        await store.change(Change(keys, decide))
 
 
 def _other_content() -> ApiError:
