@@ -402,14 +402,6 @@ def test_lists_by_status_follow_the_status(with_store):
     with_store(body)
 
 
-def test_bytes_that_are_no_cursor_are_refused(with_store):
-    async def body(store: Store) -> None:
-        with pytest.raises(ValueError, match="cursor"):
-            await store.executions.list_rows(7, status=None, after=b"nonsense", limit=1)
-
-    with_store(body)
-
-
 def test_counts_follow_every_commit(with_store):
     async def body(store: Store) -> None:
         commits = [start(n, machine=7 if n < 5 else 8) for n in range(1, 9)]

@@ -25,6 +25,7 @@ from statewright.stores.protocol import (
     Record,
     Row,
     Stale,
+    Started,
     Stored,
     TimerRow,
 )
@@ -133,7 +134,7 @@ class RetryingExecutions:
         """The execution of that name."""
         return await self._retry(self._store.find, machine, name)
 
-    async def list_rows(self, machine: int, *, status: str | None, after: bytes | None, limit: int) -> Page:
+    async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
         """Executions of a machine or Map Run, newest first."""
         return await self._retry(self._store.list_rows, machine, status=status, after=after, limit=limit)
 

@@ -140,12 +140,25 @@ class Stored:
     texts: dict[bytes, bytes]
 
 
+Started = tuple[int, int]
+"""When an execution started, and its id: its place in a list by start."""
+BEHIND_EVERY_START: Final = (2**63 - 1, 2**63 - 1)
+BEFORE_EVERY_TIMER: Final = (-(2**63), 0, 0)
+"""A place in the timers by (due, execution, timer)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page of a list, and where the next one starts (`None`: the end)."""
 
     rows: list[Row]
-    next: bytes | None
+    next: Started | None
+
+    @classmethod
+    def of(cls, found: list[Row], limit: int) -> Page:
+        """The page of what was found with a limit that is one more: whether that is there says if there is another."""
+        rows = found[:limit]
+        return cls(rows, (rows[-1].started_ms, rows[-1].id) if rows and len(found) > limit else None)
 
 
 class ExecutionStore(Protocol):
@@ -169,11 +182,8 @@ class ExecutionStore(Protocol):
     async def find(self, machine: int, name: str) -> Row | None:
         """The execution of that name."""
 
-    async def list_rows(self, machine: int, *, status: str | None, after: bytes | None, limit: int) -> Page:
-        """Executions of a machine or Map Run, newest first (by start, then id).
-
-        Raises: ValueError when `after` is no cursor of such a list.
-        """
+    async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
+        """Executions of a machine or Map Run, newest first (by start, then id)."""
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         """How many executions stand in each status; kept as counters, never counted by a scan.

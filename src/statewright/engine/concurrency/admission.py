@@ -22,6 +22,7 @@ from statewright.engine.machines.limits import Limit
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.interpreter import events
+from statewright.stores.protocol import Started
 
 _ROWS_AT_ONCE: Final = 1_000
 
@@ -114,7 +115,7 @@ class Admission:
 
     async def _running(self, machine: int) -> set[int]:
         found: set[int] = set()
-        after: bytes | None = None
+        after: Started | None = None
         while True:
             page = await self._shard.retrying.executions.list_rows(
                 machine, status="RUNNING", after=after, limit=_ROWS_AT_ONCE

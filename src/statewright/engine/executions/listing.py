@@ -12,7 +12,6 @@ from statewright.engine.list_tokens import read_token, write_token
 from statewright.engine.shard import Shard
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json
-from statewright.stores.cursor import pack_cursor
 from statewright.stores.protocol import Row
 
 _PAGES_AT_ONCE: Final = 64
@@ -49,7 +48,7 @@ class Listing:
         scope = f"executions {arn} {status} {redrive_filter}"
         now_ms = self._clock.now_ms()
         place = read_token(scope, token, now_ms)
-        after = pack_cursor(place[0], int(place[1])) if place is not None else None
+        after = (place[0], int(place[1])) if place is not None else None
         views: list[ExecutionView] = []
         while True:
             page = await self._store.list_rows(parent, status=status, after=after, limit=limit - len(views))

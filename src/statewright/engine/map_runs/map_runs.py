@@ -32,7 +32,6 @@ from statewright.interpreter.map_run.messages import ChildEnded, RunStarted, Run
 from statewright.interpreter.map_run.state import MapRunState, execution_counts, item_counts, new_map_run
 from statewright.interpreter.state import SERIAL_BITS
 from statewright.payload import Json
-from statewright.stores.cursor import pack_cursor
 from statewright.stores.ids import made_ms
 from statewright.stores.protocol import InboxRow, OutboxRow, Record, Row
 
@@ -284,7 +283,7 @@ class MapRuns:
         scope = f"map runs {execution_arn}"
         now_ms = self._shard.clock.now_ms()
         place = read_token(scope, token, now_ms)
-        after = pack_cursor(place[0], int(place[1])) if place is not None else None
+        after = (place[0], int(place[1])) if place is not None else None
         page = await self._store.executions.list_rows(-parent.id, status=None, after=after, limit=limit)
         shown: list[dict[str, Json]] = []
         for row in page.rows:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from statewright.errors import StoreError, Unavailable
-from statewright.stores.cursor import pack_cursor, unpack_cursor
 from statewright.stores.ids import made_ms, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.memory.objects import MemoryObjects
@@ -35,6 +34,7 @@ from statewright.stores.protocol import (
     Record,
     Row,
     Stale,
+    Started,
     Stored,
     TimerRow,
 )
@@ -148,11 +148,11 @@ class MemoryExecutions:
         execution = self._by_name.get((machine, name))
         return self.by_id[execution].row if execution is not None else None
 
-    async def list_rows(self, machine: int, *, status: str | None, after: bytes | None, limit: int) -> Page:
+    async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
         """See `ExecutionStore.list_rows`."""
         self._check()
         starts = self._by_start.get(machine, [])
-        end = bisect_left(starts, unpack_cursor(after)) if after is not None else len(starts)
+        end = bisect_left(starts, after) if after is not None else len(starts)
         rows = []
         for position in range(end - 1, -1, -1):
             row = self.by_id[starts[position][1]].row
@@ -160,9 +160,7 @@ class MemoryExecutions:
                 rows.append(row)
                 if len(rows) > limit:
                     break
-        page = rows[:limit]
-        more = len(rows) > limit
-        return Page(page, pack_cursor(page[-1].started_ms, page[-1].id) if more and page else None)
+        return Page.of(rows, limit)
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         """See `ExecutionStore.count_by_status`."""

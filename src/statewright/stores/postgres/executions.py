@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from statewright.stores.cursor import NO_TIMER, pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, total_of
 from statewright.stores.postgres.arrays import bigints
@@ -14,6 +13,8 @@ from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.postgres.writer import row_of
 from statewright.stores.protocol import (
+    BEFORE_EVERY_TIMER,
+    BEHIND_EVERY_START,
     STATUSES,
     Commit,
     HistoryPage,
@@ -22,14 +23,13 @@ from statewright.stores.protocol import (
     Outcome,
     Page,
     Row,
+    Started,
     Stored,
     TimerRow,
 )
 from statewright.stores.statements import statements
 
 _EXECUTIONS: Final = statements("postgres_executions")
-_NO_PLACE: Final = (2**63 - 1, 2**63 - 1)
-"""Behind every (start, id)."""
 
 
 class PostgresExecutions:
@@ -70,16 +70,13 @@ class PostgresExecutions:
         found = await self._database.opened.read("row_by_name", machine, name)
         return row_of(found[0]) if found else None
 
-    async def list_rows(self, machine: int, *, status: str | None, after: bytes | None, limit: int) -> Page:
+    async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
         """See `ExecutionStore.list_rows`."""
-        place = unpack_cursor(after) if after is not None else _NO_PLACE
+        place = after or BEHIND_EVERY_START
         filtered = (STATUS_NUMBERS[status],) if status is not None else ()
         name = "list_rows_of_status" if filtered else "list_rows"
-        # One more than asked for tells whether there is another page.
         found = await self._database.opened.read(name, machine, *filtered, *place, limit + 1)
-        rows = [row_of(columns) for columns in found[:limit]]
-        more = len(found) > limit and limit > 0
-        return Page(rows, pack_cursor(rows[-1].started_ms, rows[-1].id) if more else None)
+        return Page.of([row_of(columns) for columns in found], limit)
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         """See `ExecutionStore.count_by_status`."""
@@ -97,7 +94,7 @@ class PostgresExecutions:
 
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
         """See `ExecutionStore.due`."""
-        place = (after.due_ms, after.execution, after.timer) if after is not None else NO_TIMER
+        place = (after.due_ms, after.execution, after.timer) if after is not None else BEFORE_EVERY_TIMER
         found = await self._database.opened.read("due", shard, until_ms, limit, *place)
         return [TimerRow(*columns) for columns in found]
 

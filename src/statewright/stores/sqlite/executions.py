@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
-from statewright.stores.cursor import NO_TIMER, pack_cursor, unpack_cursor
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, RowGroups
 from statewright.stores.protocol import (
+    BEFORE_EVERY_TIMER,
+    BEHIND_EVERY_START,
     STATUSES,
     Commit,
     HistoryPage,
@@ -19,6 +20,7 @@ from statewright.stores.protocol import (
     Outcome,
     Page,
     Row,
+    Started,
     Stored,
     TimerRow,
 )
@@ -30,8 +32,6 @@ MOST_FREE_SHARE: Final = 0.25
 VACUUM_PAGES: Final = 500
 _EXECUTIONS: Final = statements("executions")
 _WRITES: Final = statements("writes")
-_NO_PLACE: Final = (2**63 - 1, 2**63 - 1)
-"""Behind every (start, id)."""
 
 
 class SqliteExecutions:
@@ -61,17 +61,14 @@ class SqliteExecutions:
         """See `ExecutionStore.find`."""
         return self._file.opened.read(lambda on: _one_row(on, "row_by_name", machine, name))
 
-    async def list_rows(self, machine: int, *, status: str | None, after: bytes | None, limit: int) -> Page:
+    async def list_rows(self, machine: int, *, status: str | None, after: Started | None, limit: int) -> Page:
         """See `ExecutionStore.list_rows`."""
-        place = unpack_cursor(after) if after is not None else _NO_PLACE
+        place = after or BEHIND_EVERY_START
         filtered = (STATUS_NUMBERS[status],) if status is not None else ()
         text = _EXECUTIONS["list_rows_of_status" if filtered else "list_rows"]
-        # One more than asked for tells whether there is another page.
         given = (machine, *filtered, *place, limit + 1)
         found = await self._file.opened.scan(lambda on: on.execute(text, given).fetchall())
-        rows = [row_of(columns) for columns in found[:limit]]
-        more = len(found) > limit and limit > 0
-        return Page(rows, pack_cursor(rows[-1].started_ms, rows[-1].id) if more else None)
+        return Page.of([row_of(columns) for columns in found], limit)
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
         """See `ExecutionStore.count_by_status`."""
@@ -90,7 +87,7 @@ class SqliteExecutions:
 
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
         """See `ExecutionStore.due`."""
-        place = (after.due_ms, after.execution, after.timer) if after is not None else NO_TIMER
+        place = (after.due_ms, after.execution, after.timer) if after is not None else BEFORE_EVERY_TIMER
         given = (shard, until_ms, *place, limit)
         found = await self._file.opened.scan(lambda on: on.execute(_EXECUTIONS["due"], given).fetchall())
         return [TimerRow(*columns) for columns in found]
