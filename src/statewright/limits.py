@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-DEFINITION_CHARACTERS: Final = 1_048_576
-"""Source: API reference, CreateStateMachine, `definition` (maximum length)."""
 STATE_NAME_CHARACTERS: Final = 80
 """Source: open specification, "States"."""
 ERROR_CHARACTERS: Final = 256

@@ -126,7 +126,6 @@ class Deliveries:
         self.calls: Final = calls
         self.settled: Callable[[Mapping[str, Any], str], None] = _nobody_counts
         """Told of a target and what became of a delivery: delivered, failed, then redriven or lost."""
-        self.delivered = 0
         self.given_up = 0
         self._catalog = catalog
         self._kind = kind
@@ -201,7 +200,6 @@ class Deliveries:
         if self._meter is not None:
             self._meter.attempted(delivery, problem, self._clock.now_ms())
         if problem is None:
-            self.delivered += 1
             self.settled(delivery.target, "delivered")
             await self._entries.delete(delivery)
             return

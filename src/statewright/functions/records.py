@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from statewright.functions.names import LATEST, refusal
+from statewright.functions.names import refusal
 from statewright.payload import Json
 from statewright.stores.entries import Entries, EntryKind, Name
 from statewright.stores.protocol import CatalogStore, Record
@@ -179,8 +179,3 @@ class FunctionEntries:
         """What everything that belongs to a function is deleted by."""
         of_function = (self.versions, self.aliases, self.invoke_settings, self.policies)
         return [found for entries in of_function for found in await entries.names(name)]
-
-
-def qualifier_or_latest(qualifier: str | None) -> str:
-    """The key part of a qualifier that may be absent."""
-    return qualifier or LATEST

@@ -26,7 +26,6 @@ from statewright.stores.protocol import Record
 
 NOTIFICATION: Final = "notification"
 """The subject among a bucket's settings."""
-CREATED: Final = "ObjectCreated:"
 PUT: Final = "ObjectCreated:Put"
 COPIED: Final = "ObjectCreated:Copy"
 COMPLETED: Final = "ObjectCreated:CompleteMultipartUpload"

@@ -34,10 +34,6 @@ from statewright.projects.sources import Sources, Steps, Template, meant
 
 __all__ = ["Identity", "Lookup", "Stack", "Unresolved", "resolve"]
 
-SECTIONS: Final = (
-    "AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
-    "Transform", "Resources", "Outputs", "Globals", "Hooks",
-)  # fmt: skip
 _SSM: Final = re.compile(r"AWS::SSM::Parameter::Value<(.*)>")
 _LIST: Final = re.compile(r"CommaDelimitedList|List<.*>")
 _RETAINED: Final = ("Retain", "RetainExceptOnCreate", "Snapshot")

@@ -9,22 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from statewright.asl.loading import DEFINITION_ENDINGS, files_below, load_program
-from statewright.asl.validate import MachineType
-from statewright.errors import Diagnostic
-from statewright.payload import Payload
+from statewright.asl.loading import DEFINITION_ENDINGS, files_below
 
 LONGEST_NAME: Final = 80
 """Source: API reference, CreateStateMachine, `name`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A definition that can run. `text` is JSON, whatever the file is written in."""
-
-    path: Path
-    text: str
-    warnings: list[Diagnostic]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +41,3 @@ def machine_name(path: Path) -> str:
         name = name.removesuffix(ending)
     kept = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in name)
     return kept[:LONGEST_NAME] or "StateMachine"
-
-
-def read_definition(path: Path, machine_type: MachineType = "STANDARD") -> Definition:
-    """Read, judge and compile a definition.
-
-    Raises:
-        DefinitionError: every ERROR that was found.
-        OSError: there is no such file, or it may not be read.
-    """
-    loaded = load_program(path, machine_type=machine_type)
-    if path.name.endswith(".json"):
-        text = path.read_text("utf-8-sig")
-    else:
-        text = Payload(loaded.document.value).text
-    return Definition(path, text, loaded.diagnostics)

@@ -62,11 +62,6 @@ class Intrinsic:
         return self.evaluate(scope)
 
 
-def looks_like_intrinsic(text: str) -> bool:
-    """Tell whether a text starts as a call does; it need not be a valid one."""
-    return _CALL_START.match(text) is not None
-
-
 @lru_cache(maxsize=CACHED_CALLS)
 def compile_intrinsic(text: str) -> Intrinsic:
     """Compile a call such as `States.MathAdd($.count, 1)`; white space around it is allowed.
@@ -243,7 +238,6 @@ class _Parser:
             self.at = match.end()
 
 
-_CALL_START: Final = re.compile(r"\s*States\.\w*\s*\(")
 _SPACE: Final = re.compile(r"\s+")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 # Possessive: a string that is not closed is read once, not once for every way to split it.

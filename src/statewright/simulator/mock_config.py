@@ -93,15 +93,6 @@ def load_mock_config(source: str | Path | MockFile, *, name: str = "MockConfigFi
     return MockConfig(file.name, test_cases, responses, places)
 
 
-def split_case(target: str) -> tuple[str, str | None]:
-    """Take `machine#case` apart, where `machine` is a name or an ARN; no case without a `#`.
-
-    Source: developer guide; a `#` cannot stand in the name of a state machine.
-    """
-    machine, sign, case = target.partition("#")
-    return machine, case if sign else None
-
-
 def machine_name(target: str) -> str:
     """The name of the machine that a name or an ARN, with or without a version or an alias, is for."""
     return target.split(":stateMachine:", 1)[-1].partition(":")[0]

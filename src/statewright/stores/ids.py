@@ -7,7 +7,6 @@ The node makes them, without asking anybody. Sixty-three bits last until 2084.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Final
 
@@ -21,13 +20,6 @@ MOST_SHARDS: Final = 1 << SHARD_BITS
 
 _TICK_BITS: Final = MS_BITS + COUNTER_BITS
 _TICK_MASK: Final = (1 << _TICK_BITS) - 1
-
-
-def shard_of(name: str, shards: int) -> int:
-    """The shard that an ARN or a name belongs to, of `shards` (1 to 1,024); the same on every node and for ever."""
-    if shards == 1:
-        return 0
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") % shards
 
 
 def shard_of_id(number: int) -> int:

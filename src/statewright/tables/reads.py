@@ -43,7 +43,6 @@ from statewright.tables.writes import refuse_legacy
 PAGE_BYTES: Final = 1024 * 1024
 """Source: developer guide, "Paginating table query results"."""
 READ_UNIT_BYTES: Final = 4096
-MOST_SEGMENTS: Final = 1_000_000
 _AT_FIRST: Final = 100
 _AT_ONCE: Final = 2_000
 FILTER: Final = "FilterExpression"

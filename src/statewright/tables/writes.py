@@ -20,7 +20,7 @@ from statewright.tables.expressions.projections import cutter
 from statewright.tables.expressions.tree import Step
 from statewright.tables.expressions.updates import PARAMETER, Update
 from statewright.tables.table import LARGEST_ITEM_BYTES, Entry, Table, dump, parse
-from statewright.tables.values import Item, checked_item, invalid, item_size, utf8_length
+from statewright.tables.values import Item, checked_item, invalid, item_size
 
 KIB: Final = 1024
 LEGACY: Final = {
@@ -241,8 +241,3 @@ def updated_parts(write: Write, stored: StoredItem | None) -> Item:
     item = parse(stored)
     there = [steps for steps in write.paths if look_up(item, steps) is not None]
     return cutter(there)(item) if there else {}
-
-
-def key_size(key: Item) -> int:
-    """Bytes of a key."""
-    return sum(utf8_length(name) for name in key) + item_size(key)

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.errors import DefinitionError
-from statewright.projects.folder import find_machines, machine_name, read_definition
+from statewright.projects.folder import find_machines, machine_name
 from statewright.projects.watch import INTERVAL_MS, Watch, watch_files
 
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
@@ -41,16 +40,6 @@ def test_a_folder_has_the_definitions_that_are_ours(tmp_path):
     found = find_machines(tmp_path)
     assert found.machines == {"a": tmp_path / "a.asl.yaml", "b": tmp_path / "b.asl.json"}
     assert found.clashes == {tmp_path / "sub" / "a.asl.yml": tmp_path / "a.asl.yaml"}
-
-
-def test_definitions_are_json_for_the_api(tmp_path):
-    (tmp_path / "a.asl.json").write_text("\ufeff" + PASS)
-    assert read_definition(tmp_path / "a.asl.json").text == PASS
-    (tmp_path / "b.asl.yaml").write_text("StartAt: A\nStates: {A: {Type: Pass, End: true}}\n")
-    assert read_definition(tmp_path / "b.asl.yaml").text == PASS.replace(" ", "")
-    (tmp_path / "c.asl.json").write_text("{}")
-    with pytest.raises(DefinitionError):
-        read_definition(tmp_path / "c.asl.json")
 
 
 def test_a_change_is_told_once_the_file_is_at_rest(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from statewright import errors
 from statewright.query import intrinsic_functions
-from statewright.query.intrinsics import IntrinsicSyntaxError, compile_intrinsic, looks_like_intrinsic
+from statewright.query.intrinsics import IntrinsicSyntaxError, compile_intrinsic
 from statewright.query.jsonpath import PathNotFound
 from statewright.query.scope import Entropy, Scope
 
@@ -217,12 +217,6 @@ def test_ten_calls_may_nest_and_not_eleven() -> None:
     with pytest.raises(IntrinsicSyntaxError, match="more than 10 nested calls") as caught:
         compile_intrinsic("States.Array(" * 11 + ")" * 11)
     assert caught.value.position == 130
-
-
-def test_looks_like_intrinsic() -> None:
-    assert all(map(looks_like_intrinsic, ["States.Array(1)", " States.Nope (", "States.Format('"]))
-    others = ["", "States.Format", "States.ALL", "$.States.Array(1)", "see States.Array(1)", "States .Array(1)"]
-    assert not any(map(looks_like_intrinsic, others))
 
 
 # Generic and string functions

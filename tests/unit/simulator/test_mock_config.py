@@ -11,7 +11,7 @@ import pytest
 
 from statewright.errors import DefinitionError, Diagnostic
 from statewright.query.scope import Json
-from statewright.simulator.mock_config import MockConfig, load_mock_config, machine_name, split_case
+from statewright.simulator.mock_config import MockConfig, load_mock_config, machine_name
 from statewright.simulator.script import Answer, Returned, TaskCall, Threw
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "mocks.md"
@@ -141,20 +141,6 @@ def test_unknown_names_are_answered_with_the_known_ones(machine, case, message, 
 def test_cases_of_an_unknown_machine():
     with pytest.raises(DefinitionError, match="no test cases for state machine 'X'"):
         load_mock_config(SHOP).cases("X")
-
-
-@pytest.mark.parametrize(
-    ("target", "machine", "case"),
-    [
-        ("Order#Happy", "Order", "Happy"),
-        ("Order", "Order", None),
-        ("Order#", "Order", ""),
-        (f"{ORDER_ARN}#Happy", ORDER_ARN, "Happy"),
-        (f"{ORDER_ARN}:live#Happy#2", f"{ORDER_ARN}:live", "Happy#2"),
-    ],
-)
-def test_a_number_sign_divides_machine_and_case(target, machine, case):
-    assert split_case(target) == (machine, case)
 
 
 @pytest.mark.parametrize("target", ["Order", ORDER_ARN, f"{ORDER_ARN}:7", f"{ORDER_ARN}:live"])

@@ -11,7 +11,6 @@ import sys
 from datetime import UTC, datetime
 from typing import Final
 
-FORMATS: Final = ("text", "json")
 _EXTRAS: Final = ("execution_arn", "status", "error", "request_id", "code", "milliseconds", "event")
 """What records may carry beside their message."""
 

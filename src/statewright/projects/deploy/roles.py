@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from statewright.payload import Json
-from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, holds, number_of, text_of
 
 SERVICE: Final = "iam"
@@ -116,18 +115,6 @@ def _delete_managed(site: Site, known: Known) -> None:
 
 def _forget(_site: Site, _known: Known) -> None:
     """An inline policy goes with its role."""
-
-
-def instance_profile(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Create an instance profile."""
-    try:
-        if site.found(SERVICE, "GetInstanceProfile", InstanceProfileName=wanted.name) is None:
-            site.create(SERVICE, "CreateInstanceProfile", InstanceProfileName=wanted.name)
-    except CallRefused as refused:
-        if not refused.is_unserved:
-            raise
-        site.note("instance profiles are of no use here")
-    return {}
 
 
 KINDS: Final = {
