@@ -7,6 +7,7 @@ there are, and how each is built, is the API's: `api/services.py`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +42,23 @@ class System:
     app: App
 
     async def start(self) -> None:
-        """Recover what the store holds; what is called comes before what calls."""
-        await self.engine.catalogue.recover()
-        for part in self._parts():
-            await part.start()
+        """Recover what the store holds; what is called comes before what calls. Where one fails, none runs on.
+
+        Raises: StoreError.
+        """
+        begun: list[Part] = []
+        try:
+            await self.engine.catalogue.recover()
+            for part in self._parts():
+                begun.append(part)
+                await part.start()
+        except BaseException:
+            for part in reversed(begun):
+                # The last one may have begun in part only.
+                with contextlib.suppress(Exception):
+                    await part.stop()
+            await self.integrations.close()
+            raise
 
     async def stop(self) -> None:
         """Release everything, callers first."""

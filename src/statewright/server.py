@@ -102,7 +102,12 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
     listens = listener(api, lambda: on_ready(line), options.patience)
-    await system.start()
+    try:
+        await system.start()
+    except BaseException:
+        listening.close()
+        await store.close()
+        raise
     engine.inbox.watch()
     _compare_clocks(await store.newest_id(0), engine.clock.now_ms())
     shown_host = f"[{host}]" if ":" in host else host
