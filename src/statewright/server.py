@@ -22,7 +22,7 @@ from typing import Final
 
 from statewright.api.app import Api
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
-from statewright.api.metrics import Sample, published
+from statewright.api.prometheus import Sample, published
 from statewright.assembly import assemble
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config

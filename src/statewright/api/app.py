@@ -19,9 +19,9 @@ import orjson
 from statewright import __version__, chance
 from statewright.api import auth, guard, streaming, time_scale
 from statewright.api.errors import internal_error
-from statewright.api.metrics import CONTENT_TYPE as METRICS_TYPE
-from statewright.api.metrics import CallCounters, Sample, render
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
+from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
+from statewright.api.prometheus import CallCounters, Sample, render
 from statewright.api.protocols.json10 import JsonWire
 from statewright.api.protocols.wire import Answer, Disconnected, Incoming, Message, Receive
 from statewright.api.routing import (

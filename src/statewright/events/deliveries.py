@@ -24,7 +24,7 @@ from statewright.clock import Clock
 from statewright.engine.catalogue_timers import timer_key
 from statewright.errors import ApiError, StoreError
 from statewright.events.due_work import DueWork
-from statewright.events.metering import DeliveryMeter
+from statewright.events.meter import DeliveryMeter
 from statewright.events.retry_phases import pause_ms as phased_pause_ms
 from statewright.events.targets import (
     CallService,

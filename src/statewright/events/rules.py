@@ -36,7 +36,7 @@ from statewright.events.deliveries import MOST_AGE_SECONDS, Deliveries, Delivery
 from statewright.events.due_work import DueWork
 from statewright.events.expressions import Rate
 from statewright.events.inputs import payload_of, with_paths
-from statewright.events.metering import BusMeter
+from statewright.events.meter import BusMeter
 from statewright.events.schedule_records import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, dump_json

@@ -21,7 +21,7 @@ from statewright.functions.invoke import Invoker, check_payload, decoded_context
 from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
-from statewright.functions.metering import FunctionMeter
+from statewright.functions.meter import FunctionMeter
 from statewright.functions.names import parse_name
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages

@@ -25,7 +25,7 @@ from statewright.errors import ApiError
 from statewright.functions import names
 from statewright.functions.definitions import Definitions
 from statewright.functions.logs import Logs
-from statewright.functions.metering import FunctionMeter
+from statewright.functions.meter import FunctionMeter
 from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked, answer_of, last_lines
 from statewright.functions.records import Configuration

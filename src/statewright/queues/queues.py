@@ -19,7 +19,7 @@ from statewright.queues import sending
 from statewright.queues.catalogue import Catalogue
 from statewright.queues.fan_out import Letter, send_letters
 from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent, number_of
-from statewright.queues.metering import NAMESPACE
+from statewright.queues.meter import NAMESPACE
 from statewright.queues.move_tasks import MoveTask, MoveTasks
 from statewright.queues.queue import Queue
 from statewright.queues.state import QueueState, Site

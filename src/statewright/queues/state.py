@@ -21,7 +21,7 @@ from statewright.queues.attributes import QueueSettings, restored
 from statewright.queues.entries import QueueEntry
 from statewright.queues.fair import Tenants
 from statewright.queues.messages import Counts
-from statewright.queues.metering import QueueMeter
+from statewright.queues.meter import QueueMeter
 from statewright.queues.visibility import Visibility
 from statewright.stores.ids import IdSource
 from statewright.stores.queue_protocol import Gone, GroupChange, Note, QueueStore

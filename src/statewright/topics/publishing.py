@@ -30,7 +30,7 @@ from statewright.queues.queues import Queues
 from statewright.stores.queue_protocol import Once
 from statewright.topics.attributes import MESSAGE_BYTES
 from statewright.topics.messages import Envelope, Message, Published, confirmation, function_event
-from statewright.topics.metering import DELIVERED, FAILED, NOT_REDRIVEN, REDRIVEN, TopicMeters
+from statewright.topics.meter import DELIVERED, FAILED, NOT_REDRIVEN, REDRIVEN, TopicMeters
 from statewright.topics.refusals import invalid
 from statewright.topics.subscribers import Hub, Subscriber
 

@@ -18,7 +18,7 @@ from statewright.queues.messages import Received
 from statewright.queues.queues import Queues
 from statewright.stores.memory.store import MemoryStore
 from statewright.topics.messages import read_message
-from statewright.topics.metering import NAMESPACE
+from statewright.topics.meter import NAMESPACE
 from statewright.topics.publishing import Receipt
 from statewright.topics.topics import Topics
 from tests.unit.rigs import run_rig, started_again

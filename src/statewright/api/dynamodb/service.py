@@ -17,7 +17,7 @@ SERVICE: Final = Service(
     document="tables.md",
     package=__package__,
     operations=(
-        "catalogue",
+        "tables",
         "items",
         "queries",
         "batches",

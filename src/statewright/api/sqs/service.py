@@ -17,7 +17,7 @@ SERVICE: Final = Service(
     package=__package__,
     operations=(
         "requests",
-        "catalogue",
+        "queues",
         "tags",
         "permissions",
         "sending",

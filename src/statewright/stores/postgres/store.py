@@ -13,7 +13,7 @@ from statewright.clock import Clock
 from statewright.errors import StoreError
 from statewright.stores.ids import first_id, last_id
 from statewright.stores.job_queue import GroupFigures
-from statewright.stores.postgres.catalog import PostgresCatalog
+from statewright.stores.postgres.catalogue import PostgresCatalog
 from statewright.stores.postgres.executions import PostgresExecutions
 from statewright.stores.postgres.objects import PostgresRunner
 from statewright.stores.postgres.opened import PostgresDatabase

@@ -15,7 +15,7 @@ from statewright.stores.job_queue import GroupFigures
 from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
 from statewright.stores.sql_queues import SqlQueues
-from statewright.stores.sqlite.catalog import SqliteCatalog
+from statewright.stores.sqlite.catalogue import SqliteCatalog
 from statewright.stores.sqlite.executions import SqliteExecutions
 from statewright.stores.sqlite.file import Durability, copy_database
 from statewright.stores.sqlite.objects import SqliteRunner
