@@ -1,0 +1,85 @@
+"""What is known of a service stands in its value, and what a system is made of in `Services`: neither in a table
+elsewhere, nor in a mapping of parts, nor set on an object that was made before.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+
+from statewright.api.building import BUILD, Ground
+from statewright.api.operations import App
+from statewright.api.services import SERVICES, Services
+from statewright.assembly import System
+from tests.architecture.source import Module, broken, modules
+
+NAMES = {name for one in SERVICES for name in (one.name, one.client, one.target, *one.sdk_names, *one.task_names)}
+MOST_NAMES = 3
+"""More names of our services than these, side by side, are a table of services."""
+TABLES = {
+    "asl/checks/fields.py": "what tasks of the cloud service may be given",
+    "cost/execution_usage.py": "whose prices are known",
+    "functions/invoke_settings.py": "what destinations the cloud service has",
+    "integrations/service_names.py": "what SDKs call the services of the cloud, of which ours are a few",
+    "simulation/usage_meter.py": "whose calls cost something",
+}
+
+
+def rows(module: Module) -> Iterator[tuple[int, list[ast.expr | None]]]:
+    """The keys, values and members of each display, with its line."""
+    for node in module.nodes:
+        if isinstance(node, ast.Dict):
+            yield node.lineno, list(node.keys)
+            yield node.lineno, list(node.values)
+        elif isinstance(node, ast.Set | ast.Tuple | ast.List):
+            yield node.lineno, list(node.elts)
+
+
+def tables(module: Module) -> Iterator[str]:
+    """Displays with the names of many services."""
+    for line, row in rows(module):
+        found = {one.value for one in row if isinstance(one, ast.Constant) and isinstance(one.value, str)} & NAMES
+        if len(found) > MOST_NAMES:
+            yield f"line {line} is a table of services: {', '.join(sorted(found))}"
+
+
+def assignments(module: Module) -> Iterator[str]:
+    """Attributes that are set on what was made before."""
+    for node in module.nodes:
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            name = ast.unparse(target)
+            if isinstance(target, ast.Attribute) and not name.startswith("self.") and name != "clock.pauses.scale":
+                yield f"line {target.lineno} sets {name}: give it to what is made when it is made"
+
+
+def test_no_table_of_services_stands_beside_the_list() -> None:
+    assert broken(tables, [module for module in modules() if module.name not in TABLES]) == []
+    assert set(TABLES) <= {module.name for module in modules()}
+
+
+def test_nothing_is_set_on_a_part_once_it_is_made() -> None:
+    wiring = [one for one in modules() if one.name == "assembly.py" or one.name.endswith("/service.py")]
+    assert len(wiring) > len(SERVICES)
+    assert broken(assignments, wiring) == []
+
+
+def test_every_part_has_a_type_and_is_built_as_that() -> None:
+    for made in (App, Ground, Services, System):
+        for one in fields(made):
+            assert not {"Any", "object", "Mapping", "dict"} & set(str(one.type).replace("[", " ").split()), one.name
+    for one in fields(Services):
+        assert one.metadata[BUILD].__annotations__["return"] == one.type
+        assert one.metadata[BUILD].__module__ in {f"{service.package}.service" for service in SERVICES}
+
+
+def module(text: str) -> Module:
+    return Module(modules()[0].path, "cli/x.py", text, ast.parse(text))
+
+
+def test_tables_and_late_settings_are_found() -> None:
+    assert list(tables(module('OWN = {"sqs": 1, "sns": 2, "lambda": 3, "s3": 4}'))) != []
+    assert list(tables(module('OWN = {"queues": "sqs", "a": "sns", "b": "lambda", "c": "s3"}'))) != []
+    assert list(tables(module('OWN = ("sqs", "sns", "lambda", "queues")'))) == []
+    assert list(assignments(module("objects.outbox = notices"))) != []
+    assert list(assignments(module("objects = Objects(notices)"))) == []
