@@ -36,21 +36,18 @@ _COUNTER_BITS: Final = 12
 class Queues:
     """Every queue of a store. Belongs to one event loop."""
 
-    def __init__(self, store: Store, clock: Clock, config: Config) -> None:
-        """Nothing is read before `start`."""
+    def __init__(self, store: Store, clock: Clock, config: Config, recorder: Recorder | None = None) -> None:
+        """Nothing is read before `start`. Metrics of every queue go to `recorder`."""
         self._store = store
         self._clock = clock
         self._background = Background("work on queues")
         self._forgot_ms = 0
         ids = IdSource(clock.now_ms)
-        self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._state_of)
+        self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._state_of, recorder)
+        if recorder is not None:
+            recorder.looks[NAMESPACE] = self._look
         self._catalogue = Catalogue(store.catalog, config, self._site)
         self._moves = MoveTasks(store.catalog, self._catalogue, self._site)
-
-    def measure_with(self, recorder: Recorder) -> None:
-        """Publish metrics of every queue; before `start`."""
-        self._site.recorder = recorder
-        recorder.looks[NAMESPACE] = self._look
 
     async def _look(self, dimensions: Mapping[str, str]) -> None:
         """Bring the levels of a queue up to date, before they are read."""

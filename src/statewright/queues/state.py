@@ -41,9 +41,9 @@ class Site:
     ids: IdSource
     spawn: Spawn
     find_arn: Callable[[str], QueueState | None]
+    recorder: Recorder | None
     of_rows: set[int] = field(default_factory=set)
     """The rows of every queue."""
-    recorder: Recorder | None = None
 
 
 class QueueState:

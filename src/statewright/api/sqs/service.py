@@ -49,6 +49,4 @@ def build_queues(make: Building) -> Queues:
     from statewright.queues.queues import Queues
 
     ground = make.ground
-    queues = Queues(ground.store, ground.clock, ground.config)
-    queues.measure_with(ground.metrics)
-    return queues
+    return Queues(ground.store, ground.clock, ground.config, ground.metrics)
