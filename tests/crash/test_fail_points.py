@@ -59,7 +59,7 @@ def settle(load: Load) -> None:
     load.check()
     assert load.servers.stop() == 0
     check_rest(load.servers.data)
-    assert "bug of ours" not in load.servers.log.read_text()
+    assert "bug in Statewright" not in load.servers.log.read_text()
 
 
 @pytest.mark.parametrize("point", AT_WORK)

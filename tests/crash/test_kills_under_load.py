@@ -83,7 +83,7 @@ def test_nothing_acknowledged_is_lost_by_two_hundred_kills() -> None:
         load.check()
         assert servers.stop() == 0, servers.log.read_text()[-4000:]
         kept = check_rest(servers.data)
-        assert "bug of ours" not in servers.log.read_text(), f"see {servers.log}"
+        assert "bug in Statewright" not in servers.log.read_text(), f"see {servers.log}"
         print(
             f"{sum(met.values())} kills in {took:.0f} s {met}; {len(load.promises)} executions and {len(load.fast)} "
             f"EXPRESS ones, {sum(load.calls.values())} calls, {sum(load.unanswered.values())} without an answer; {kept}"

@@ -169,4 +169,4 @@ def test_kills_lose_nobody_and_let_nobody_overtake(run: Run, point: str) -> None
     assert servers.stop() == 0
     check_rest(servers.data)
     assert not permits(servers.data)
-    assert "bug of ours" not in servers.log.read_text()
+    assert "bug in Statewright" not in servers.log.read_text()

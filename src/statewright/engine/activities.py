@@ -32,7 +32,7 @@ class ActivityTask:
 
 
 Take = Callable[[ActivityTask, str | None], Awaitable[bool]]
-"""Record that a worker has taken a task; false when nobody waits for it any more."""
+"""Record that a worker has taken a task; false when its execution no longer waits for it."""
 
 
 class _Queue:
@@ -125,7 +125,7 @@ class Activities:
         self._where[key] = activity_arn
 
     def withdraw(self, execution: int, task_id: int) -> None:
-        """Nobody waits for the task any more; harmless for one that is not here."""
+        """Forget a task that its execution no longer waits for; harmless for one that is not here."""
         arn = self._where.pop((execution, task_id), None)
         if arn is not None:
             queue = self._queues[arn]
@@ -137,7 +137,7 @@ class Activities:
             del self._queues[arn]
 
     def release(self) -> None:
-        """Send every worker home with nothing."""
+        """Answer every worker's poll with no task."""
         for queue in self._queues.values():
             for turn in queue.waiting:
                 if not turn.done():

@@ -1,7 +1,7 @@
 """Entries of the catalogue that fall due, for the due-soon heap: the key is a number, `sort` the instant.
 
-Owns how such entries are named and read. Whoever has them (schedules, deliveries) writes them with the rest of its
-change in one transaction, and arms the heap (`timers.DueSoon`) afterwards. Entries below another parent than `""` rest.
+Owns how such entries are named and read. Their owners (schedules, deliveries) write them with the rest of a
+change in one transaction, and arm the heap (`timers.DueSoon`) afterwards. Entries below another parent than `""` rest.
 """
 
 from __future__ import annotations

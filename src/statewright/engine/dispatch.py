@@ -85,16 +85,16 @@ class Integrations(Protocol):
     """Executes tasks; implemented by `integrations.Registry`."""
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
-        """Make the call and answer with its result. Raises nothing; may be told the same call again."""
+        """Make the call and answer with its result. Raises nothing; the same call may come again."""
 
     async def cancel(self, task: ScheduledCall) -> None:
-        """Nobody waits for the call any more: stop it, best effort. Raises nothing."""
+        """Stop a call whose execution no longer waits for it, best effort. Raises nothing."""
 
 
 Tell = Callable[[ScheduledCall, events.Event], None]
 """How a result goes back to the execution it belongs to."""
 Broke = Callable[[ScheduledCall, BaseException], None]
-"""Called when an integration raised, which none may: a bug of ours, so nothing is decided."""
+"""Called when an integration raised, which none may: a bug in Statewright, so nothing is decided."""
 
 
 Key = tuple[str, int]
@@ -109,7 +109,7 @@ class Dispatcher:
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._open: dict[Key, ScheduledCall] = {}
         self._later: dict[Key, Tell] = {}
-        """Who is told the answers that come by `settle`."""
+        """Where the answers go that come by `settle`."""
         self._cancelling: set[asyncio.Task[None]] = set()
 
     def go_through(self, wrapped: Callable[[Integrations], Integrations]) -> None:
@@ -150,7 +150,7 @@ class Dispatcher:
         tell(call, event)
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
-        """Answer a call that was to be answered later; whether anybody waited for it still.
+        """Answer a call that was to be answered later; whether its execution still waited for it.
 
         The call stays open until its execution has taken the answer: if it does not want it any more, it is cancelled.
         """
@@ -162,7 +162,7 @@ class Dispatcher:
         return True
 
     def forget(self, execution_arn: str, task_id: int) -> None:
-        """The execution has the task's end, whoever it came from."""
+        """The execution has the end of the task, wherever it came from."""
         self._open.pop((execution_arn, task_id), None)
         self._later.pop((execution_arn, task_id), None)
 

@@ -64,7 +64,7 @@ DAY_MS: Final = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What an engine may be told. `limits` are those of STANDARD executions.
+    """The settings of an engine. `limits` are those of STANDARD executions.
 
     `hot_executions`: how many idle executions stay in memory. `make_seed`: where an execution's chance comes from.
     `entropy`: what draws versions behind aliases; from the operating system unless given.
@@ -131,7 +131,7 @@ class Engine:
         self.forks = Forks(self.shard, self.runner, self.names, self.machines, self.admission)
 
     def _listeners(self, runner: Runner, integrations: Integrations, data: MapRunData) -> Sequence[CommitListener]:
-        """Make the parts that tell the runner's executions something, and give those that follow its commits in order.
+        """Make the parts that give the runner inputs, and return those that follow its commits, in order.
 
         A task's result may come back at once, so calls go out before anything else is let in or deleted; those outside
         the engine hear of a change last.
@@ -171,7 +171,7 @@ class Engine:
         await shard.take()
         outbox, inbox = await shard.store.executions.pending(shard.number)
         calls = calls_of(outbox)
-        # Who holds what, and who runs, is known before anybody goes on and asks for more.
+        # Holders of permits and running executions are known before any execution goes on and asks for more.
         await self.semaphores.recover(calls.values())
         await self.machines.recover_limits()
         self.admission.recover((sent.execution, int(sent.body)) for sent in outbox if sent.kind == kinds.QUEUED)
@@ -271,7 +271,7 @@ class Engine:
         )
         if queued:
             self.admission.look(machine)
-        # A caller who goes, or is told that the store does not answer, takes nothing back: the start is on its way.
+        # A caller that goes away, or gets `Unavailable`, takes nothing back: the start is on its way.
         await begun
 
     def _same_start(self, row: Row, wanted: Head) -> Started:

@@ -1,6 +1,6 @@
 """Inputs that come through the store: what another node or a tool leaves for the owner of an execution.
 
-Owns the kinds of such rows, their bodies, taking them up, and clearing away those that nobody waits for. A row is
+Owns the kinds of such rows, their bodies, applying them, and deleting those that cannot be applied. A row is
 consumed by the commit that it causes; one whose execution has ended, or whose task is over, is discarded, so that none
 is met twice and none blocks. What the engine writes into the inbox for itself (bursts that go on, EXPRESS executions,
 Map Runs to be stopped) comes by here too, after a restart.
@@ -90,10 +90,10 @@ class Inbox:
         """Have the rows of a kind go to the part of the engine that writes them."""
         self._owners[kind] = take
 
-    # ------------------------------------------------------------------ taking rows up
+    # ------------------------------------------------------------------ applying rows
 
     def take(self, row: InboxRow) -> None:
-        """Tell the execution, once."""
+        """Apply a row, once."""
         if row.id in self._taken:
             return
         self._taken.add(row.id)
@@ -116,14 +116,14 @@ class Inbox:
         return events.ExecutionRedriven(), Redrive(self._shard.clock, self._deleting, None).accept
 
     def consume(self, execution: int, row_id: int, event: events.Event, accept: Accept | None = None) -> None:
-        """Tell an execution; the row goes with the commit, or is discarded where there is none to be made."""
+        """Give an execution an event; the row goes with the commit, or is discarded where there is none to be made."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def accepts(live: LiveExecution) -> bool:
             try:
                 return accept is None or accept(live)
             except ApiError:
-                # Whoever left the row is not there to be told; it is consumed all the same.
+                # The writer of the row waits for no answer; it is consumed all the same.
                 return False
 
         def answered(done: asyncio.Future[Any]) -> None:
@@ -143,7 +143,7 @@ class Inbox:
         self._runner.tell(execution, told)
 
     def discard(self, row_id: int) -> None:
-        """Take away a row that nobody waits for."""
+        """Delete a row that has no effect any more."""
 
         async def drop() -> None:
             await self._shard.retrying.executions.discard((), (), (row_id,))
@@ -164,7 +164,7 @@ class Inbox:
         return IDLE_SECONDS if commits == self._commits else BUSY_SECONDS
 
     async def look(self) -> None:
-        """Take up what has arrived in the store, and notice when the store has another owner."""
+        """Apply what has arrived in the store, and notice when the store has another owner."""
         shard = self._shard
         over, self._over = self._over, set()
         try:

@@ -82,7 +82,7 @@ class RetryingExecutions:
     async def commit(self, commit: Commit, when_late: Callable[[Unavailable], None] | None = None) -> Outcome:
         """Write, however long the store takes to answer; `when_late` is called once, after `PATIENCE` attempts.
 
-        A commit without an answer may have been written or not. Nobody else writes this execution, so if it has
+        A commit without an answer may have been written or not. No other process writes this execution, so if it has
         the next version when asked again, it was.
         """
         began = time.perf_counter_ns()

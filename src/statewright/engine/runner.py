@@ -1,6 +1,6 @@
 """The runner: load, advance, commit, dispatch. One writer per execution, one commit of it in flight.
 
-Whatever an execution is told waits in its slot. A slot has a task only while there is something to do; what arrives
+The inputs of an execution wait in its slot. A slot has a task only while there is something to do; what arrives
 during a commit goes into the next one together. An idle execution is forgotten, but for the few that were used last.
 """
 
@@ -100,7 +100,7 @@ class Runner:
             entry.settle(Unavailable("the engine is stopping"))
             return
         reason = self.quarantined.get(execution)
-        # Whoever wants to be rid of an execution that is held back may still stop it.
+        # An execution that is held back may still be stopped.
         if reason is not None and not isinstance(entry.event, events.ExecutionStopped):
             entry.settle(Quarantined(f"(id {execution})", reason))
             return
@@ -178,7 +178,7 @@ class Runner:
             self._refuse(slot.inputs, Unavailable("the engine is stopping"))
             raise
         except Unavailable as problem:
-            # The engine stops while another process computes a step: whatever was told is told again at the next start.
+            # The engine stops while another process computes a step: its inputs come again at the next start.
             slot.live = None
             self._refuse(slot.inputs, problem)
         except OwnershipLost as problem:
@@ -311,7 +311,7 @@ class Runner:
         return batch
 
     def _again(self, slot: Slot, taken: list[Input]) -> None:
-        """Somebody else has written: what was computed is worthless, nothing of it has left the process."""
+        """Another writer was first: what was computed is worthless, and nothing of it has left the process."""
         self._counters.stale_commits += 1
         slot.live = None
         slot.reloads += 1
@@ -357,7 +357,7 @@ class Runner:
         """Forget every idle execution."""
         self._hot.clear()
 
-    # ------------------------------------------------------------------ bugs of ours
+    # ------------------------------------------------------------------ bugs
 
     async def quarantine(self, execution: int, problem: BaseException) -> None:
         """Hold an execution back because something broke outside the runner."""
@@ -369,7 +369,7 @@ class Runner:
         reason = f"{type(problem).__name__}: {problem}"[:500]
         live, slot.live = slot.live, None
         arn = live.head.execution_arn if live is not None else f"(id {execution})"
-        logger.error("execution %s is quarantined by a bug of ours", arn, exc_info=problem)
+        logger.error("execution %s is quarantined because of a bug in Statewright", arn, exc_info=problem)
         self.quarantined[execution] = reason
         self._counters.quarantined += 1
         self._refuse(slot.inputs, Quarantined(arn, reason))

@@ -85,7 +85,7 @@ class Shard:
     def check(self) -> None:
         """Ask whether the lease still stands; for a process that has nothing to commit.
 
-        Raises: Unavailable while nobody can say.
+        Raises: Unavailable while the store cannot say.
         """
         try:
             self.store.check_lease()

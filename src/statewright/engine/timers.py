@@ -4,7 +4,7 @@ Nothing ticks: one alarm stands at the earliest instant in the heap, one where t
 an idle engine sleeps, and virtual time jumps straight to what is due.
 
 The store is read in order, from where the last look ended. Whatever it has up to there is in the heap, on its way or
-done; whoever arms a timer behind that place leaves it to a later look when the heap is full. When very many are due at
+done; a timer that is armed behind that place is left to a later look when the heap is full. When very many are due at
 once they are let go a few at a time, as fast as executions take them, because each one on its way holds its execution
 in memory.
 """
@@ -82,7 +82,7 @@ class DueSoon:
         return len(self._entries)
 
     async def recover(self) -> None:
-        """Take up what the store has."""
+        """Read what the store has."""
         await self._fill()
 
     def arm(self, execution: int, timer: int, due_ms: int) -> None:
@@ -95,7 +95,7 @@ class DueSoon:
             return
         if len(self._entries) >= self._most:
             self._let_half_go()
-        # While the store is read, nobody can say whether the answer will have this timer.
+        # While the store is read, it is unknown whether the answer will have this timer.
         if place > self._seen and self._more and not self._is_filling:
             self._look_at(due_ms)
             return

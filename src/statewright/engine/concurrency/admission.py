@@ -48,7 +48,7 @@ class _Gate:
     tokens: float = 1.0
     counted_ms: int = 0
     ended: set[int] | None = None
-    """Who ends while those that run are still being looked for; nobody is let in meanwhile."""
+    """Executions that ended while those that run are still being listed; none is admitted meanwhile."""
     timer: Timer | None = None
 
 
@@ -63,7 +63,7 @@ class Admission:
     # ------------------------------------------------------------------ life
 
     def recover(self, queued: Iterable[tuple[int, int]]) -> None:
-        """Take up who waits, once the limits and who runs are known: pairs of execution and machine."""
+        """Queue what waits, once the limits and what runs are known: pairs of execution and machine."""
         told: dict[int, list[int]] = {}
         for execution, machine in queued:
             told.setdefault(machine, []).append(execution)
@@ -77,7 +77,7 @@ class Admission:
                 self._admit(execution)
 
     def stop(self) -> None:
-        """Admit nobody any more."""
+        """Admit no execution any more."""
         for gate in self._gates.values():
             if gate.timer is not None:
                 gate.timer.cancel()
@@ -143,13 +143,13 @@ class Admission:
         return True
 
     def count(self, machine: int, execution: int) -> None:
-        """An execution runs that asks nobody, as a fork does."""
+        """Count an execution that runs without being admitted, as a fork does."""
         gate = self._gates.get(machine)
         if gate is not None:
             gate.running.add(execution)
 
     def look(self, machine: int) -> None:
-        """Admit whoever may run."""
+        """Admit the executions that may run."""
         gate = self._gates.get(machine)
         if gate is not None:
             self._open(gate)
@@ -197,7 +197,7 @@ class Admission:
         most = max(1.0, limit.per_second)
         gate.tokens = min(most, gate.tokens + max(0, now_ms - gate.counted_ms) * limit.per_second / 1000)
         gate.counted_ms = now_ms
-        # Of thousandths that rounding leaves over, nobody shall wait another millisecond.
+        # A remainder of rounding must not cost another millisecond.
         return gate.tokens >= 1 - 1e-9
 
     def _count(self, gate: _Gate, execution: int) -> None:
@@ -206,7 +206,7 @@ class Admission:
             gate.tokens -= 1
 
     def _open(self, gate: _Gate) -> None:
-        """Admit whoever may run now, and look again when the rate allows the next."""
+        """Admit the executions that may run now, and look again when the rate allows the next."""
         while gate.queue and self._is_free(gate):
             execution, _ = gate.queue.popitem(last=False)
             self._count(gate, execution)

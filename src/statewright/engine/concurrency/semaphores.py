@@ -2,9 +2,9 @@
 
 A Task asks for a permit and waits in its outbox row until it has one; nothing is polled, and no transition is made
 meanwhile. Every permit, granted or waited for, is an entry of the catalogue. What changes is gathered and written
-together, and who has got a permit is told once that is durable. A permit goes back when its execution releases it, when
-the task that waited for it is over, when an operator takes it away, and in any case when its execution ends: an end
-that a crash hid is found at the next start.
+together, and the Task that got a permit is answered once that is durable. A permit goes back when its execution
+releases it, when the task that waited for it is over, when an operator takes it away, and in any case when its
+execution ends: an end that a crash hid is found at the next start.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Permit:
     granted_ms: int | None = None
     written: int = 0
     call: ScheduledCall | None = None
-    """The task that waits to be told, while it does."""
+    """The call that waits for its answer, while it does."""
     spared_by: tuple[str, ...] = ()
     """Calls of release that gave back another permit of the same execution: one that is repeated finds itself here."""
     is_over: bool = False
@@ -87,7 +87,7 @@ class Semaphores:
     # ------------------------------------------------------------------ life
 
     async def recover(self, open_calls: Iterable[ScheduledCall]) -> None:
-        """Take up what the store has; whoever has ended, or is not among `open_calls` any more, goes."""
+        """Read what the store has; permits of what has ended, or is not among `open_calls` any more, are given back."""
         waiting = {(call.execution_arn, call.idempotency_key) for call in open_calls}
         after: tuple[int, str] | None = None
         while found := await self._shard.store.catalog.list_entries(
@@ -118,9 +118,9 @@ class Semaphores:
             return None
 
     async def _taken(self, execution: int) -> set[str]:
-        """The permits that an execution was told it has, since it was started or last redriven.
+        """The permits that an execution knows it has, since it was started or last redriven.
 
-        A grant may be durable while its task has timed out or was aborted: nobody knows of such a permit.
+        A grant may be durable while its task has timed out or was aborted: no execution knows of such a permit.
         """
         found: set[str] = set()
         at = 0
@@ -189,7 +189,7 @@ class Semaphores:
         if semaphore is None:
             return False
         every = [one for there, one in self._by_execution.get(call.execution_arn, {}).values() if there is semaphore]
-        # One whose task has not been told yet is not held as far as the execution knows.
+        # One whose task has no answer yet is not held as far as the execution knows.
         held = [one for one in every if one.granted_ms is not None and one.call is None]
         chosen = next((one for one in held if number in (None, one.number)), None)
         if any(call.idempotency_key in one.spared_by for one in held):
@@ -222,7 +222,7 @@ class Semaphores:
             self._end(semaphore, permit)
 
     async def take_away(self, name: str, key: str, number: int, reason: str) -> Permit | None:
-        """Give back a permit that somebody else holds, for an operator; what it was, `None` where there is none."""
+        """Give back a permit for an operator, whatever its holder does; the permit, or `None` where there is none."""
         semaphore = self._semaphores.get((name, key))
         permit = None if semaphore is None else semaphore.holders.get(number)
         if semaphore is None or permit is None:
@@ -231,13 +231,13 @@ class Semaphores:
         call = permit.call
         self._end(semaphore, permit)
         if call is not None:
-            # Its task has not been told yet, and waits on.
+            # Its task has no answer yet, and waits on.
             self.acquire(call, name, key, semaphore.limit)
         await self._durable()
         return permit
 
     def standing(self) -> Sequence[Semaphore]:
-        """Every semaphore that somebody holds or waits for, by name and key."""
+        """Every semaphore with holders or waiters, by name and key."""
         return [self._semaphores[name] for name in sorted(self._semaphores)]
 
     # ------------------------------------------------------------------ the tables
@@ -278,7 +278,7 @@ class Semaphores:
     # ------------------------------------------------------------------ the store
 
     def _note(self, semaphore: Semaphore, permit: Permit) -> None:
-        """A permit is not what the store says, or its call has not been told."""
+        """A permit is not what the store says, or its call has not been answered."""
         self._changed[permit.number] = (semaphore, permit)
         if self._writing is None:
             self._writing = self._shard.spawn(self._write())
@@ -311,16 +311,16 @@ class Semaphores:
             if put or deleted:
                 await self._shard.retrying.catalog.write(put, deleted)
             for semaphore, permit in changed.values():
-                self._tell(semaphore, permit)
+                self._answer(semaphore, permit)
             for future in told:
                 if not future.done():
                     future.set_result(None)
         # At once, not when the loop comes to the callback: what changes in between would never be written.
         self._writing = None
 
-    def _tell(self, semaphore: Semaphore, permit: Permit) -> None:
-        """Tell the call of a permit whose grant is durable."""
-        # A grant that came while this was written is told when it is written itself.
+    def _answer(self, semaphore: Semaphore, permit: Permit) -> None:
+        """Answer the call of a permit whose grant is durable."""
+        # The call of a grant that came while this was written is answered when that is written itself.
         if permit.is_over or permit.granted_ms is None or permit.number in self._changed or permit.call is None:
             return
         call, permit.call = permit.call, None

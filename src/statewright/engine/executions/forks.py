@@ -139,7 +139,7 @@ class Forks:
                     variables.update({key: parse_json(str(text)) for key, text in assigned.items()})
         if found is None:
             if wish.input is not None and wish.machine_arn is not None:
-                # A state that the other definition adds: whoever names its input knows what it gets.
+                # A state that the other definition adds: its input was given with the request.
                 return _Moment(Payload(None), variables)
             raise ApiError("StateNotReached", f"The execution has not entered the state '{wish.state}'.")
         if wish.visit is not None and visit < wish.visit:

@@ -218,7 +218,7 @@ class Work:
     # ------------------------------------------------------------------ applying
 
     def apply(self, event: events.Event, call: ScheduledCall | None = None, delivery: Delivery | None = None) -> None:
-        """Tell the interpreter, and take down what it asks for. `call` is the one whose result the event is.
+        """Apply an event, and note what the interpreter asks for. `call` is the one whose result the event is.
 
         `delivery`: another process has computed the step. Raises: LeavesTheLoop.
         """
@@ -251,7 +251,7 @@ class Work:
             self.touched = True
         self.batch.goes_on = False
         for command in step.commands:
-            _TAKE_DOWN[type(command)](self, command)
+            _NOTE[type(command)](self, command)
         if isinstance(event, _TASK_EVENTS):
             self._task_moved(event, call if submitting else None)
 
@@ -272,7 +272,7 @@ class Work:
             self._submitted(row_id, submitted, event.output)
 
     def _submitted(self, row_id: int, call: ScheduledCall, output: Payload) -> None:
-        """Only a job that was submitted needs looking after; whoever waits for a token waits in its frame alone."""
+        """Only a submitted job has to be followed up; a task that waits for a token waits in its frame alone."""
         task_id = call.task_id
         self._outbox_gone(task_id, row_id)
         if call.resource.pattern == "sync":
@@ -491,7 +491,7 @@ class Work:
         return orjson.dumps(extras) + b"\n" if extras else b""
 
 
-_TAKE_DOWN: Final[dict[type, Callable[[Work, Any], None]]] = {
+_NOTE: Final[dict[type, Callable[[Work, Any], None]]] = {
     commands.StartTimer: Work.start_timer,
     commands.CancelTimer: Work.cancel_timer,
     commands.ScheduleTask: Work.schedule_task,

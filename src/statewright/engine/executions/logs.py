@@ -1,8 +1,8 @@
 """Execution logs: history events on their way to the log group that a state machine names in its loggingConfiguration.
 
 Owns which events a level takes, the shape of a line, and the files: `DATA/logs/<group>/states-<day>.jsonl`. One thread
-writes them, so that a slow disk holds up nobody; as with the service, logging is best effort, and a queue that is full
-drops lines and says so. The files are bounded. The same events go to Python's logging as `statewright.history`.
+writes them, so that a slow disk holds up nothing else; as with the service, logging is best effort, and a queue that
+is full drops lines and says so. The files are bounded. The same events go to Python's logging as `statewright.history`.
 """
 
 from __future__ import annotations

@@ -61,5 +61,5 @@ def timed_out() -> ApiError:
 
 
 def no_such_task() -> ApiError:
-    """The answer to a token whose execution nobody knows."""
+    """The answer to a token of an unknown execution."""
     return ApiError("TaskDoesNotExist", "Task Does Not Exist: 'Provided task does not exist'")

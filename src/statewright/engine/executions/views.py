@@ -81,7 +81,7 @@ class Tail:
     """What changes when an execution opens and closes. `output` is a JSON text.
 
     `last_event` is the id of its last history event when it closed. `redrive_tokens` are (client token, answered
-    instant) pairs, newest last. `quarantine` says which bug of ours holds the execution back.
+    instant) pairs, newest last. `quarantine` says which bug in Statewright holds the execution back.
     """
 
     output: str | None = None
@@ -170,7 +170,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class SyncOutcome:
-    """What came of a StartSyncExecution; `status` is SUCCEEDED, FAILED or TIMED_OUT."""
+    """The answer to a StartSyncExecution; `status` is SUCCEEDED, FAILED or TIMED_OUT."""
 
     execution_arn: str
     machine_arn: str
@@ -190,7 +190,7 @@ class SyncOutcome:
 class StatusChange:
     """An execution has opened, closed or been redriven; published after the commit.
 
-    `view` shows it as it was then; it is made when somebody first asks, because most changes interest nobody.
+    `view` shows it as it was then; it is made when first asked for, because most changes interest no subscriber.
     """
 
     __slots__ = ("_make", "_view", "execution_arn", "status", "stopped_ms")

@@ -74,7 +74,7 @@ class ExpressRun:
         self._heavy = heavy
         self._source = source
         # Nothing of it is stored. So that another process can compute a step, a state is kept that the run had, and
-        # what it was told since.
+        # the events that it was given since.
         self._base: StateBytes | None = None
         self._since: list[tuple[events.Event, int]] = []
         self._away: asyncio.Task[None] | None = None
@@ -92,7 +92,7 @@ class ExpressRun:
         return self.ended
 
     def deliver(self, event: events.Event) -> None:
-        """Tell the interpreter, and do what it asks for."""
+        """Apply an event, and do what the interpreter asks for."""
         if self.ended.done():
             return
         if self._away is not None:
@@ -117,7 +117,7 @@ class ExpressRun:
             for command in step.commands:
                 _DO[type(command)](self, command)
         except Exception as problem:
-            # A bug of ours ends the caller's request, never the loop.
+            # A bug in Statewright ends the caller's request, never the loop.
             self.kill(problem)
             return
         if self.state.status != "RUNNING":

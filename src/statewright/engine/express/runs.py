@@ -155,7 +155,9 @@ class ExpressRuns:
             # The engine stops: the inbox row has it run again.
             return
         except Exception as problem:
-            logger.error("execution %s is quarantined by a bug of ours", head.execution_arn, exc_info=problem)
+            logger.error(
+                "execution %s is quarantined because of a bug in Statewright", head.execution_arn, exc_info=problem
+            )
             await self._runner.quarantine(row.id, problem)
             return
         closed = replace(row, status=state.status, stopped_ms=state.stopped_ms, tail=Tail.of(state).encode())
@@ -168,7 +170,7 @@ class ExpressRuns:
         return new_execution(head.identity(name, self._shard.region), payload, self._shard.make_seed())
 
     def stop(self) -> None:
-        """Give up every run: synchronous callers are told, asynchronous ones run again at the next start."""
+        """Give up every run: synchronous callers get `Unavailable`, asynchronous runs begin again at the next start."""
         self._stopped = True
         for run in list(self._runs):
             run.kill(Unavailable("the engine is stopping"))

@@ -40,7 +40,7 @@ MOST_WORKERS: Final = max(2, os.cpu_count() or 2)
 
 
 class LeavesTheLoop(BaseException):
-    """An expression is too heavy for the loop. Not an Exception: nobody on the way may take it for a failure."""
+    """An expression is too heavy for the loop. Not an Exception: no handler on the way may take it for a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,10 @@ class HeavySteps:
         whole: bool = False,
         gone: frozenset[str] = NOTHING_GONE,
     ) -> Delivery:
-        """What comes of the last event. Raises: Unavailable while the engine stops; RuntimeError for a bug of ours."""
+        """The result of the last event.
+
+        Raises: Unavailable while the engine stops; RuntimeError for a bug in Statewright.
+        """
         key = (source.machine_id, source.revision_id)
         shipment = Shipment(
             key, source.scope, None, state, events, limits, SHIPPED_TRANSITIONS, "none", whole, gone
@@ -160,7 +163,7 @@ class HeavySteps:
         self._stopped = True
         while self._idle:
             self._end(self._idle.pop())
-        # Whoever waits for one of the others sees its line close, and puts it away.
+        # A step that waits for one of the others sees its socket close, and ends it.
         for worker in self._every:
             worker.kill()
 
@@ -214,7 +217,7 @@ class _Worker:
         self._process.kill()
 
     def end(self) -> None:
-        """Kill the process and wait for it, which takes no time; nobody may be asking."""
+        """Kill the process and wait for it, which takes no time; no step may be under way in it."""
         self._process.kill()
         self._process.wait()
         self._line.close()

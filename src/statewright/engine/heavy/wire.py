@@ -1,4 +1,4 @@
-"""What the engine and a heavy worker say to each other: a step to compute, and what came of it, as bytes.
+"""Messages between the engine and a heavy worker: a step to compute, and its result, as bytes.
 
 Owns the messages and their encoding. The state goes by `interpreter.codec`; what is around it goes by pickle, which
 both ends may trust: they are one program. Values travel as JSON text, and a Map's definition by its scope, because its
@@ -102,7 +102,7 @@ class ProgramWanted:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A bug of ours in the worker, as text."""
+    """A bug in Statewright that the worker met, as text."""
 
     problem: str
 

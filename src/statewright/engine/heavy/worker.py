@@ -1,7 +1,7 @@
 """A heavy worker: a process of its own that computes steps whose expressions may take more time or memory than it has.
 
 Started by `steps.py` with a socket as its standard input; ends when that closes. It bounds itself: an alarm ends a
-step that takes too long, and an address space limit one that takes too much memory. Whoever sent the step sees the
+step that takes too long, and an address space limit one that takes too much memory. The sender of the step sees the
 socket close and sends the step again under a stricter trial, so that the failure meets the expression it belongs to.
 """
 

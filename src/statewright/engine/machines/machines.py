@@ -339,11 +339,11 @@ class Machines:
         machine = await self.catalogue.load(arn) if parsed.rest is None else None
         if machine is None or machine.deleting:
             return
-        # Marked first: from here on nobody adds to the machine, so what is below it can be listed and taken away.
+        # Marked first: from here on nothing is added to the machine, so what is below it can be listed and deleted.
         machine = replace(machine, deleting=True)
         await self.records.write(machine, more=[deletion_note(machine, OPEN, self.clock.now_ms())])
         self.catalogue.deleting.add(machine.id)
-        # Whoever is queued gets its next step, and ends with it.
+        # A queued execution gets its next step, and ends with it.
         await self._on_limit(machine.id, machine.arn, None)
         if await self.catalogue.open_executions(machine):
             below = await self.catalogue.entries_below(machine)

@@ -1,7 +1,7 @@
 """What the catalogue keeps of state machines and activities, and how it is written down.
 
 Owns the records (machine, revision, version, alias, activity, tags), their keys and bodies, and the rule that makes
-several of them one aggregate: whoever changes anything of a machine also writes the machine's record, so two changes
+several of them one aggregate: a change of any part of a machine also writes the machine's record, so two changes
 at once cannot both go through. What the changes are is in `machines.py`, `versions.py`, `aliases.py`, `tags.py`
 and `activities.py`.
 """
@@ -266,15 +266,15 @@ class Records:
         try:
             written = await self.catalog.write([*(one.record() for one in kept), *more], delete)
         finally:
-            # Also when nobody can say whether it was written.
+            # Also when it is unknown whether it was written.
             self._changes += 1
             self._recent.clear()
         if not written:
-            raise Conflict("a catalogue entry was changed by somebody else")
+            raise Conflict("a catalogue entry was changed by another writer")
 
 
 def again_on_conflict(change: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Run a change again, from its reads on, when somebody else was faster.
+    """Run a change again, from its reads on, when another writer was faster.
 
     Raises: ApiError (`ConflictException`) when that happens over and over.
     """

@@ -34,7 +34,7 @@ def check_name(name: str) -> None:
 
 
 def check_role(role_arn: str) -> None:
-    """Refuse what is no ARN of an IAM role; whether the role exists is nobody's business here."""
+    """Refuse what is no ARN of an IAM role; whether the role exists is not checked here."""
     if not _ROLE.fullmatch(role_arn):
         raise ApiError("InvalidArn", f"Invalid Role Arn: '{role_arn}'")
 

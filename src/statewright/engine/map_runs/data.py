@@ -1,6 +1,6 @@
 """What a Map Run asks of the world: its items, read in slices, and its result files, written in pieces.
 
-The engine knows no buckets; whoever does is given to it.
+The engine knows no buckets; an implementation that does is given to it.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class LiveRun:
         self.definition = program.map_of(head.scope)
         self._events: deque[tuple[MapRunEvent, asyncio.Future[None] | None]] = deque()
         self._task: asyncio.Task[None] | None = None
-        self._taken_up = row is None
+        self._recovered = row is None
         """Whether what was under way in the store is under way here; a new run has nothing there."""
         self._stops: list[int] = []
         self._standard: dict[int, int] = {}
@@ -128,7 +128,7 @@ class LiveRun:
         self._killed = False
         self._to_start: deque[messages.StartChild] = deque()
 
-    # ------------------------------------------------------------------ being told
+    # ------------------------------------------------------------------ events
 
     def tell(self, event: MapRunEvent, answer: asyncio.Future[None] | None = None) -> None:
         """Something has happened."""
@@ -152,24 +152,24 @@ class LiveRun:
         return self.state.children[index].attempt if index < len(self.state.children) else 0
 
     async def go_on(self, order: Order | None) -> None:
-        """Take up the run after a restart, or under a new order of its parent."""
+        """Recover the run after a restart, or under a new order of its parent."""
         state = self.state
         if order is not None and (order.redrive_count > state.redrive_count or order.task_id != state.task_id):
             self._runs.retask(self, order.task_id)
             if state.phase != CLOSED:
-                self._take_up()
+                self._recover()
             self.tell(messages.RunRedriven(order.task_id, order.redrive_count))
             return
-        self._take_up()
+        self._recover()
 
-    def _take_up(self) -> None:
+    def _recover(self) -> None:
         state = self.state
         if state.phase == CLOSED:
             self._report()
             return
-        if self._taken_up:
+        if self._recovered:
             return
-        self._taken_up = True
+        self._recovered = True
         for child in state.children:
             if child.status == RUNNING:
                 self._shard.spawn(self._resume_child(child.index, child.attempt))
@@ -219,7 +219,7 @@ class LiveRun:
             self._refuse(answers, problem)
             self._shard.lost()
         except Exception as problem:
-            logger.exception("the Map Run %s is held back by a bug of ours", self.head.map_run_arn)
+            logger.exception("the Map Run %s is held back because of a bug in Statewright", self.head.map_run_arn)
             self._killed = True
             self._refuse(answers, problem)
         finally:
@@ -451,7 +451,7 @@ class LiveRun:
                 await self._until_closed(index, run)
         except StoreError:
             return
-        # Its tail says which attempt it was, for whoever takes the run up after a crash.
+        # Its tail says which attempt it was, for the recovery of the run after a crash.
         tail = replace(Tail.of(state), redrive_count=attempt)
         row = Row(
             shard.ids.next(), shard.number, self.id, name, state.status, state.started_ms, state.stopped_ms,

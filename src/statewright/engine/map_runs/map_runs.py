@@ -2,7 +2,7 @@
 
 A run is an aggregate of its own, stored like an execution: its header is the state, its children are the frames. The
 parent's outbox row names it until the parent has the result, a stop's inbox row until it is closed; which children run
-is told by their rows. So a restart finds everything from these two kinds of rows. What a run decides is in
+their rows say. So a restart finds everything from these two kinds of rows. What a run decides is in
 `interpreter.map_run.advance`; one run at work is in `live.py`.
 """
 
