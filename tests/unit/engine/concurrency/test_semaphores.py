@@ -63,7 +63,7 @@ def test_what_changes_at_the_very_end_of_a_write_is_written():
         semaphores.acquire(call_of(1, "one"), "door", "", 1)
         await rig.settle()
         # Whoever has released goes on before the loop has come to the end of the task that wrote.
-        semaphores._tell = lambda *_: None  # type: ignore[method-assign]
+        semaphores._answer = lambda *_: None  # type: ignore[method-assign]
         next(iter(semaphores.standing()[0].holders.values())).call = None
         assert await semaphores.release(call_of(2, "one"), "door", "")
         semaphores.acquire(call_of(3, "two"), "door", "", 1)
