@@ -1,15 +1,13 @@
 """`http:invoke` and `apigateway:invoke`: sends a request and makes a result or a failure of what comes back.
 
-The request is made by `http_requests`. Redirects are not followed: what is not 2xx fails the task.
+The request is made by `http_requests` and sent by `http_client`. Redirects are not followed: what is not 2xx fails the
+task.
 
 Source: developer guide, "Call HTTPS APIs in Step Functions workflows", for errors and limits; causes are ours.
 """
 
 from __future__ import annotations
 
-import http.client
-import ssl
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
@@ -20,7 +18,9 @@ from statewright.config import Config, Connection
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
 from statewright.errors import RUNTIME, ExecutionFailure
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.http_client import HttpClient
 from statewright.integrations.http_requests import (
+    NoAnswer,
     Request,
     Response,
     build_request,
@@ -40,8 +40,6 @@ from statewright.integrations.patterns import (
 )
 from statewright.payload import Json, JsonTextError, parse_json
 
-LONGEST_SECONDS: Final = 60.0
-"""Source: developer guide: an HTTP Task ends after 60 seconds, whatever its TimeoutSeconds."""
 OPEN_BODY_BYTES: Final = 64 * 1024 * 1024
 """What is read at most when the payload limit is lifted. Ours."""
 
@@ -68,7 +66,8 @@ class HttpTasks:
         self._config = config
         self._blocking = blocking
         self._body_bytes = config.limits.payload_bytes or OPEN_BODY_BYTES
-        self._tokens = Tokens(lambda request: send(request, TOKEN_BYTES), now_ms)
+        self._client = HttpClient()
+        self._tokens = Tokens(lambda request: self._client.send(request, TOKEN_BYTES), now_ms)
 
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of an HTTP Task."""
@@ -89,23 +88,23 @@ class HttpTasks:
             response = await self._blocking.run(self._sent, request, connection)
         except NoToken as problem:
             return Failed("Events.ConnectionResource.InvalidConnectionState", str(problem)), None
-        except (OSError, http.client.HTTPException) as problem:
-            return Failed(SOCKET, f"{type(problem).__name__}: {problem}"), None
+        except NoAnswer as problem:
+            return Failed(SOCKET, str(problem)), None
         except ValueError as problem:
-            # What http.client refuses to put into a head.
+            # What cannot stand in a request's head.
             return bad_parameters(task, str(problem)), None
         return result_of(task, response, self._body_bytes), Exchange(request, shown, response)
 
     def _sent(self, request: Request, connection: Connection | None) -> Response:
         """Send a request, under OAuth with a token; a token that is refused is replaced once. Blocks."""
         if connection is None or connection.auth != "oauth":
-            return send(request, self._body_bytes)
+            return self._client.send(request, self._body_bytes)
         header = self._tokens.header(connection)
-        response = send(with_authorisation(request, header), self._body_bytes)
+        response = self._client.send(with_authorisation(request, header), self._body_bytes)
         if response.status in REFUSED:
             self._tokens.forget(connection, header)
             header = self._tokens.header(connection)
-            response = send(with_authorisation(request, header), self._body_bytes)
+            response = self._client.send(with_authorisation(request, header), self._body_bytes)
         return response
 
     async def call_gateway(self, task: ScheduledCall) -> TaskResult:
@@ -119,9 +118,9 @@ class HttpTasks:
         except ExecutionFailure as failure:
             return bad_parameters(task, failure.cause)
         try:
-            response = await self._blocking.run(send, request, self._body_bytes)
-        except (OSError, http.client.HTTPException) as problem:
-            return Failed("ApiGateway.SdkClientException", f"{type(problem).__name__}: {problem}", refused_how(task))
+            response = await self._blocking.run(self._client.send, request, self._body_bytes)
+        except NoAnswer as problem:
+            return Failed("ApiGateway.SdkClientException", str(problem), refused_how(task))
         except ValueError as problem:
             return bad_parameters(task, str(problem))
         result = result_of(task, response, self._body_bytes)
@@ -142,63 +141,6 @@ class HttpTasks:
             )
             return Failed("Events.ConnectionResource.ResourceNotFound", cause)
         return connection
-
-
-def send(request: Request, body_bytes: int, seconds: float = LONGEST_SECONDS) -> Response:
-    """Send a request and read the answer up to one byte over `body_bytes`, all within `seconds`.
-
-    Raises: OSError (refused, unknown host, TLS, timeout) and http.client.HTTPException. Blocks.
-    """
-    deadline = time.monotonic() + seconds
-    parts = urlsplit(request.url)
-    assert parts.hostname is not None
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=context)
-    else:
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=seconds)
-    try:
-        target = parts.path + (f"?{parts.query}" if parts.query else "")
-        connection.request(request.method, target, request.body, dict(request.headers))
-        _hurry(connection, deadline)
-        answer = connection.getresponse()
-        body = _read(connection, answer, body_bytes, deadline)
-        return Response(answer.status, answer.reason, _headers(answer.headers), body)
-    finally:
-        connection.close()
-
-
-def _hurry(connection: http.client.HTTPConnection, deadline: float) -> None:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("timed out")
-    if connection.sock is not None:
-        connection.sock.settimeout(left)
-
-
-def _read(
-    connection: http.client.HTTPConnection, answer: http.client.HTTPResponse, limit: int, deadline: float
-) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while size <= limit:
-        _hurry(connection, deadline)
-        part = answer.read1(min(65_536, limit + 1 - size))
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
-
-
-def _headers(message: Message) -> dict[str, list[str]]:
-    """Values by header name; names that differ in case only are one, and are written as they came first."""
-    found: dict[str, list[str]] = {}
-    names: dict[str, str] = {}
-    for name, value in message.items():
-        found.setdefault(names.setdefault(name.lower(), name), []).append(value)
-    return found
 
 
 def result_of(task: ScheduledCall, response: Response, body_bytes: int) -> TaskResult:

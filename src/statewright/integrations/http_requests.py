@@ -58,6 +58,14 @@ class Response:
     body: bytes
 
 
+class NoAnswer(Exception):
+    """No answer came: refused, unknown host, TLS, timeout, broken off. The text is the kind of `cause` and its text."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.cause = cause
+
+
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """The checked parameters of an HTTP Task. `connection` is the ARN or name that they give."""

@@ -45,7 +45,7 @@ class Tokens:
     def header(self, connection: Connection) -> str:
         """The Authorization header of a connection; asks for a token if there is none. Blocks.
 
-        Raises: NoToken, OSError, http.client.HTTPException.
+        Raises: NoToken, NoAnswer.
         """
         with self._lock:
             token = self._tokens.get(connection.name)

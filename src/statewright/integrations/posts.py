@@ -7,14 +7,17 @@ long an endpoint has to answer is ours.
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Mapping
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.http_requests import Request, Response
+from statewright.integrations.http_requests import NoAnswer, Request
+
+if TYPE_CHECKING:
+    from statewright.integrations.http_client import HttpClient
 
 THREADS: Final = 16
 SECONDS: Final = 15.0
@@ -32,20 +35,23 @@ class Posts:
         """Post, and be content with any answer of 2xx. Raises: ApiError, with 503 where nobody answers."""
         request = Request("POST", url, headers, body.encode())
         try:
-            response = await self._blocking.run(_sent, request)
-        except (OSError, http.client.HTTPException, ValueError) as problem:
+            response = await self._blocking.run(self._client.send, request, ANSWER_BYTES, SECONDS)
+        except NoAnswer as problem:
+            raise ApiError("EndpointUnreachable", str(problem), status=503) from None
+        except ValueError as problem:
             raise ApiError("EndpointUnreachable", f"{type(problem).__name__}: {problem}", status=503) from None
         if not 200 <= response.status < 300:
             raise ApiError(
                 "EndpointRefused", f"{url} answered {response.status} {response.reason}", status=response.status
             )
 
+    @cached_property
+    def _client(self) -> HttpClient:
+        # What speaks HTTP takes a while to load.
+        from statewright.integrations.http_client import HttpClient
+
+        return HttpClient()
+
     def close(self) -> None:
         """Let the threads end."""
         self._blocking.close()
-
-
-def _sent(request: Request) -> Response:
-    from statewright.integrations.http import send
-
-    return send(request, ANSWER_BYTES, SECONDS)

@@ -8,8 +8,16 @@ from statewright.config import Config, Connection
 from statewright.engine.dispatch import Failed, Succeeded
 from statewright.errors import ExecutionFailure
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.http import HttpTasks, result_of, send, traced
-from statewright.integrations.http_requests import Parameters, Request, Response, build_request, read_parameters
+from statewright.integrations.http import HttpTasks, result_of, traced
+from statewright.integrations.http_client import HttpClient
+from statewright.integrations.http_requests import (
+    NoAnswer,
+    Parameters,
+    Request,
+    Response,
+    build_request,
+    read_parameters,
+)
 from statewright.limits import OPEN
 from tests.unit.integrations.stub import Reply, replied, serving, task
 
@@ -105,8 +113,8 @@ def test_a_silent_server_is_given_up():
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        with pytest.raises(TimeoutError):
-            send(Request("GET", url, {}, None), 10, seconds=0.05)
+        with pytest.raises(NoAnswer, match=r"^TimeoutError: timed out$"):
+            HttpClient().send(Request("GET", url, {}, None), 10, seconds=0.05)
 
 
 def test_a_connection_authorises():

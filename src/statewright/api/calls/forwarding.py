@@ -6,8 +6,9 @@ the request, and whoever takes it decides what it is worth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from statewright.api.protocols.wire import Answer, Incoming
@@ -15,7 +16,11 @@ from statewright.config import Config, Endpoint
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.endpoints.volatile import VolatileServices
+from statewright.integrations.http_requests import NoAnswer, Request, Response
 from statewright.integrations.patterns import no_endpoint_text
+
+if TYPE_CHECKING:
+    from statewright.integrations.http_client import HttpClient
 
 SECONDS: Final = 70.0
 ANSWER_BYTES: Final = 256 * 1024 * 1024
@@ -40,46 +45,46 @@ class Forwarding:
         return await self._blocking.run(self._send, service, incoming, body)
 
     def _send(self, service: str, incoming: Incoming, body: bytes) -> Answer:
-        # What speaks HTTP takes a while to load.
-        import http.client
-
         endpoints = self._config.endpoints
         endpoint = endpoints.get(service) or endpoints.get("default")
         try:
             endpoint = endpoint or self._volatile.endpoint()
             if endpoint is None:
                 raise ApiError("UnknownService", no_endpoint_text(service))
-            return _sent(endpoint, incoming, body)
-        except (OSError, http.client.HTTPException) as problem:
+            response = self._client.send(_request_at(endpoint, incoming, body), ANSWER_BYTES, SECONDS)
+        except (OSError, NoAnswer) as problem:
+            why = problem.cause if isinstance(problem, NoAnswer) else problem
             raise ApiError(
-                "ServiceUnavailable", f"The service '{service[:100]}' does not answer: {problem}", status=503
+                "ServiceUnavailable", f"The service '{service[:100]}' does not answer: {why}", status=503
             ) from None
-
-
-def _sent(endpoint: Endpoint, incoming: Incoming, body: bytes) -> Answer:
-    import http.client
-
-    place = urlsplit(endpoint.url)
-    make: Callable[..., http.client.HTTPConnection] = (
-        http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
-    )
-    connection = make(place.hostname, place.port, timeout=SECONDS)
-    try:
-        path = incoming.raw_path + (f"?{incoming.query}" if incoming.query else "")
-        connection.request(incoming.method, path, body or None, _passed_on(incoming.headers, len(body)))
-        response = connection.getresponse()
-        content = response.read(ANSWER_BYTES + 1)
-        if len(content) > ANSWER_BYTES:
+        if len(response.body) > ANSWER_BYTES:
             raise ApiError("ServiceUnavailable", f"The answer is longer than {ANSWER_BYTES} bytes.", status=502)
-        headers = [
-            (name.lower().encode("latin-1"), value.encode("latin-1"))
-            for name, value in response.getheaders()
-            if name.lower() not in _HOP and name.lower() != "content-type"
-        ]
-        kind = (response.getheader("content-type") or "application/octet-stream").encode("latin-1")
-        return Answer(response.status, content, kind, headers)
-    finally:
-        connection.close()
+        return _answer_of(response)
+
+    @cached_property
+    def _client(self) -> HttpClient:
+        # What speaks HTTP takes a while to load.
+        from statewright.integrations.http_client import HttpClient
+
+        return HttpClient()
+
+
+def _request_at(endpoint: Endpoint, incoming: Incoming, body: bytes) -> Request:
+    place = urlsplit(endpoint.url)
+    path = incoming.raw_path + (f"?{incoming.query}" if incoming.query else "")
+    headers = _passed_on(incoming.headers, len(body))
+    return Request(incoming.method, f"{place.scheme}://{place.netloc}{path}", headers, body or None)
+
+
+def _answer_of(response: Response) -> Answer:
+    kind = b"application/octet-stream"
+    headers = []
+    for name, values in response.headers.items():
+        if name.lower() == "content-type":
+            kind = values[0].encode("latin-1") or kind
+        elif name.lower() not in _HOP:
+            headers += [(name.lower().encode("latin-1"), value.encode("latin-1")) for value in values]
+    return Answer(response.status, response.body, kind, headers)
 
 
 def _passed_on(headers: Mapping[str, str], length: int) -> dict[str, str]:

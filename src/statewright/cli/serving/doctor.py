@@ -278,11 +278,14 @@ def check_server(option: str | None) -> Check:
     endpoint, source = endpoint_of(option)
     facts: dict[str, Any] = {"endpoint": endpoint, "endpointFrom": source, "serverVersion": None}
     where = endpoint if source == "default" else f"{endpoint} (from {source})"
+    from statewright.integrations.http_requests import NoAnswer
+
     try:
         found = _health(endpoint)
-    except ConnectionRefusedError:
-        return Check("server", "note", f"nobody listens at {where}", "start it: statewright serve", facts)
-    except (OSError, ValueError) as problem:
+    except (NoAnswer, ValueError) as failed:
+        problem = failed.cause if isinstance(failed, NoAnswer) else failed
+        if isinstance(problem, ConnectionRefusedError):
+            return Check("server", "note", f"nobody listens at {where}", "start it: statewright serve", facts)
         return Check("server", "problem", f"{where} does not answer as a server of Statewright: {problem}", facts=facts)
     facts["serverVersion"] = found.get("version")
     words = f"{where}, version {found.get('version')}, {found['status']}"
@@ -292,23 +295,18 @@ def check_server(option: str | None) -> Check:
 
 
 def _health(endpoint: str) -> dict[str, Any]:
-    """The answer of `/health`. Raises: OSError; ValueError for one that is not ours."""
-    import http.client
+    """The answer of `/health`. Raises: NoAnswer; ValueError for one that is not ours."""
     import json
     from urllib.parse import urlsplit
+
+    from statewright.integrations.http_client import HttpClient
+    from statewright.integrations.http_requests import Request
 
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an endpoint is an address such as http://127.0.0.1:4566")
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname, parts.port, timeout=HEALTH_SECONDS)
-    try:
-        connection.request("GET", "/health")
-        answer = json.loads(connection.getresponse().read(65_536))
-    except http.client.HTTPException as problem:
-        raise ValueError(type(problem).__name__) from None
-    finally:
-        connection.close()
+    request = Request("GET", f"{parts.scheme}://{parts.netloc}/health", {}, None)
+    answer = json.loads(HttpClient().send(request, 65_536, HEALTH_SECONDS).body)
     if not isinstance(answer, dict) or "status" not in answer or "operations" not in answer:
         raise ValueError("it answers, but not like one")
     return answer

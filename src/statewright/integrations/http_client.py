@@ -1,0 +1,162 @@
+"""Sends requests over HTTP by the library `urllib3`: pooled connections, TLS, proxies, a deadline and a limit of size.
+
+Owns what every request of ours over HTTP has in common. Redirects are not followed, nothing is tried again, and bodies
+are not unpacked: what an answer means is up to the caller. Proxies are those of the environment (`HTTPS_PROXY`,
+`HTTP_PROXY`, `NO_PROXY`); loopback never goes through one.
+
+A connection is reused while its other end has not closed it. One that is closed in the very moment of its reuse fails
+the request, as every HTTP client has it that repeats nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from http.client import HTTPException
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager, ProxyManager, Timeout
+from urllib3.exceptions import HTTPError, LocationValueError
+from urllib3.exceptions import TimeoutError as PoolTimeoutError
+from urllib3.util import SKIP_HEADER, make_headers
+
+from statewright.integrations.http_requests import NoAnswer, Request, Response
+
+LONGEST_SECONDS: Final = 60.0
+"""Source: developer guide: an HTTP Task ends after 60 seconds, whatever its TimeoutSeconds."""
+MOST_HOSTS: Final = 64
+"""Hosts whose connections are kept; further ones take the place of the longest unused."""
+MOST_KEPT: Final = 32
+"""Idle connections that are kept for a host."""
+_PIECE_BYTES: Final = 65_536
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class HttpClient:
+    """Sends requests from any thread; each call blocks."""
+
+    def __init__(self) -> None:
+        self._direct = PoolManager(MOST_HOSTS, maxsize=MOST_KEPT)
+        self._proxies: dict[str, ProxyManager] = {}
+
+    def send(self, request: Request, body_bytes: int, seconds: float = LONGEST_SECONDS) -> Response:
+        """Send a request and read the answer up to one byte over `body_bytes`, all within `seconds`.
+
+        Raises: NoAnswer; ValueError for what cannot stand in a request's head.
+        """
+        deadline = time.monotonic() + seconds
+        parts = urlsplit(request.url)
+        try:
+            pool, target = self._pool_for(parts)
+            answer = pool.urlopen(
+                request.method, target, request.body, _headed(request.headers), retries=False, redirect=False,
+                assert_same_host=False, timeout=Timeout(total=seconds), preload_content=False, decode_content=False,
+            )  # fmt: skip
+            body = _read(answer, body_bytes, deadline)
+        except LocationValueError:
+            raise
+        except (HTTPError, HTTPException, OSError) as problem:
+            raise NoAnswer(_origin(problem)) from None
+        return Response(answer.status, answer.reason or "", _by_name(answer), body)
+
+    def _pool_for(self, parts: SplitResult) -> tuple[HTTPConnectionPool, str]:
+        """The connections for a URL, and what stands in the request's first line."""
+        host = parts.hostname or ""
+        port = parts.port or _PORTS[parts.scheme]
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        context = {"ssl_context": self._context} if parts.scheme == "https" else {}
+        proxy = _proxy_for(parts.scheme, host)
+        if proxy is None:
+            return self._direct.connection_from_host(host, port, parts.scheme, context), target
+        manager = self._proxies.get(proxy)
+        if manager is None:
+            manager = self._proxies[proxy] = _through(proxy)
+        if parts.scheme == "http":
+            target = f"http://{parts.netloc.rpartition('@')[2]}{target}"
+        return manager.connection_from_host(host, port, parts.scheme, context), target
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        """Made once: reading the authorities' certificates takes longer than a handshake."""
+        return ssl.create_default_context()
+
+
+def _proxy_for(scheme: str, host: str) -> str | None:
+    if not any(name.lower() == f"{scheme}_proxy" for name in os.environ) or _is_loopback(host):
+        return None
+    from urllib.request import getproxies_environment, proxy_bypass
+
+    return None if proxy_bypass(host) else getproxies_environment().get(scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _through(proxy: str) -> ProxyManager:
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    user = urlsplit(address).netloc.rpartition("@")[0]
+    headers = make_headers(proxy_basic_auth=unquote(user)) if user else None
+    return ProxyManager(address, MOST_HOSTS, maxsize=MOST_KEPT, proxy_headers=headers)
+
+
+def _headed(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers as given, without the library's own name where they have none."""
+    given = dict(headers)
+    if not any(name.lower() == "user-agent" for name in given):
+        given["User-Agent"] = SKIP_HEADER
+    return given
+
+
+def _read(answer: BaseHTTPResponse, limit: int, deadline: float) -> bytes:
+    """The body. What is cut short ends its connection."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while size <= limit:
+            _hurry(answer, deadline)
+            part = answer.read1(min(_PIECE_BYTES, limit + 1 - size))
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            size += len(part)
+        answer.close()
+        return b"".join(parts)
+    except BaseException:
+        answer.close()
+        raise
+    finally:
+        answer.release_conn()
+
+
+def _hurry(answer: BaseHTTPResponse, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    sock = getattr(answer.connection, "sock", None)
+    if sock is not None:
+        sock.settimeout(left)
+
+
+def _origin(problem: Exception) -> BaseException:
+    """What the library wraps: an error of the socket, of TLS or of the protocol."""
+    found: BaseException = problem
+    while isinstance(found, HTTPError):
+        inner = found.__cause__ or next((one for one in found.args if isinstance(one, BaseException)), None)
+        if inner is None:
+            return TimeoutError("timed out") if isinstance(found, PoolTimeoutError) else found
+        found = inner
+    return found
+
+
+def _by_name(answer: BaseHTTPResponse) -> dict[str, list[str]]:
+    """Values by header name; names that differ in case only are one, and are written as they came first."""
+    found: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    for name, value in answer.headers.items():
+        found.setdefault(names.setdefault(name.lower(), name), []).append(value)
+    return found
