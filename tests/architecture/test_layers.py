@@ -18,6 +18,7 @@ LAYERS = [
         "limits",
         "arn",
         "tags",
+        "instants",
         "pages",
         "config",
         "config_tables",

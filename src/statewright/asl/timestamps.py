@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from datetime import date
 from typing import Final
+
+from statewright.instants import iso_ms, iso_seconds
 
 _TIMESTAMP: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
 )
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
@@ -46,11 +46,4 @@ def format_timestamp(ms: int) -> str:
 
     Source: the context object's times as documented.
     """
-    seconds, rest = divmod(ms, 1_000)
-    return f"{_second(seconds)}.{rest:03d}Z" if rest else _second(seconds) + "Z"
-
-
-@lru_cache(maxsize=64)
-def _second(seconds: int) -> str:
-    # An instant's neighbours share its second; the calendar is the slow part.
-    return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat(timespec="seconds")
+    return iso_ms(ms) if ms % 1_000 else iso_seconds(ms)

@@ -22,7 +22,7 @@ from statewright.errors import ApiError, Conflict
 from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, invalid, no_bus, too_many
 from statewright.events.deliveries import Deliveries, call_id_of
 from statewright.events.rules import Event, Rules
-from statewright.events.schedule_records import iso_seconds
+from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonTextError, dump_json, parse_json
 from statewright.stores.entries import Entries

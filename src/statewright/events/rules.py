@@ -37,7 +37,7 @@ from statewright.events.due_work import DueWork
 from statewright.events.expressions import Rate
 from statewright.events.inputs import payload_of, with_paths
 from statewright.events.meter import BusMeter
-from statewright.events.schedule_records import iso_seconds
+from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, dump_json
 from statewright.stores.entries import Entries

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from statewright.config import Config
@@ -230,8 +229,3 @@ def _check_target(target: Mapping[str, Any], calls: CallService | None) -> None:
         and not (target.get("SqsParameters") or {}).get("MessageGroupId")
     ):
         raise invalid("SqsParameters.MessageGroupId must be given for a target that is a FIFO queue.")
-
-
-def iso_seconds(instant_ms: int) -> str:
-    """An instant as payloads have it: `2022-03-22T18:59:43Z`."""
-    return f"{datetime.fromtimestamp(instant_ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

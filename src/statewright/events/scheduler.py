@@ -32,10 +32,10 @@ from statewright.events.schedule_records import (
     Schedule,
     check,
     invalid,
-    iso_seconds,
     requested,
 )
 from statewright.events.targets import UNIVERSAL
+from statewright.instants import iso_seconds
 from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged

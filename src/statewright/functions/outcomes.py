@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 import orjson
 
 from statewright.functions.workers.worker import Outcome
+from statewright.instants import iso_ms
 from statewright.limits import FUNCTION_RESPONSE_BYTES
 
 UNHANDLED: Final = "Unhandled"
@@ -79,8 +79,7 @@ def last_lines(
     """What the log says when an invocation is over: the reason if the runtime ended, END, REPORT."""
     said = ""
     if outcome.kind == "timeout":
-        at = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        said = f"{at}.{now_ms % 1000:03d}Z {request_id} Task timed out after {timeout_seconds:.2f} seconds\n\n"
+        said = f"{iso_ms(now_ms)} {request_id} Task timed out after {timeout_seconds:.2f} seconds\n\n"
     elif outcome.kind == "exit":
         said = f"RequestId: {request_id} Error: {exit_words(outcome)}\nRuntime.ExitError\n"
     duration_ms = outcome.duration_ns / 1e6

@@ -6,7 +6,6 @@ Shapes are observed; an answer that is no JSON goes in as text.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,6 +13,7 @@ import orjson
 from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked
 from statewright.functions.records import InvokeSettings
+from statewright.instants import iso_ms
 
 if TYPE_CHECKING:
     from statewright.functions.async_queue import Event
@@ -59,10 +59,9 @@ def reports_of(event: Event, settings: InvokeSettings, target: Target, end: Endi
 
 def _record(event: Event, target: Target, end: Ending, now_ms: int) -> bytes:
     arn = target.arn if event.qualifier is not None else f"{target.arn}:{LATEST}"
-    at = datetime.fromtimestamp(now_ms / 1000, UTC)
     record: dict[str, Any] = {
         "version": "1.0",
-        "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.{now_ms % 1000:03d}Z",
+        "timestamp": iso_ms(now_ms),
         "requestContext": {
             "requestId": event.id,
             "functionArn": arn,

@@ -13,13 +13,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any, Final, Protocol
 from urllib.parse import quote_plus
 
 import orjson
 
+from statewright.instants import iso_ms
 from statewright.objects import faults
 from statewright.objects.records import Bucket
 from statewright.stores.protocol import Record
@@ -265,8 +265,3 @@ def bus_detail(
         "request-id": request_id, "requester": account, "source-ip-address": "127.0.0.1", **more,
     }  # fmt: skip
     return kind, detail
-
-
-def iso_ms(at_ms: int) -> str:
-    """An instant as messages have it."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -16,7 +16,6 @@ import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Final
 
 import orjson
@@ -25,6 +24,7 @@ from statewright import chance
 from statewright.background import Spawn
 from statewright.clock import Clock
 from statewright.errors import ApiError, StoreError
+from statewright.instants import iso_ms
 from statewright.payload import Json
 from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.store import Store
@@ -223,11 +223,11 @@ class Exports:
         summary = {
             "version": "2020-06-30",
             "exportArn": export.arn,
-            "startTime": _iso(export.started_ms),
-            "endTime": _iso(self._clock.now_ms()),
+            "startTime": iso_ms(export.started_ms),
+            "endTime": iso_ms(self._clock.now_ms()),
             "tableArn": table.arn,
             "tableId": export.table_id,
-            "exportTime": _iso(export.export_ms),
+            "exportTime": iso_ms(export.export_ms),
             "s3Bucket": export.bucket,
             "s3Prefix": export.prefix,
             "s3SseAlgorithm": export.encryption,
@@ -263,10 +263,6 @@ def _packed(lines: Sequence[bytes]) -> bytes:
 def earliest_ms(recovery_ms: int, now_ms: int) -> int:
     """The first instant that an export may ask for, in whole seconds as SDKs send them."""
     return max(recovery_ms, now_ms - RECENT_MS) // 1000 * 1000
-
-
-def _iso(instant_ms: int) -> str:
-    return datetime.fromtimestamp(instant_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _refuse_others(request: Mapping[str, Json]) -> None:

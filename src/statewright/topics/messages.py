@@ -10,12 +10,12 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
 
 import orjson
 
+from statewright.instants import iso_ms
 from statewright.queues.message_attributes import is_number, trimmed_number
 from statewright.topics.filters import Attributes
 from statewright.topics.refusals import bad_value, invalid
@@ -66,8 +66,7 @@ class Published:
     @property
     def timestamp(self) -> str:
         """When it was published."""
-        second = datetime.fromtimestamp(self.at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        return f"{second}.{self.at_ms % 1000:03d}Z"
+        return iso_ms(self.at_ms)
 
     def unsubscribe_url(self, subscription_arn: str) -> str:
         """Where a subscriber ends the subscription."""

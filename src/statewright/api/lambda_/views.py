@@ -5,7 +5,6 @@ Owns shapes alone: no operation is here.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from statewright.api.operations import App
@@ -13,6 +12,7 @@ from statewright.functions.definitions import View
 from statewright.functions.names import LATEST, function_arn, invalid, layer_arn
 from statewright.functions.records import Alias, Function, InvokeSettings, LayerVersion, Version
 from statewright.functions.settings import shown_settings
+from statewright.instants import iso_ms
 from statewright.pages import PageTokens
 from statewright.payload import Json
 
@@ -112,8 +112,7 @@ def event_settings(app: App, one: InvokeSettings) -> dict[str, Json]:
 
 def stamp(at_ms: int) -> str:
     """An instant as Lambda writes it in texts."""
-    at = datetime.fromtimestamp(at_ms / 1000, UTC)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}+0000"
+    return iso_ms(at_ms, "+0000")
 
 
 TOKENS: Final = PageTokens[tuple[int, str]](

@@ -23,6 +23,7 @@ from statewright.api.errors import status_of
 from statewright.api.models import Model, load_model
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.errors import ApiError
+from statewright.instants import iso_ms
 from statewright.payload import Json
 
 XML_TYPE: Final = b"text/xml"
@@ -320,7 +321,7 @@ def _write_value(parts: list[str], shapes: Model, tag: str, shape_name: str | No
         for one in _elements(shape, value):
             _write_value(parts, shapes, inner, *one)
     elif shape["type"] == "timestamp":
-        parts.append(datetime.fromtimestamp(value / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z")
+        parts.append(iso_ms(value))
     else:
         parts.append(_escaped(_text(value)))
     parts.append(f"</{tag}>")

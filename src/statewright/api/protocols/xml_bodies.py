@@ -17,6 +17,7 @@ from statewright.api.models import Model, load_model
 from statewright.api.protocols.wire import Answer
 from statewright.api.protocols.xml_tree import Element, XmlError, parse_xml
 from statewright.errors import ApiError
+from statewright.instants import iso_ms
 
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -274,19 +275,13 @@ def _structure_writer(service: str, shape: Model) -> WriteElement:
     return structure
 
 
-def iso_text(instant_ms: int) -> str:
-    """An instant as XML has it: milliseconds and Z."""
-    moment = datetime.fromtimestamp(instant_ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{instant_ms % 1000:03}Z"
-
-
 _TEXTS: Final[dict[str, Callable[[Any], str]]] = {
     "integer": str,
     "long": str,
     "float": str,
     "double": str,
     "boolean": lambda value: "true" if value else "false",
-    "timestamp": iso_text,
+    "timestamp": iso_ms,
     "blob": lambda value: base64.b64encode(value).decode(),
 }
 
