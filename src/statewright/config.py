@@ -108,6 +108,10 @@ class Config:
     time_scale: float = 1.0
     """How long pauses of workflows really take: see `clock.Pauses`."""
 
+    def arn(self, service: str, rest: str = "") -> str:
+        """The ARN of a resource of this account and region; without `rest` what the ARNs of a service begin with."""
+        return f"arn:aws:{service}:{self.region}:{self.account}:{rest}"
+
 
 class ConfigError(Exception):
     """A setting that cannot be used. The text names the file, the line and the key, and says what is expected."""

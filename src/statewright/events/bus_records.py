@@ -48,7 +48,7 @@ class Bus:
 
     def arn(self, config: Config) -> str:
         """Its ARN."""
-        return f"arn:aws:events:{config.region}:{config.account}:event-bus/{self.name}"
+        return config.arn("events", f"event-bus/{self.name}")
 
     @property
     def policy(self) -> str | None:
@@ -90,7 +90,7 @@ class Rule:
     def arn(self, config: Config) -> str:
         """Its ARN, which names no bus but a custom one."""
         where = self.name if self.bus == DEFAULT_BUS else f"{self.bus}/{self.name}"
-        return f"arn:aws:events:{config.region}:{config.account}:rule/{where}"
+        return config.arn("events", f"rule/{where}")
 
     def compiled(self) -> Expression | None:
         """Its schedule, which was read before."""

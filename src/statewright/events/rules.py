@@ -234,7 +234,7 @@ class Rules:
 
     def _own_bus(self, arn: str) -> str | None:
         """The bus of this server that an ARN names, if it does."""
-        before = f"arn:aws:events:{self._config.region}:{self._config.account}:event-bus/"
+        before = self._config.arn("events", "event-bus/")
         return arn.removeprefix(before) if arn.startswith(before) else None
 
     # ------------------------------------------------------------------ schedules

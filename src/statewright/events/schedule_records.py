@@ -80,7 +80,7 @@ class Schedule:
 
     def arn(self, config: Config) -> str:
         """Its ARN."""
-        return f"arn:aws:scheduler:{config.region}:{config.account}:schedule/{self.key}"
+        return config.arn("scheduler", f"schedule/{self.key}")
 
     def compiled(self) -> Expression:
         """Its expression, which was read before."""
@@ -137,7 +137,7 @@ class Group:
 
     def arn(self, config: Config) -> str:
         """Its ARN."""
-        return f"arn:aws:scheduler:{config.region}:{config.account}:schedule-group/{self.name}"
+        return config.arn("scheduler", f"schedule-group/{self.name}")
 
 
 GROUP: Final = EntryKind("schedule-group", Group, lambda group: group.name)

@@ -55,13 +55,13 @@ def parse_name(text: str, qualifier: str | None, config: Config) -> FunctionName
 def function_arn(config: Config, name: str, qualifier: str | None = None) -> str:
     """ARN of a function, or of its version or alias."""
     tail = "" if qualifier is None else f":{qualifier}"
-    return f"arn:aws:lambda:{config.region}:{config.account}:function:{name}{tail}"
+    return config.arn("lambda", f"function:{name}{tail}")
 
 
 def layer_arn(config: Config, name: str, version: int | None = None) -> str:
     """ARN of a layer, or of one of its versions."""
     tail = "" if version is None else f":{version}"
-    return f"arn:aws:lambda:{config.region}:{config.account}:layer:{name}{tail}"
+    return config.arn("lambda", f"layer:{name}{tail}")
 
 
 def is_version(qualifier: str) -> bool:

@@ -90,7 +90,7 @@ class Definitions:
         self._definition_entries = JobEntries(catalog, clock, DEFINITION)
         self._queue_entries = JobEntries(catalog, clock, QUEUE)
         self._environment_entries = JobEntries(catalog, clock, ENVIRONMENT)
-        self._prefix = f"arn:aws:batch:{config.region}:{config.account}:"
+        self._prefix = config.arn("batch")
         self._is_strict = config.limits.payload_bytes is not None
         self._revisions: dict[str, dict[int, Definition]] = {}
         self._newest: dict[str, int] = {}

@@ -97,7 +97,7 @@ class Definitions:
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
         self._entries = JobEntries(catalog, clock, DEFINITION)
         self._clock = clock
-        self._prefix = f"arn:aws:ecs:{config.region}:{config.account}:task-definition/"
+        self._prefix = config.arn("ecs", "task-definition/")
         self._by_family: dict[str, dict[int, Definition]] = {}
         self._newest: dict[str, int] = {}
 
@@ -156,7 +156,7 @@ class Clusters:
 
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
         self._entries = JobEntries(catalog, clock, CLUSTER)
-        self._prefix = f"arn:aws:ecs:{config.region}:{config.account}:cluster/"
+        self._prefix = config.arn("ecs", "cluster/")
         default = Cluster(DEFAULT_CLUSTER, self._prefix + DEFAULT_CLUSTER)
         self.by_name: dict[str, Cluster] = {DEFAULT_CLUSTER: default}
 

@@ -112,7 +112,7 @@ class Tasks:
         self._processes = processes
         self._machine = machine
         self._clock = clock
-        self._prefix = f"arn:aws:ecs:{config.region}:{config.account}:"
+        self._prefix = config.arn("ecs")
         self._has_engine = bool(config.jobs.engine)
         self._on_end = on_end
         self._tasks: dict[str, Task] = {}

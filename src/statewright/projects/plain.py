@@ -138,7 +138,7 @@ class _Folder:
             given["LoggingConfiguration"] = {"Level": "OFF"}
         elif "logging" in table or "log_group" in table:
             group = table.get("log_group", f"/aws/vendedlogs/states/{name}")
-            arn = f"arn:aws:logs:{self._config.region}:{self._config.account}:log-group:{group}:*"
+            arn = self._config.arn("logs", f"log-group:{group}:*")
             given["LoggingConfiguration"] = {
                 "Level": table.get("logging", "ALL"),
                 "IncludeExecutionData": table.get("log_data", True),

@@ -45,7 +45,7 @@ class Catalogue:
         self._entries = Entries(catalog, QUEUE)
         self._config = config
         self._site = site
-        self._arns = f"arn:aws:sqs:{config.region}:{config.account}:"
+        self._arns = config.arn("sqs")
         self._queues: dict[str, Queue] = {}
         self._names: list[str] = []
         self._sources: dict[str, set[str]] = {}

@@ -79,7 +79,7 @@ class LogGroups:
 
     def arn(self, group: str) -> str:
         """The ARN of a group, without what stands for its streams."""
-        return f"arn:aws:logs:{self._config.region}:{self._config.account}:log-group:{group}"
+        return self._config.arn("logs", f"log-group:{group}")
 
     # -------------------------------------------------------------- groups
 

@@ -67,7 +67,7 @@ class Parameters:
     def arn(self, name: str) -> str:
         """Its ARN."""
         slash = "" if name.startswith("/") else "/"
-        return f"arn:aws:ssm:{self._config.region}:{self._config.account}:parameter{slash}{name}"
+        return self._config.arn("ssm", f"parameter{slash}{name}")
 
     # -------------------------------------------------------------- reading
 

@@ -124,7 +124,7 @@ class Secrets:
             suffix = letters("", f"{self._config.account} {number}", 6)
             now_ms = self._clock.now_ms()
             made = Entry(name, {
-                "arn": f"arn:aws:secretsmanager:{self._config.region}:{self._config.account}:secret:{name}-{suffix}",
+                "arn": self._config.arn("secretsmanager", f"secret:{name}-{suffix}"),
                 "description": description, "kms": kms, "tags": dict(tags), "created_ms": now_ms, "changed_ms": now_ms,
                 "deleted_ms": None, "marked_ms": None, "policy": None, "versions": {},
             })  # fmt: skip

@@ -111,7 +111,7 @@ class Sender:
         self._draws = [chance.draws_of(f"{scenario.seed} poison {number}") for number in range(len(self._specs))]
         config = system.config
         self._queue = f"http://localhost:4566/{config.account}/"
-        self._machine = f"arn:aws:states:{config.region}:{config.account}:stateMachine:"
+        self._machine = config.arn("states", "stateMachine:")
         self.sent = Sent(dict.fromkeys(range(len(self._specs)), 0), {})
         self.poisoned = dict.fromkeys(range(len(self._specs)), 0)
 

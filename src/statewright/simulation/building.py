@@ -82,7 +82,7 @@ def build(system: VirtualSystem, scenario: Scenario) -> Built:
     for queue in sorted(scenario.queues, key=lambda one: bool(one.dead_letter)):
         attributes = dict(queue.attributes)
         if queue.dead_letter:
-            target = f"arn:aws:sqs:{system.config.region}:{system.config.account}:{queue.dead_letter}"
+            target = system.config.arn("sqs", queue.dead_letter)
             policy = {"deadLetterTargetArn": target, "maxReceiveCount": queue.receives}
             attributes["RedrivePolicy"] = json.dumps(policy)
         builder.ask(("queues", queue.name), "sqs", "CreateQueue", QueueName=queue.name, Attributes=attributes)
@@ -189,7 +189,7 @@ class _Builder:
             more["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
         made = self.ask(
             ("mappings", number), "lambda", "CreateEventSourceMapping",
-            EventSourceArn=f"arn:aws:sqs:{config.region}:{config.account}:{spec.queue}", FunctionName=spec.function,
+            EventSourceArn=config.arn("sqs", spec.queue), FunctionName=spec.function,
             BatchSize=spec.batch_size, MaximumBatchingWindowInSeconds=spec.window, **more,
         )  # fmt: skip
         return str(made["UUID"])

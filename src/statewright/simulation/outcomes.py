@@ -111,7 +111,7 @@ def _queue_names(system: VirtualSystem) -> list[str]:
 
 def _queue(system: VirtualSystem, scenario: Scenario, curves: Curves, name: str) -> Document:
     queue = system.parts.app.services.queues
-    counts = system.run(queue.counts(queue.find(f"arn:aws:sqs:{system.config.region}:{system.config.account}:{name}")))
+    counts = system.run(queue.counts(queue.find(system.config.arn("sqs", name))))
     of = {"QueueName": name}
     return {
         "name": name,
@@ -285,7 +285,7 @@ def _wait_hints(system: VirtualSystem, machines: list[Document]) -> list[str]:
     """What a machine's loops cost, seen on the execution that began last: it has waited longest where they queue up."""
     found = []
     for machine in machines:
-        arn = f"arn:aws:states:{system.config.region}:{system.config.account}:stateMachine:{machine['machine']}"
+        arn = system.config.arn("states", f"stateMachine:{machine['machine']}")
         with contextlib.suppress(ApiError):
             runs = system.call("states", "ListExecutions", {"stateMachineArn": arn, "maxResults": 1})["executions"]
             for run in runs:

@@ -42,7 +42,7 @@ class Catalogue:
         self._store = store
         self._entries = Entries(store.catalog, TABLE)
         self._clock = clock
-        self._arns = f"arn:aws:dynamodb:{config.region}:{config.account}:table/"
+        self._arns = config.arn("dynamodb", "table/")
         self._spawn = spawn
         self._tables: dict[str, Table] = {}
         self._names: list[str] = []

@@ -168,7 +168,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 def _function_arn(name: str) -> str:
     config = Config()
     plain = _NOT_IN_NAMES.sub("-", name.removesuffix(".Arn"))
-    return f"arn:aws:lambda:{config.region}:{config.account}:function:{plain}"
+    return config.arn("lambda", f"function:{plain}")
 
 
 def _compiled(path: str, text: str, kind: str) -> tuple[str, Any, Loaded]:

@@ -71,7 +71,7 @@ class Topics:
         self._subscriptions = Entries(store.catalog, SUBSCRIPTION)
         self._clock = clock
         self._config = config
-        self._arns = f"arn:aws:sns:{config.region}:{config.account}:"
+        self._arns = config.arn("sns")
         self._hubs: dict[str, Hub] = {}
         self._subscribers: dict[int, Subscriber] = {}
         """Every subscription by its number, oldest first."""

@@ -20,7 +20,7 @@ def _jobs(app: App) -> BatchJobs:
 
 
 def _arn(app: App, job: Job) -> str:
-    return f"arn:aws:batch:{app.config.region}:{app.config.account}:job/{job.id}"
+    return app.config.arn("batch", f"job/{job.id}")
 
 
 def _known(view: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def _stream(job: Job, task: str | None) -> str | None:
 
 
 def _task_arn(app: App, task: str | None) -> str | None:
-    prefix = f"arn:aws:ecs:{app.config.region}:{app.config.account}:task/statewright-batch/"
+    prefix = app.config.arn("ecs", "task/statewright-batch/")
     return prefix + task if task is not None else None
 
 
@@ -70,7 +70,7 @@ def shown(app: App, job: Job) -> Json:
         "jobArn": _arn(app, job),
         "jobId": job.id,
         "jobName": job.name,
-        "jobQueue": f"arn:aws:batch:{app.config.region}:{app.config.account}:job-queue/{job.queue}",
+        "jobQueue": app.config.arn("batch", f"job-queue/{job.queue}"),
         "jobDefinition": job.definition,
         "status": job.status,
         "statusReason": job.status_reason or None,

@@ -46,7 +46,7 @@ async def describe_clusters(app: App, _call: Call, request: Json) -> Json:
     for name in request.get("clusters") or ["default"]:
         found = _tasks(app).clusters.find(name)
         if found is None:
-            prefix = f"arn:aws:ecs:{app.config.region}:{app.config.account}:cluster/"
+            prefix = app.config.arn("ecs", "cluster/")
             failures.append({"arn": name if name.startswith("arn:") else prefix + name, "reason": "MISSING"})
         else:
             clusters.append(_shown(app, found))

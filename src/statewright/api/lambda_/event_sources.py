@@ -35,9 +35,7 @@ def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
         "State": state or ("Enabled" if mapping.enabled else "Disabled"),
         "StateTransitionReason": "USER_INITIATED",
         "FunctionResponseTypes": [REPORT] if mapping.reports_failures else [],
-        "EventSourceMappingArn": (
-            f"arn:aws:lambda:{config.region}:{config.account}:event-source-mapping:{mapping.uuid}"
-        ),
+        "EventSourceMappingArn": config.arn("lambda", f"event-source-mapping:{mapping.uuid}"),
         **mapping.shown,
     }
     if mapping.maximum is not None:
