@@ -109,7 +109,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         await store.close()
         raise
     engine.inbox.watch()
-    _compare_clocks(await store.newest_id(0), engine.clock.now_ms())
+    _compare_clocks(await store.newest_id(engine.shard.number), engine.clock.now_ms())
     shown_host = f"[{host}]" if ":" in host else host
     line = f"Statewright is ready on http://{shown_host}:{port} (data: {_where(options)}, pid {os.getpid()})"
     # What was built until now stays for good: the collector need not look at it again.

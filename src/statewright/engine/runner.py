@@ -353,10 +353,6 @@ class Runner:
         while len(hot) > self._most_hot:
             hot.popitem(last=False)
 
-    def passivate(self) -> None:
-        """Forget every idle execution."""
-        self._hot.clear()
-
     # ------------------------------------------------------------------ bugs
 
     async def quarantine(self, execution: int, problem: BaseException) -> None:

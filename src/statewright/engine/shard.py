@@ -22,13 +22,10 @@ from statewright.engine.retrying import RetryingStore
 from statewright.engine.turnstile import Turnstile
 from statewright.errors import OwnershipLost
 from statewright.limits import Limits, express_limits
-from statewright.stores.ids import IdSource
+from statewright.stores.ids import SHARD, IdSource
 from statewright.stores.store import Store
 
 logger = logging.getLogger(__name__)
-
-SHARD: Final = 0
-"""The only shard of an embedded store."""
 
 
 class Shard:

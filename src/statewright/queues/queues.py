@@ -23,7 +23,7 @@ from statewright.queues.meter import NAMESPACE
 from statewright.queues.move_tasks import MoveTask, MoveTasks
 from statewright.queues.queue import Queue
 from statewright.queues.state import QueueState, Site
-from statewright.stores.ids import FIRST_MS, IdSource
+from statewright.stores.ids import FIRST_MS, SHARD, IdSource
 from statewright.stores.queue_protocol import Once
 from statewright.stores.store import Store
 
@@ -60,7 +60,7 @@ class Queues:
 
     async def start(self) -> None:
         """Read the catalogue of queues and take up what a former process left to do."""
-        self._site.ids = IdSource(self._clock.now_ms, above=await self._store.newest_id(0))
+        self._site.ids = IdSource(self._clock.now_ms, above=await self._store.newest_id(SHARD))
         await self._catalogue.load()
         await self._moves.load()
 

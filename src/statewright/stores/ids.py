@@ -17,6 +17,8 @@ SHARD_BITS: Final = 10
 MS_BITS: Final = 41
 COUNTER_BITS: Final = 12
 MOST_SHARDS: Final = 1 << SHARD_BITS
+SHARD: Final = 0
+"""The only shard of a process today."""
 
 _TICK_BITS: Final = MS_BITS + COUNTER_BITS
 _TICK_MASK: Final = (1 << _TICK_BITS) - 1
@@ -56,7 +58,7 @@ class IdSource:
         self._now_ms = now_ms
         self._tick = above & _TICK_MASK
 
-    def next(self, shard: int = 0) -> int:
+    def next(self, shard: int = SHARD) -> int:
         """A new id in a shard."""
         now = (self._now_ms() - FIRST_MS) << COUNTER_BITS
         self._tick = tick = max(self._tick + 1, now)
@@ -66,7 +68,7 @@ class IdSource:
         """Make no id up to a number, of any shard."""
         self._tick = max(self._tick, number & _TICK_MASK)
 
-    def several(self, many: int, shard: int = 0) -> range:
+    def several(self, many: int, shard: int = SHARD) -> range:
         """As many new ids in a shard, at least one, each the next number after the one before it."""
         first = self.next(shard)
         self._tick += many - 1

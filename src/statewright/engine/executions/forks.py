@@ -16,7 +16,7 @@ from statewright.arn import MACHINE, execution_arn, parse_arn
 from statewright.engine.concurrency.admission import Admission
 from statewright.engine.executions.history_pages import decode_page
 from statewright.engine.executions.names import ExecutionNames
-from statewright.engine.executions.starting import new_live
+from statewright.engine.executions.starting import head_of, new_live
 from statewright.engine.executions.views import Head, Started
 from statewright.engine.inputs import AlreadyThere
 from statewright.engine.machines.machines import Machines, Target
@@ -84,10 +84,7 @@ class Forks:
         name = wish.name if wish.name is not None else chance.uuid4()
         arn = execution_arn(target.machine_arn, name)
         await self._names.note_machine(target.machine_arn, target.machine_id)
-        head = Head(
-            arn, target.machine_arn, target.machine_name, target.machine_id, target.revision_id, target.type,
-            target.role_arn, target.version_arn, target.alias_arn, None, old.input,
-        )  # fmt: skip
+        head = head_of(target, arn, old.input, None)
         live = new_live(self._shard, target.machine_id, name, head, Payload.from_text(old.input), target.program)
         self._admission.count(target.machine_id, live.id)
         try:

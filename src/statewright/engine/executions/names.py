@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from statewright.arn import EXECUTION, EXPRESS, StatesArn, parse_arn
+from statewright.arn import EXECUTION, StatesArn, parse_arn
 from statewright.errors import ApiError
 from statewright.stores.protocol import Record, Row
 from statewright.stores.store import Store
@@ -76,11 +76,6 @@ class ExecutionNames:
         if arn.label is not None:
             return await self._find_child(arn)
         return await self._by_name(arn.machine, arn.rest or "")
-
-    async def express_row(self, arn: StatesArn) -> Row | None:
-        """The row of an asynchronous EXPRESS execution, while it is kept."""
-        assert arn.kind == EXPRESS
-        return await self._by_name(arn.machine, f"{arn.rest}:{arn.run}")
 
     async def _by_name(self, machine_arn: str, name: str) -> Row | None:
         record = await self._store.catalog.get(MACHINE_IDS, machine_arn)
