@@ -35,9 +35,10 @@ from statewright.interpreter.phases import TASK
 from statewright.interpreter.state import ExecutionState, Frame
 from statewright.limits import AWS, BURST_TRANSITIONS, EXPRESS
 from statewright.payload import Payload, dump_json, parse_json
-from statewright.simulator import simulate
+from statewright.simulator import running as running_module
+from statewright.simulator.running import Running
 from statewright.simulator.script import load_script
-from statewright.simulator.simulate import Running, Simulation, make_identity
+from statewright.simulator.simulate import Simulation, make_identity
 from tests.conformance.watch import Hit, Watches, unchanged
 
 FOLDER = Path(__file__).parent / "cases"
@@ -131,10 +132,10 @@ class Simulator:
         )
         given = Payload(case.get("input", {}))
         before = dump_json(case.fields)
-        running = Running(simulation, program, make_identity(), given, simulation.seed)
+        running = Running(simulation.timeline, program, make_identity(), given, simulation.timeline.seed)
         actions = [(case.start_ms + parse_duration_ms(action["at"]), action) for action in case.get("do", [])]
         watch = Watches(self.hit, recode=self.recode, twice=self.twice)
-        with patch.object(simulate, "advance", watch.advance):
+        with patch.object(running_module, "advance", watch.advance):
             self._run(simulation, running, actions)
         assert dump_json(case.fields) == before, "a value of the case was mutated"
         state = running.result.state
@@ -147,20 +148,20 @@ class Simulator:
         redrives = [(due_ms, action) for due_ms, action in actions if "redrive" in action]
         for due_ms, action in actions:
             if "redrive" not in action:
-                simulation.at(due_ms, _deliver(running, action))
+                simulation.timeline.at(due_ms, _deliver(running, action))
         running.deliver(events.ExecutionStarted())
         simulation.drain(running)
         for due_ms, _ in redrives:
             assert state.status != "RUNNING"
-            while (next_ms := simulation.queue.next_due_ms()) is not None and next_ms <= due_ms:
-                simulation.now_ms, happen = simulation.queue.pop_next()
+            while (next_ms := simulation.timeline.queue.next_due_ms()) is not None and next_ms <= due_ms:
+                simulation.timeline.now_ms, happen = simulation.timeline.queue.pop_next()
                 happen()
-            simulation.now_ms = due_ms
+            simulation.timeline.now_ms = due_ms
             running.deliver(events.ExecutionRedriven())
             simulation.drain(running)
         # What is still to come must not reach the closed execution.
-        while len(simulation.queue):
-            simulation.now_ms, happen = simulation.queue.pop_next()
+        while len(simulation.timeline.queue):
+            simulation.timeline.now_ms, happen = simulation.timeline.queue.pop_next()
             happen()
 
 

@@ -25,7 +25,8 @@ from statewright.asl.compile import compile_definition
 from statewright.errors import DefinitionError
 from statewright.payload import JsonTextError, dump_json, parse_json
 from statewright.simulator.mocks import Result, Returned, Rule, Script, TaskCall, Threw
-from statewright.simulator.simulate import ACCOUNT, ROLE_ARN, Run, Simulation, Stalled, UnmockedTask, make_identity
+from statewright.simulator.running import Run, UnmockedTask
+from statewright.simulator.simulate import ACCOUNT, ROLE_ARN, Simulation, Stalled, make_identity
 
 # Cases that do not match in every respect, by part of their id, each with its reason. A test holds the list to what is.
 KNOWN_MISSES = {

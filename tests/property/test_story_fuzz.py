@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from statewright.asl.compile import compile_definition
 from statewright.cli.live_tree import TreeView
 from statewright.simulator.mocks import Hung, Outcome, Result, Returned, Rule, Script, Threw
-from statewright.simulator.simulate import Run, Simulation, Stalled
+from statewright.simulator.running import Run
+from statewright.simulator.simulate import Simulation, Stalled
 from statewright.simulator.story import Story
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"

@@ -13,12 +13,12 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from statewright.cli.env import DEFAULT_ENDPOINT
 from statewright.cli.output import FAILED, NOT_FOUND, UNREACHABLE, USAGE, Stop
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Answer = dict[str, Any]
 
+DEFAULT_ENDPOINT: Final = "http://127.0.0.1:4566"
 FORMS: Final = ("table", "json", "jsonl")
 OWN_SERVICE: Final = "statewright"
 """The service that only Statewright has."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from statewright.cli.output import USAGE, Printer, Stop
+from statewright.cli.run_report import Outcome
 
 if TYPE_CHECKING:
-    from statewright.cli.run_report import Outcome
     from statewright.cost.bill import Bill, Line
     from statewright.cost.prices import PriceTable
 

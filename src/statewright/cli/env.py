@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import click
 
+from statewright.cli.client import DEFAULT_ENDPOINT, endpoint_of
 from statewright.cli.output import FAILED, OK, Stop, stderr, stdout
 
-DEFAULT_ENDPOINT = "http://127.0.0.1:4566"
 SHELLS = ("sh", "fish", "powershell", "dotenv", "json")
 
 
@@ -103,8 +103,6 @@ def aws(context: click.Context, arguments: tuple[str, ...]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         stdout().plain(context.get_help() + "\n")
         return OK
-    from statewright.cli.client import endpoint_of
-
     program = _aws_cli()
     endpoint, _ = endpoint_of(None)
     environment = {**os.environ, **variables(endpoint)}

@@ -1,4 +1,4 @@
-"""What came of a simulation, as one JSON document: outcomes with their reasons, levels, the bill, curves.
+"""The outcomes of a simulation as one JSON document: outcomes with their reasons, levels, the bill, curves.
 
 Owns the document that the terminal, the HTML page and comparisons are all made from. It holds nothing of real time, so
 the same scenario and seed give the same bytes.
@@ -9,18 +9,16 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from statewright.cost.bill import bill
 from statewright.cost.hints import hints
 from statewright.errors import ApiError
 from statewright.functions.event_sources.scaling import PROFILES
 from statewright.simulation.curves import Curves
+from statewright.simulation.played import Parts
 from statewright.simulation.scenario import Scenario
 from statewright.virtual import VirtualSystem
-
-if TYPE_CHECKING:
-    from statewright.simulation.run import _Parts as Parts
 
 MOST_LOOKED_AT: Final = 200
 """Failed executions whose errors are read, by machine."""

@@ -1,7 +1,7 @@
 """One simulation from its scenario to its result: the system is built, its load comes, time passes, all is counted.
 
-Owns what is done next (arrivals, faults, samples of the cost, the end) and why a simulation ends. What came of it is
-`outcomes.py`'s.
+Owns what is done next (arrivals, faults, samples of the cost, the end) and why a simulation ends. The
+document of its outcomes is `outcomes.py`'s.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from statewright.cost.bill import bill
 from statewright.cost.prices import PriceTable, load
 from statewright.simulation.arrivals import Arriving, Sender, groups
-from statewright.simulation.building import Built, build, config_of
+from statewright.simulation.building import build, config_of
 from statewright.simulation.outcomes import gather
+from statewright.simulation.played import Parts, Played
 from statewright.simulation.scenario import Scenario
 from statewright.simulation.usage_meter import UsageMeter
 from statewright.virtual import VirtualSystem
@@ -40,17 +41,6 @@ class Progress:
     share: float
 
 
-@dataclass(slots=True)
-class Played:
-    """A simulation that is over, before its outcome is gathered. `reason` says why it is over."""
-
-    reason: str
-    began_ms: int
-    ended_ms: int
-    jumps: int
-    costs: list[tuple[int, float]] = field(default_factory=list)
-
-
 def simulate(scenario: Scenario, tell: Callable[[Progress], None] = lambda _progress: None) -> dict[str, Any]:
     """Run a scenario; the result is its document (see `outcomes.gather`), the same for the same seed.
 
@@ -65,18 +55,7 @@ def simulate(scenario: Scenario, tell: Callable[[Progress], None] = lambda _prog
         meter.start()
         played = _Play(system, scenario, meter, sender, table, tell).run()
         meter.stop()
-        return gather(system, scenario, _Parts(built, meter, sender, played, table))
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What a run leaves besides its system."""
-
-    built: Built
-    meter: UsageMeter
-    sender: Sender
-    played: Played
-    table: PriceTable
+        return gather(system, scenario, Parts(built, meter, sender, played, table))
 
 
 class _Play:

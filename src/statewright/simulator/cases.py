@@ -31,8 +31,9 @@ from statewright.simulator.expectations import (
     compare_run,
 )
 from statewright.simulator.mocks import Rule, Script, mockable_names
+from statewright.simulator.running import Run, UnmockedTask
 from statewright.simulator.script import MockFile, is_sound, read_mocks
-from statewright.simulator.simulate import Run, Simulation, Stalled, UnmockedTask
+from statewright.simulator.simulate import Simulation, Stalled
 
 At = tuple[Step, ...]
 
@@ -201,7 +202,7 @@ def run_case(case: Case) -> CaseResult:
         problem = "; ".join(found.message for found in wrong_mock.diagnostics)
     except (Stalled, JsonTextError) as other:
         problem = str(other)
-    rules, unused = case.script.rules, {id(rule) for rule in simulation.script.unused()}
+    rules, unused = case.script.rules, {id(rule) for rule in simulation.timeline.script.unused()}
     own = tuple(rule for rule in rules[: case.own_rules] if id(rule) in unused)
     common = frozenset(index for index, rule in enumerate(rules[case.own_rules :]) if id(rule) not in unused)
     return CaseResult(case, mismatches, run, clock.now_ms() - began_ms, problem, own, common)

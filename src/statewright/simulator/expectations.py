@@ -13,7 +13,7 @@ from typing import Final
 from statewright.errors import Diagnostic, ExecutionFailure
 from statewright.query.scope import Json, Scope
 from statewright.simulator.differences import ABSENT, Absent, Difference, differences, is_subsequence
-from statewright.simulator.simulate import Run
+from statewright.simulator.running import Run
 
 STATUSES: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 

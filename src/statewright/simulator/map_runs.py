@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from statewright.asl.program import Program
 from statewright.interpreter import events
-from statewright.interpreter.commands import RedriveMapRun, StartMapRun
+from statewright.interpreter.commands import RedriveMapRun, StartMapRun, StopMapRun
 from statewright.interpreter.map_run import messages
 from statewright.interpreter.map_run.advance import advance_map_run
 from statewright.interpreter.map_run.messages import MapRunEvent
@@ -33,9 +33,7 @@ from statewright.limits import EXPRESS, Limits
 from statewright.payload import dump_json
 from statewright.query.scope import Json
 from statewright.simulator.mocks import Returned, Threw
-
-if TYPE_CHECKING:
-    from statewright.simulator.simulate import Running
+from statewright.simulator.running import Handler, Running
 
 NOT_ITERABLE: Final = "Attempting to map over non-iterable node."
 """Observed: the cause when the data is neither a list nor an object."""
@@ -70,9 +68,9 @@ class RunningMapRun:
         self._busy = True
         try:
             while self._events:
-                simulation = self.parent.simulation
+                timeline = self.parent.timeline
                 step = advance_map_run(
-                    self.definition, self.state, self._events.popleft(), simulation.now_ms, limits=self.parent.limits
+                    self.definition, self.state, self._events.popleft(), timeline.now_ms, limits=self.parent.limits
                 )
                 for command in step.commands:
                     _DO[type(command)](self, command)
@@ -81,8 +79,8 @@ class RunningMapRun:
 
     def deliver_soon(self, event: MapRunEvent, after_ms: int = 0) -> None:
         """Tell the run something later, at the soonest when whatever happens now is done."""
-        simulation = self.parent.simulation
-        simulation.at(simulation.now_ms + after_ms, lambda: self.deliver(event))
+        timeline = self.parent.timeline
+        timeline.at(timeline.now_ms + after_ms, lambda: self.deliver(event))
 
     def redrive(self, command: RedriveMapRun) -> None:
         """Run the unsuccessful children again."""
@@ -124,8 +122,8 @@ class RunningMapRun:
             else:
                 self.deliver_soon(messages.ReadFailed(NOT_ITERABLE), answer.delay_ms)
                 return
-            simulation = self.parent.simulation
-            simulation.at(simulation.now_ms + answer.delay_ms, lambda: self.read_items(command))
+            timeline = self.parent.timeline
+            timeline.at(timeline.now_ms + answer.delay_ms, lambda: self.read_items(command))
         elif isinstance(outcome, Threw):
             self.deliver_soon(messages.ReadFailed(outcome.cause or outcome.error or ""), answer.delay_ms)
 
@@ -234,3 +232,29 @@ _DO: Final[dict[type, Callable[[RunningMapRun, Any], None]]] = {
     messages.FailRun: RunningMapRun.fail,
     messages.ContinueRun: RunningMapRun.go_on,
 }
+
+
+class MapRuns:
+    """The Map Runs of all executions on one clock, by ARN."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, RunningMapRun] = {}
+
+    def handlers(self) -> dict[type, Handler]:
+        """What does the commands of executions that are about Map Runs."""
+        return {StartMapRun: self._start, StopMapRun: self._stop, RedriveMapRun: self._redrive}
+
+    def _start(self, parent: Running, command: StartMapRun) -> None:
+        """Begin a Map Run, once whatever happens now is done."""
+        run = self.runs[command.map_run_arn] = RunningMapRun(parent, command)
+        run.deliver_soon(messages.RunStarted())
+
+    def _stop(self, parent: Running, command: StopMapRun) -> None:
+        """Stop a Map Run and its child executions."""
+        for run in self.runs.values():
+            if run.parent is parent and run.state.task_id == command.task_id:
+                run.deliver(messages.RunStopped())
+
+    def _redrive(self, _parent: Running, command: RedriveMapRun) -> None:
+        """Run the unsuccessful child executions again."""
+        self.runs[command.map_run_arn].redrive(command)

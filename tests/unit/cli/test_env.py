@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.session import Session
 
-from statewright.cli import env as env_module
+from statewright.cli import client
 from statewright.cli.env import variables, written
 from statewright.cli.main import run_command
 
@@ -92,7 +92,7 @@ def test_without_the_aws_cli(monkeypatch, capsys):
     monkeypatch.setattr("shutil.which", lambda *_args, **_settings: None)
     assert run_command(["aws", "help"]) == 1
     assert "AWS CLI is not installed" in capsys.readouterr().err
-    assert env_module.DEFAULT_ENDPOINT.endswith(":4566")
+    assert client.DEFAULT_ENDPOINT.endswith(":4566")
 
 
 def test_help_of_aws_is_ours(capsys):

@@ -14,7 +14,8 @@ from statewright.asl.compile import compile_definition
 from statewright.cli.live_tree import MOST_LINES, LiveTree, TreeView
 from statewright.cli.output import Printer
 from statewright.simulator.mocks import Result, Returned, Rule, Script, Threw
-from statewright.simulator.simulate import Simulation, UnmockedTask
+from statewright.simulator.running import UnmockedTask
+from statewright.simulator.simulate import Simulation
 from statewright.simulator.story import Story
 from tests.unit.cli.conftest import Run, Terminal
 

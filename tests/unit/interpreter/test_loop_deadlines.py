@@ -9,7 +9,8 @@ import pytest
 from statewright.asl import extensions
 from statewright.asl.compile import compile_definition
 from statewright.asl.validate import validate_value
-from statewright.simulator.simulate import Run, Simulation
+from statewright.simulator.running import Run
+from statewright.simulator.simulate import Simulation
 
 
 def polling(**fields: Any) -> dict[str, Any]:

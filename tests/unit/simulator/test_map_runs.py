@@ -15,7 +15,8 @@ from statewright.interpreter.map_run.advance import READER_FAILED, THRESHOLD_EXC
 from statewright.limits import AWS, OPEN
 from statewright.payload import Payload, parse_json
 from statewright.simulator.mocks import Hung, Result, Returned, Rule, Script, Spans, TaskCall, Threw
-from statewright.simulator.simulate import Run, Running, Simulation, UnmockedTask, make_identity, simulate
+from statewright.simulator.running import Run, Running, UnmockedTask
+from statewright.simulator.simulate import Simulation, make_identity, simulate
 
 TASK = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": {"Body.$": "$"}, "End": True}
 PASS = {"Type": "Pass", "End": True}
@@ -356,11 +357,11 @@ def test_a_redrive_runs_only_what_failed(kind: str, runs: int):
     states = {"Before": {"Type": "Pass", "Next": "Work"}, "Work": TASK}
     simulation = Simulation(Script((outcomes, rule(Returned("first")))))
     program = machine(distributed(states, kind=kind))
-    running = Running(simulation, program, make_identity(), Payload([10, 20]), b"s" * 16)
+    running = Running(simulation.timeline, program, make_identity(), Payload([10, 20]), b"s" * 16)
     running.deliver(events.ExecutionStarted())
     simulation.drain(running)
     assert running.result.status == "FAILED"
-    simulation.now_ms += 60_000
+    simulation.timeline.now_ms += 60_000
     running.deliver(events.ExecutionRedriven())
     simulation.drain(running)
     run = running.result
@@ -378,7 +379,7 @@ def test_a_redrive_runs_only_what_failed(kind: str, runs: int):
 def test_a_child_with_too_long_a_history_is_not_redriven():
     loop = {"Work": {"Type": "Pass", "Next": "Again"}, "Again": {"Type": "Pass", "Next": "Work"}}
     simulation = Simulation(limits=replace(AWS, history_events=13))
-    running = Running(simulation, machine(distributed(loop)), make_identity(), Payload([1]), b"s" * 16)
+    running = Running(simulation.timeline, machine(distributed(loop)), make_identity(), Payload([1]), b"s" * 16)
     running.deliver(events.ExecutionStarted())
     simulation.drain(running)
     (child,) = running.result.children
@@ -386,17 +387,17 @@ def test_a_child_with_too_long_a_history_is_not_redriven():
     running.deliver(events.ExecutionRedriven())
     simulation.drain(running)
     assert running.result.state.error == THRESHOLD_EXCEEDED
-    (map_run,) = running.map_runs.values()
+    (map_run,) = simulation.map_runs.runs.values()
     assert map_run.state.not_redrivable == (1, 1)
     assert child.state.redrive_count == 0
 
 
 def test_a_stopped_execution_redrives_its_aborted_children():
     simulation = Simulation(Script((Rule((Result(Hung()), Result(Returned("late"))), state="Work"),)))
-    running = Running(simulation, machine(distributed(TASK)), make_identity(), Payload([1]), b"s" * 16)
+    running = Running(simulation.timeline, machine(distributed(TASK)), make_identity(), Payload([1]), b"s" * 16)
     running.deliver(events.ExecutionStarted())
     while not running.result.children:
-        due_ms, happen = simulation.queue.pop_next()
+        due_ms, happen = simulation.timeline.queue.pop_next()
         assert due_ms == VIRTUAL_START_MS
         happen()
     running.deliver(events.ExecutionStopped())
@@ -415,7 +416,7 @@ def test_a_caught_map_run_is_not_redriven_for_what_fails_later():
     states = {"M": distributed(TASK, Catch=catch), "After": TASK}
     simulation = Simulation(script)
     program = compile_definition({"StartAt": "M", "States": states})
-    running = Running(simulation, program, make_identity(), Payload([1]), b"s" * 16)
+    running = Running(simulation.timeline, program, make_identity(), Payload([1]), b"s" * 16)
     running.deliver(events.ExecutionStarted())
     simulation.drain(running)
     assert running.result.state.error == "Worse"

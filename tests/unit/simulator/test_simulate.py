@@ -11,17 +11,9 @@ from statewright.interpreter import events
 from statewright.limits import EXPRESS, OPEN
 from statewright.payload import Payload
 from statewright.simulator.mocks import Result, Returned, Rule, Script
+from statewright.simulator.running import Run, Running, UnmockedTask
 from statewright.simulator.script import load_script
-from statewright.simulator.simulate import (
-    DEFAULT_SEED,
-    Run,
-    Running,
-    Simulation,
-    Stalled,
-    UnmockedTask,
-    make_identity,
-    simulate,
-)
+from statewright.simulator.simulate import DEFAULT_SEED, Simulation, Stalled, make_identity, simulate
 from tests.unit.interpreter.driven import ACTIVITY, LAMBDA, TOKEN, machine, parallel, task, wait
 
 FLAKY = task(Retry=[{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2}])
@@ -60,7 +52,9 @@ class TestRun:
         assert found.transitions == 6
 
     def test_an_execution_under_way_has_no_duration_yet(self) -> None:
-        running = Running(Simulation(), compile_definition(machine(W=wait())), make_identity(), Payload({}), b"s")
+        running = Running(
+            Simulation().timeline, compile_definition(machine(W=wait())), make_identity(), Payload({}), b"s"
+        )
         running.deliver(events.ExecutionStarted())
         assert running.result.duration_ms == 0
 
@@ -130,11 +124,11 @@ class TestTasks:
         program = compile_definition(machine(T=task(TimeoutSeconds=3)))
         found = simulation.run(program, {})
         assert found.state.error == "States.Timeout"
-        assert len(simulation.queue) == 0
+        assert len(simulation.timeline.queue) == 0
 
     def test_answered_tasks_are_forgotten(self) -> None:
         simulation = Simulation(load_script("mocks: {T: [{throws: E}, {returns: 1}]}"))
-        running = Running(simulation, compile_definition(machine(T=FLAKY)), make_identity(), Payload({}), b"s")
+        running = Running(simulation.timeline, compile_definition(machine(T=FLAKY)), make_identity(), Payload({}), b"s")
         running.deliver(events.ExecutionStarted())
         simulation.drain(running)
         assert running.tasks == {}
@@ -181,8 +175,8 @@ class TestTime:
 
     def test_the_past_is_now(self) -> None:
         simulation = Simulation(start_ms=5_000)
-        simulation.at(1_000, lambda: None)
-        assert simulation.queue.next_due_ms() == 5_000
+        simulation.timeline.at(1_000, lambda: None)
+        assert simulation.timeline.queue.next_due_ms() == 5_000
 
 
 class TestChance:

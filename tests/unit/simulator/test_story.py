@@ -8,7 +8,8 @@ import pytest
 
 from statewright.asl.compile import compile_definition
 from statewright.simulator.mocks import Hung, Result, Returned, Rule, Script, Threw
-from statewright.simulator.simulate import Run, Simulation, UnmockedTask
+from statewright.simulator.running import Run, UnmockedTask
+from statewright.simulator.simulate import Simulation
 from statewright.simulator.story import Attempt, Story, Strand, Visit
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"

@@ -5,7 +5,6 @@ Owns what counts as a change of a state: its own fields, never those of the stat
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,6 +39,8 @@ def compare(before: Json, after: Json, name_before: str, name_after: str) -> Dif
             fields = _differing(_own_fields(old[name]), _own_fields(new[name]))
             if fields:
                 changed[name] = fields
+    import difflib
+
     text = difflib.unified_diff(_canonical(before), _canonical(after), name_before, name_after, lineterm="")
     return Difference(
         {name: _type_of(node) for name, node in new.items() if name not in old},

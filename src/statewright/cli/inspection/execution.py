@@ -6,18 +6,14 @@ Owns the commands. Following one is `follow.py`'s, calls and names are `client.p
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.client import Answer, Server, endpoint_option, form_option, machine_of, short_name
 from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
 from statewright.cli.inspection.execution_fork import fork
-from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
-    from statewright.cli.inspection.follow import Following
+from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
 
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 HELD_AT_ONCE = 50
@@ -113,7 +109,7 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
       statewright execution show order:run-7 --cost
       statewright execution show run-7 -o json | jq .states
     """
-    from statewright.cli.inspection.follow import Following, named
+    from statewright.cli.inspection.follow import Following, named, print_execution
     from statewright.cli.run_report import summary
 
     table = wanted_table(cost, prices)
@@ -123,7 +119,7 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
         outcome = following.outcome()
         costs = cost_of(outcome, table, memory_of=memory_of(endpoint)) if table is not None else None
     if form == "table":
-        _print_execution(following)
+        print_execution(following)
         if costs is not None:
             stdout().line()
             costs.print(stdout())
@@ -131,52 +127,6 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
         billed = {"cost": costs.document()} if costs is not None else {}
         stdout().json({**named(following.description), **summary(outcome), **billed}, compact=form == "jsonl")
     return OK
-
-
-def _print_execution(following: Following) -> None:
-    from statewright.cli.inspection.follow import definition_of
-    from statewright.cli.live_tree import TreeView
-    from statewright.cli.output import json_text
-    from statewright.cli.table import length_words, local_time, print_facts, status_span
-
-    printer = stdout()
-    shown = following.description
-    now_ms = following.clock.now_ms()
-    state = following.state
-    outcome = following.outcome()
-    length = length_words(shown["startDate"], shown.get("stopDate"), now_ms)
-    words = (length, count_words(outcome.transitions, "transition"), count_words(len(outcome.history), "event"))
-    facts: list[tuple[str, Span | None]] = [
-        ("execution", (short_name(shown["executionArn"]), "strong")),
-        ("arn", shown["executionArn"]),
-        ("version", _last(shown.get("stateMachineVersionArn"))),
-        ("alias", _last(shown.get("stateMachineAliasArn"))),
-        ("map run", shown.get("mapRunArn")),
-        ("status", status_span(shown["status"])),
-        ("started", local_time(shown["startDate"]) + " UTC"),
-        ("took" if shown.get("stopDate") else "runs for", " · ".join(words)),
-        ("redrives", str(shown["redriveCount"]) if shown.get("redriveCount") else None),
-        ("input", json_text(state.input.value, compact=True)),
-        ("output", json_text(state.output.value, compact=True) if state.output is not None else None),
-        ("error", shown.get("error")),
-        ("cause", shown.get("cause")),
-        (
-            "redrive",
-            f"statewright execution redrive {short_name(shown['executionArn'])}" if _redrivable(shown) else None,
-        ),
-    ]
-    print_facts(printer, facts)
-    printer.line()
-    states = definition_of(following.server, following.arn)[1]
-    printer.cropped(TreeView(following.story, states).lines(now_ms))
-
-
-def _redrivable(shown: Answer) -> bool:
-    return shown.get("redriveStatus") == "REDRIVABLE"
-
-
-def _last(arn: str | None) -> str | None:
-    return arn.rpartition(":")[2] if arn else None
 
 
 @execution.command(short_help="Print an execution's history events.")
@@ -256,7 +206,9 @@ def tail(target: str, machine: str | None, quiet: bool, form: str, endpoint: str
     Exit code: 0 it succeeded, 1 it failed, 5 it timed out, 130 interrupted; it goes on then.
     """
     with Server(endpoint) as server:
-        return follow(server, server.execution_arn(target, machine), form, quiet=quiet)
+        from statewright.cli.inspection.follow import follow_to_the_end
+
+        return follow_to_the_end(server, server.execution_arn(target, machine), form, quiet=quiet)
 
 
 @execution.command(short_help="Start an execution.")
@@ -277,7 +229,9 @@ def start(target: str, input: str | None, name: str | None, follows: bool, form:
     with Server(endpoint) as server:
         started = start_execution(server, target, input, name)
         if follows:
-            return follow(server, started["executionArn"], form)
+            from statewright.cli.inspection.follow import follow_to_the_end
+
+            return follow_to_the_end(server, started["executionArn"], form)
     _print_dated(started, form, started["executionArn"])
     return OK
 
@@ -326,7 +280,9 @@ def redrive(targets: tuple[str, ...], machine: str | None, follows: bool, form: 
         for arn in [server.execution_arn(target, machine) for target in targets]:
             answer = server.call("redrive_execution", executionArn=arn)
             if follows:
-                return follow(server, arn, form)
+                from statewright.cli.inspection.follow import follow_to_the_end
+
+                return follow_to_the_end(server, arn, form)
             _print_dated({"executionArn": arn, **answer}, form, f"redriven {short_name(arn)}")
     return OK
 
@@ -349,27 +305,10 @@ execution.add_command(fork)
 def start_execution(server: Server, target: str, input: str | None, name: str | None) -> Answer:
     """Start an execution of a machine by its name or ARN. Raises: Stop."""
     given = {"name": name} if name is not None else {}
+    from statewright.cli.local.run_setup import input_text
+
     text = input_text(input)
     return server.call("start_execution", stateMachineArn=server.machine_arn(target), input=text, **given)
-
-
-def input_text(option: str | None) -> str:
-    """The JSON text of `-i JSON|@FILE|-`. Raises: Stop."""
-    from statewright.cli.local.run_setup import read_input
-    from statewright.payload import Payload
-
-    return "{}" if option is None else Payload(read_input(option)[0]).text
-
-
-def follow(server: Server, arn: str, form: str, *, quiet: bool = False) -> int:
-    """Follow an execution and print how it ended; returns the exit code."""
-    from statewright.cli.inspection.follow import Following, show_outcome
-
-    following = Following(server, arn, quiet=quiet, stream_events=form == "jsonl")
-    if following.notes.is_terminal and not quiet:
-        following.notes.line((short_name(arn), "strong"), (f" · {server.endpoint}", "idle"))
-        following.notes.line()
-    return show_outcome(following, following.to_the_end(), form, quiet=quiet)
 
 
 def run_machine(target: str, input: str | None, form: str, *, quiet: bool, endpoint: str | None = None) -> int:
@@ -384,7 +323,9 @@ def run_machine(target: str, input: str | None, form: str, *, quiet: bool, endpo
         if found["type"] == "EXPRESS":
             return _run_express(server, arn, input, form, quiet=quiet)
         started = start_execution(server, arn, input, None)
-        return follow(server, started["executionArn"], form, quiet=quiet)
+        from statewright.cli.inspection.follow import follow_to_the_end
+
+        return follow_to_the_end(server, started["executionArn"], form, quiet=quiet)
 
 
 def _file_hint(target: str) -> str | None:
@@ -400,6 +341,7 @@ def _unqualified(arn: str) -> str:
 
 def _run_express(server: Server, arn: str, input: str | None, form: str, *, quiet: bool) -> int:
     """EXPRESS executions keep no history: they are run and answered in one call."""
+    from statewright.cli.local.run_setup import input_text
     from statewright.cli.output import FAILED, TIMED_OUT, duration_words
     from statewright.cli.table import dated, status_span
     from statewright.payload import parse_json

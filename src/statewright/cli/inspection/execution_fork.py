@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from statewright.cli.client import OWN_SERVICE, Server, endpoint_option, form_option, short_name
+from statewright.cli.client import OWN_SERVICE, Answer, Server, endpoint_option, form_option, short_name
 from statewright.cli.output import OK, USAGE, Stop, count_words, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 
 @click.command(short_help="Begin a new execution at a state that an old one has reached.")
@@ -40,7 +37,8 @@ def fork(
       statewright execution fork order:run-7 --at Charge -i '{"amount": 5}' --var 'retries=0' --follow
       statewright execution fork run-7 --at Ship --to order:4
     """
-    from statewright.cli.inspection.execution import follow, input_text
+    from statewright.cli.inspection.follow import follow_to_the_end
+    from statewright.cli.local.run_setup import input_text
 
     with Server(endpoint) as server:
         arn = server.execution_arn(target, machine)
@@ -57,7 +55,7 @@ def fork(
         with Server(endpoint, service=OWN_SERVICE) as own:
             answer = own.call("fork_execution", **wish)
         if follows:
-            return follow(server, answer["executionArn"], form)
+            return follow_to_the_end(server, answer["executionArn"], form)
     _print_fork(answer, form, short_name(arn), state)
     return OK
 

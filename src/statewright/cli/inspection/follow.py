@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from statewright.cli.client import Unreachable, machine_of
-from statewright.cli.output import INTERRUPTED, Printer, stderr, stdout
+from statewright.cli.client import Answer, Server, Unreachable, machine_of, short_name
+from statewright.cli.live_tree import LiveTree, TreeView
+from statewright.cli.output import INTERRUPTED, Printer, Span, count_words, json_text, stderr, stdout
+from statewright.cli.run_report import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from statewright.asl.program import Program
-    from statewright.cli.client import Answer, Server
-    from statewright.cli.live_tree import LiveTree, TreeView
-    from statewright.cli.run_report import Outcome
     from statewright.interpreter.history import HistoryEvent
     from statewright.interpreter.state import ExecutionState
     from statewright.simulator.story import Attempt, Visit
@@ -242,3 +241,56 @@ def _state_of(description: Answer) -> ExecutionState:
     if description.get("output") is not None:
         state.output = Payload.from_text(description["output"])
     return state
+
+
+def follow_to_the_end(server: Server, arn: str, form: str, *, quiet: bool = False) -> int:
+    """Follow an execution and print how it ended; returns the exit code."""
+    following = Following(server, arn, quiet=quiet, stream_events=form == "jsonl")
+    if following.notes.is_terminal and not quiet:
+        following.notes.line((short_name(arn), "strong"), (f" · {server.endpoint}", "idle"))
+        following.notes.line()
+    return show_outcome(following, following.to_the_end(), form, quiet=quiet)
+
+
+def print_execution(following: Following) -> None:
+    """Show an execution: facts, and its tree."""
+    from statewright.cli.table import length_words, local_time, print_facts, status_span
+
+    printer = stdout()
+    shown = following.description
+    now_ms = following.clock.now_ms()
+    state = following.state
+    outcome = following.outcome()
+    length = length_words(shown["startDate"], shown.get("stopDate"), now_ms)
+    words = (length, count_words(outcome.transitions, "transition"), count_words(len(outcome.history), "event"))
+    facts: list[tuple[str, Span | None]] = [
+        ("execution", (short_name(shown["executionArn"]), "strong")),
+        ("arn", shown["executionArn"]),
+        ("version", _last(shown.get("stateMachineVersionArn"))),
+        ("alias", _last(shown.get("stateMachineAliasArn"))),
+        ("map run", shown.get("mapRunArn")),
+        ("status", status_span(shown["status"])),
+        ("started", local_time(shown["startDate"]) + " UTC"),
+        ("took" if shown.get("stopDate") else "runs for", " · ".join(words)),
+        ("redrives", str(shown["redriveCount"]) if shown.get("redriveCount") else None),
+        ("input", json_text(state.input.value, compact=True)),
+        ("output", json_text(state.output.value, compact=True) if state.output is not None else None),
+        ("error", shown.get("error")),
+        ("cause", shown.get("cause")),
+        (
+            "redrive",
+            f"statewright execution redrive {short_name(shown['executionArn'])}" if _redrivable(shown) else None,
+        ),
+    ]
+    print_facts(printer, facts)
+    printer.line()
+    states = definition_of(following.server, following.arn)[1]
+    printer.cropped(TreeView(following.story, states).lines(now_ms))
+
+
+def _last(arn: str | None) -> str | None:
+    return arn.rpartition(":")[2] if arn else None
+
+
+def _redrivable(shown: Answer) -> bool:
+    return shown.get("redriveStatus") == "REDRIVABLE"

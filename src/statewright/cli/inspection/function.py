@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.client import Answer, Server, endpoint_option, form_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, Span, Stop, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 DATA_FOLDER: Final = ".statewright"
 LOGS: Final = "functions/logs"
@@ -85,7 +82,7 @@ def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str
     """
     import base64
 
-    from statewright.cli.inspection.execution import input_text
+    from statewright.cli.local.run_setup import input_text
     from statewright.payload import parse_json
 
     payload = input_text(input).encode()

@@ -5,15 +5,12 @@ Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from statewright.cli.client import OWN_SERVICE, Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.client import OWN_SERVICE, Answer, Server, endpoint_option, form_option, machine_of, short_name
 from statewright.cli.output import NOT_FOUND, OK, Printer, Span, Stop, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 name_argument = click.argument("name", metavar="SEMAPHORE")
 key_option = click.option("--key", default="", metavar="TEXT", help="Which of the semaphores of that name.")

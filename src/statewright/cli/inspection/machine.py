@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from statewright.cli.client import ApiProblem, Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.client import Answer, ApiProblem, Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.inspection.definition_diff import Difference
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Refused, Span, Stop, count_words, reason_of, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
-    from statewright.cli.inspection.definition_diff import Difference
 
 RECENT = 5
 

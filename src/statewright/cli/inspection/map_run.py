@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option, short_name
+from statewright.cli.client import Answer, Server, endpoint_option, form_option, short_name
 from statewright.cli.output import NOT_FOUND, OK, Printer, Span, Stop, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 COUNTS = (
     "total", "pending", "running", "succeeded", "failed", "timedOut", "aborted", "resultsWritten",

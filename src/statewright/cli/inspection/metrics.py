@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.client import Answer, Server, endpoint_option, form_option
 from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, count_words, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 PERIODS_MS: Final = (1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000, 86_400_000)
 MOST_ROWS: Final = 60

@@ -9,15 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.client import Answer, Server, endpoint_option, form_option
 from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 SHOWN_AT_ONCE: Final = 10
 PEEK_HEADER: Final = "x-statewright-peek"

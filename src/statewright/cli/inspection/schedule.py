@@ -9,15 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.client import Answer, Server, endpoint_option, form_option
 from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 KEPT: Final = (
     "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate", "EndDate", "Description", "State", "KmsKeyArn",

@@ -8,15 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option
+from statewright.cli.client import Answer, Server, endpoint_option, form_option
 from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, stderr, stdout
-
-if TYPE_CHECKING:
-    from statewright.cli.client import Answer
 
 
 @click.group(short_help="List topics and subscriptions, publish messages.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from statewright.cli.local.mismatches import failure_words, mismatch_lines
 from statewright.cli.output import Printer, visible
 
 if TYPE_CHECKING:
@@ -60,8 +61,6 @@ class _Page(io.StringIO):
 
 
 def _details(result: CaseResult) -> list[str]:
-    from statewright.cli.local.test import failure_words, mismatch_lines
-
     printer = Printer(_Page())
     lines = [printer.styled(line) for mismatch in result.mismatches for line in mismatch_lines(mismatch)]
     said = failure_words(result)

@@ -305,3 +305,10 @@ def _folded(name: str) -> str:
 
 def _unknown(finding: Diagnostic) -> Stop:
     return Stop(NOT_FOUND, finding.message[:1].upper() + finding.message[1:], finding.hint)
+
+
+def input_text(option: str | None) -> str:
+    """The JSON text of `-i JSON|@FILE|-`. Raises: Stop."""
+    from statewright.payload import Payload
+
+    return "{}" if option is None else Payload(read_input(option)[0]).text

@@ -13,9 +13,9 @@ import click
 from statewright.cli.client import endpoint_option
 from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, count_words, stdout
+from statewright.cli.serving.project_lines import ProjectLines
 
 if TYPE_CHECKING:
-    from statewright.cli.serving.project_lines import ProjectLines
     from statewright.config import Config
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Report, Result

@@ -1,0 +1,245 @@
+"""A definition's run, watched: its simulation, its time virtual or real, the tree while it goes on, its outcome."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from statewright.cli.live_tree import LiveTree
+from statewright.cli.local.run_setup import Setup
+from statewright.cli.output import (
+    Refused,
+    count_words,
+    duration_words,
+    print_findings,
+    stderr,
+    stdout,
+)
+from statewright.cli.run_report import GivenUp, Outcome
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from statewright.clock import RealClock
+    from statewright.interpreter.history import HistoryEvent
+    from statewright.interpreter.state import ExecutionState
+    from statewright.simulator.mocks import Rule
+    from statewright.simulator.story import Story
+
+NAP_MS = 100
+"""How long real time is slept through at once, so that the tree goes on counting."""
+
+
+class OutOfTime(Exception):
+    """The run has lasted as long as the user wants to wait."""
+
+
+class Watch:
+    """One run and who watches it: history so far, the story, the tree or the plain lines."""
+
+    def __init__(self, setup: Setup, *, real_time: bool, quiet: bool, stream_events: bool) -> None:
+        from statewright.cli.live_tree import LiveTree, PlainSteps, TreeView
+        from statewright.clock import VIRTUAL_START_MS, RealClock
+        from statewright.simulator.story import Story
+
+        self.setup = setup
+        self.quiet = quiet
+        self.real_time = real_time
+        self.clock: RealClock = RealClock()
+        default_start_ms = self.clock.now_ms() if real_time else VIRTUAL_START_MS
+        self.start_ms = setup.start_ms if setup.start_ms is not None else default_start_ms
+        self.notes = stderr()
+        self.stream = stdout() if stream_events else None
+        self.story: Story
+        self.tree: LiveTree | None = None
+        self.view: TreeView | None = None
+        program = setup.loaded.program
+        if quiet:
+            self.story = Story(program)
+        elif self.notes.is_terminal:
+            self.story = Story(program)
+            self.view = TreeView(self.story, _states_by_name(setup.loaded.document.value))
+            self.tree = LiveTree(self.notes, self.view, self.clock.now_ms)
+        else:
+            self.story = Story(program, PlainSteps(self.notes).told)
+        self.history: list[HistoryEvent] = []
+        self.state: ExecutionState | None = None
+        self.unused: tuple[Rule, ...] = ()
+        self._runner: asyncio.Runner | None = None
+        self._real_start_ms = 0
+        self._reached_ms = 0
+        self._deadline_ms: int | None = None
+
+    # ------------------------------------------------------------------ running
+
+    def run(self, seed: bytes | None, longest_ms: int | None) -> Outcome:
+        """Run to the end, or to where it cannot or shall not go on. Raises: Refused for a mock that is wrong."""
+        from statewright.cli.run_report import Outcome
+        from statewright.simulator.simulate import DEFAULT_SEED, Simulation, make_identity
+
+        self.introduce()
+        if self.real_time:
+            self._prepare_to_sleep()
+        self._deadline_ms = self.start_ms + longest_ms if longest_ms is not None else None
+        self._real_start_ms = self.clock.now_ms()
+        setup = self.setup
+        simulation = Simulation(
+            setup.script,
+            start_ms=self.start_ms,
+            limits=setup.limits,
+            seed=seed or DEFAULT_SEED,
+            on_history=self.note,
+            pace=self.pace if self.real_time or longest_ms is not None else None,
+        )
+        identity = make_identity(_machine_name(setup.path), execution_type=setup.type)
+        given_up: GivenUp | None = None
+        written: dict[str, str] | None = None
+        transitions = 0
+        try:
+            done = simulation.run(setup.loaded.program, setup.input, identity=identity)
+            written, transitions = done.written, done.transitions
+        except BaseException as problem:
+            given_up = self.why(problem)
+            if given_up is None or self.state is None:
+                raise
+        finally:
+            if self.tree is not None:
+                self.tree.stop()
+            if self._runner is not None:
+                self._runner.close()
+        if given_up is None:
+            wanted = {id(rule) for rule in setup.script.rules[: setup.must_be_used]}
+            self.unused = tuple(rule for rule in simulation.timeline.script.unused() if id(rule) in wanted)
+        assert self.state is not None
+        transitions = transitions or self.state.transitions
+        now_ms = max(simulation.timeline.now_ms, self._reached_ms)
+        return Outcome(self.story, self.state, self.history, transitions, now_ms, setup.limits, given_up, written)
+
+    def note(self, state: ExecutionState, event: HistoryEvent) -> None:
+        """Take in a history event, of the execution or of a child of it."""
+        if self.state is None:
+            self.state = state
+        self.story.note(state, event)
+        if state is self.state:
+            self.history.append(event)
+            if self.stream is not None:
+                from statewright.cli.run_report import history_document
+
+                self.stream.json(history_document(event), compact=True)
+                if self.real_time:
+                    self.stream.flush()
+        if self.tree is not None:
+            self.tree.tick(event.at_ms)
+
+    def pace(self, due_ms: int) -> None:
+        """Let real time catch up with the next instant, if that is wanted. Raises: OutOfTime."""
+        if self._deadline_ms is not None and due_ms > self._deadline_ms:
+            if self.real_time:
+                self._sleep(self._deadline_ms)
+            self._reached_ms = self._deadline_ms
+            raise OutOfTime
+        if self.real_time:
+            self._sleep(due_ms)
+
+    def _prepare_to_sleep(self) -> None:
+        """Make the loop before anything is said to have begun: an interrupt finds it whole, not half made."""
+        import asyncio
+
+        self._runner = asyncio.Runner()
+        self._runner.get_loop()
+
+    def _sleep(self, due_ms: int) -> None:
+        if self._runner is None:
+            self._prepare_to_sleep()
+        assert self._runner is not None
+        real_due_ms = self._real_start_ms + due_ms - self.start_ms
+        while (real_ms := self.clock.now_ms()) < real_due_ms:
+            self._reached_ms = self.start_ms + real_ms - self._real_start_ms
+            if self.tree is not None:
+                self.tree.tick(self._reached_ms)
+            self._runner.run(self.clock.sleep_until(min(real_due_ms, real_ms + NAP_MS)))
+
+    def why(self, problem: BaseException) -> GivenUp | None:
+        """What an exception says about a run that is not over; None for one that is nobody's business here."""
+        from statewright.cli.run_report import GivenUp
+        from statewright.errors import DefinitionError
+        from statewright.simulator.running import UnmockedTask
+        from statewright.simulator.simulate import Stalled
+
+        if isinstance(problem, DefinitionError):
+            raise Refused(self.setup.mock_name, problem.diagnostics) from None
+        if isinstance(problem, UnmockedTask):
+            hint = None
+            if not self.setup.mock_name:
+                hint = f"write it into a file, and name that: statewright run {self.setup.path} --mock mocks.yaml"
+            return GivenUp("UNMOCKED_TASK", problem.hint, problem.state, hint)
+        if isinstance(problem, Stalled):
+            message = str(problem)
+            return GivenUp("WAITS_FOR_EVER", message[:1].upper() + message[1:])
+        if isinstance(problem, OutOfTime):
+            assert self._deadline_ms is not None
+            longest = duration_words(self._deadline_ms - self.start_ms)
+            return GivenUp("OUT_OF_TIME", f"The execution still runs after {longest}, as --max-virtual-time allows.")
+        if isinstance(problem, KeyboardInterrupt):
+            return GivenUp("INTERRUPTED", "The execution was still running.")
+        return None
+
+    # ------------------------------------------------------------------ telling
+
+    def introduce(self) -> None:
+        """Say what runs, and what the user should know before."""
+        if self.quiet:
+            return
+        setup = self.setup
+        told = [str(setup.path)]
+        if setup.case is not None:
+            told.append(f"case '{setup.case}'")
+        told.append("real time" if self.real_time else "virtual time")
+        if setup.type == "EXPRESS":
+            told.append("express")
+        if setup.limits.profile != "aws":
+            told.append("no limits")
+        if self.notes.is_terminal:
+            self.notes.line((told[0], "strong"), (" · " + " · ".join(told[1:]), "idle"))
+        warnings = len(setup.loaded.diagnostics)
+        if warnings:
+            words = f"{count_words(warnings, 'warning')}, see: statewright validate {setup.path}"
+            self.notes.line((words, "wait"))
+        from statewright.simulator.mocks import mockable_names
+
+        known = mockable_names(setup.loaded.program)
+        print_findings(self.notes, setup.mock_name, setup.script.unknown_states(known))
+        if self.notes.is_terminal:
+            self.notes.line()
+
+    def report(self, outcome: Outcome) -> None:
+        """Show the whole tree, and how it ended."""
+        from statewright.cli.run_report import print_outcome
+
+        if self.view is not None:
+            self.notes.cropped(self.view.lines(outcome.now_ms))
+        if not self.quiet or outcome.exit_code:
+            print_outcome(self.notes, outcome, virtual=not self.real_time)
+        for rule in self.unused if not self.quiet else ():
+            line = f":{rule.place[0]}:{rule.place[1]}" if rule.place[0] else ""
+            self.notes.line(
+                (f"{self.setup.mock_name}{line} ", "idle"),
+                ("WARNING", "wait"),
+                (f" the mock for {rule.label} was not used", "idle"),
+            )
+        if self.view is not None:
+            self.notes.line()
+        self.notes.flush()
+
+
+def _machine_name(path: Path) -> str:
+    """A name for the machine, as the service allows it: the file's, without endings and odd characters."""
+    stem = path.name.split(".")[0]
+    kept = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in stem)
+    return kept[:80] or "StateMachine"
+
+
+def _states_by_name(definition: Any) -> dict[str, Any]:
+    from statewright.asl.outline import outline, states_of
+
+    return {state.name: state.node for state in states_of(outline(definition, express=False))}
