@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, TypeVar, Union, cast, get_args, get_orig
 import orjson
 
 from statewright.errors import Unreadable
-from statewright.payload import Json
+from statewright.payload import Json, dump_row
 
 FORMAT: Final = "format"
 """The member that names the format."""
@@ -92,13 +92,8 @@ class Format(Generic[Value]):
         if self._tail:
             body, _, rest = body.partition(b"\n")
             apart[self._tail] = rest
-        try:
-            members = orjson.loads(body)
-            version = members.pop(FORMAT, 1)
-        except (ValueError, AttributeError, TypeError) as problem:
-            raise damaged(what, problem) from None
-        if not isinstance(version, int) or version > self.version:
-            raise newer(what, version, self.version)
+        members = members_in(body, what, self.version)
+        version = members.pop(FORMAT, 1)
         try:
             for step in range(version, self.version):
                 members = self.upgrades[step](members)
@@ -113,6 +108,71 @@ class Format(Generic[Value]):
             every = _readers(self.of)
             reads = self._reads = {name: every[name] for name in self._fields}
         return self.of(**_known(members, reads), **apart)
+
+
+class Compact(Generic[Value]):
+    """A format of few bytes for one dataclass's values: an array of the version, then the fields in their order.
+
+    A reader leaves out what stands behind the fields that it knows, and gives those that are missing at the end their
+    defaults. So new fields go to the end, and still are a new version. `parse` reads the JSON.
+    """
+
+    def __init__(
+        self, name: str, of: type[Value], *, version: int = 1, parse: Callable[[bytes], Any] = orjson.loads
+    ) -> None:
+        assert dataclasses.is_dataclass(of)
+        self.name = name
+        self.of = of
+        self.version = version
+        self._parse = parse
+        self._fields = [one.name for one in dataclasses.fields(of)]
+        self._reads: list[tuple[int, Reader]] | None = None
+
+    def write(self, value: Value) -> bytes:
+        """A value as stored."""
+        return dump_row([self.version, *[getattr(value, name) for name in self._fields]])
+
+    def read(self, body: bytes) -> Value:
+        """A value as it was stored. Raises: Unreadable."""
+        try:
+            values = array_in(self._parse(body), self.name, self.version)[1 : len(self._fields) + 1]
+            reads = self._reads
+            if reads is None:
+                every = enumerate(_readers(self.of).values())
+                reads = self._reads = [(place, read) for place, read in every if read is not _as_is]
+            for place, read in reads:
+                if place < len(values):
+                    values[place] = read(values[place])
+            return self.of(*values)
+        except (TypeError, ValueError) as problem:
+            raise damaged(self.name, problem) from None
+
+
+def members_in(body: bytes, what: str, known: int) -> Members:
+    """The members of a JSON object that a program of a format up to `known` has written; `what` names the row.
+
+    Raises: Unreadable.
+    """
+    try:
+        members: Members = orjson.loads(body)
+        version = members.get(FORMAT, 1)
+    except (ValueError, AttributeError) as problem:
+        raise damaged(what, problem) from None
+    if not isinstance(version, int) or version > known:
+        raise newer(what, version, known)
+    return members
+
+
+def array_in(array: object, what: str, known: int) -> list[Any]:
+    """A compact value, an array whose first member is its version; up to `known`. `what` names the row.
+
+    Raises: Unreadable.
+    """
+    if not isinstance(array, list) or not array or not isinstance(array[0], int) or array[0] < 1:
+        raise damaged(what, "it has no version")
+    if array[0] > known:
+        raise newer(what, array[0], known)
+    return array
 
 
 def _known(members: Members, reads: Mapping[str, Reader]) -> Members:

@@ -208,7 +208,7 @@ def test_an_entry_of_the_future_is_refused_by_name(
 def test_members_that_are_not_known_keep_no_server_from_starting(tmp_path: Path) -> None:
     data = unpacked(EVERY[-1], tmp_path / "data")
     more = "UPDATE entry SET body = CAST('{\"wings\":[1],' || substr(CAST(body AS TEXT), 2) AS BLOB) "
-    kinds = "queue topic topic-subscription table function functionVersion rule eventBus schedule schedule-group"
+    kinds = "queue topic topic-subscription table function rule eventBus schedule schedule-group machine revision tags"
     change(data, lambda db: [db.execute(f"{more} WHERE kind = ?", (kind,)) for kind in kinds.split()])
     noted = json.loads((data / ANSWERS).read_text())
     with VirtualSystem(start=noted["made_ms"] + 1, data=data, config=Config(extensions=True)) as system:

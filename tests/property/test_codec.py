@@ -8,8 +8,9 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from statewright.errors import Unreadable
 from statewright.interpreter import codec
-from statewright.interpreter.codec import CodecError, Decoder, decode, encode
+from statewright.interpreter.codec import Decoder, decode, encode
 from statewright.interpreter.state import Children, ExecutionState, Finished, Frame, Identity, OpenTask
 from statewright.payload import Payload, dump_json, parse_json
 
@@ -114,6 +115,6 @@ def test_rubbish_is_an_error_of_its_own(body: bytes) -> None:
     for read in (decoder.execution, decoder.frame):
         try:
             read(body)
-        except CodecError:
+        except Unreadable:
             continue
         raise AssertionError(f"{body!r} was read")

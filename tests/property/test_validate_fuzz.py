@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from statewright.asl.checks.fields import MACHINE_SHAPE, OBJECT_SHAPES, RULE_SHAPES, STATE_SHAPES
 from statewright.asl.findings import LINT_CODES, SERVICE_CODES
-from statewright.asl.validate import MachineType, validate_value
+from statewright.asl.program import MachineType
+from statewright.asl.validate import validate_value
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:work"
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from statewright.asl.findings import has_placeholder
-from statewright.asl.program import Program
+from statewright.asl.program import MachineType, Program
 from statewright.asl.reader import read_document
 from statewright.asl.text.document import Document, ReadError
 from statewright.asl.text.document import Path as Place
-from statewright.asl.validate import MachineType, validate
+from statewright.asl.validate import validate
 from statewright.errors import DefinitionError, Diagnostic
 from statewright.query.scope import Json
 

@@ -18,6 +18,7 @@ Condition = Callable[[Scope], bool]
 Place = Callable[[Json, Json], Json]
 """`place(document, result)`: the document with the result put where ResultPath says."""
 
+MachineType = Literal["STANDARD", "EXPRESS"]
 StateType = Literal["Pass", "Task", "Choice", "Wait", "Succeed", "Fail", "Parallel", "Map"]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, Protocol, TypeGuard
+from typing import Protocol, TypeGuard
 
 from statewright.asl import extensions
 from statewright.asl.checks import branching, resource_kinds
@@ -42,11 +42,10 @@ from statewright.asl.findings import (
     has_placeholder,
 )
 from statewright.asl.outline import Node, ScopeOutline, StateOutline, outline, top_language
+from statewright.asl.program import MachineType
 from statewright.asl.text.document import MAX_DEPTH
 from statewright.errors import Diagnostic
 from statewright.query.scope import Json
-
-MachineType = Literal["STANDARD", "EXPRESS"]
 
 _LABEL_FORBIDDEN = frozenset('?*<>{}[]:;,\\|^~$#%&`"')
 

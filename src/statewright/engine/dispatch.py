@@ -10,14 +10,18 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from statewright.asl.resources import Resource, parse_resource
+from statewright.formats import array_in, damaged
 from statewright.interpreter import events
 from statewright.interpreter.commands import ScheduleTask
 from statewright.payload import Payload, dump_row, embedded, parse_json
 from statewright.query.scope import Json
 from statewright.stores import fail_points
+
+CALL_VERSION: Final = 1
+_WHAT: Final = "the call of a task"
 
 logger = logging.getLogger(__name__)
 
@@ -258,7 +262,7 @@ def encode_call(call: ScheduledCall, parameters: Payload) -> bytes:
     """An outbox row's body."""
     return dump_row(
         [
-            1,
+            CALL_VERSION,
             call.execution_arn,
             call.state,
             call.resource.arn,
@@ -280,11 +284,14 @@ def encode_call(call: ScheduledCall, parameters: Payload) -> bytes:
 
 
 def decode_call(body: bytes) -> ScheduledCall:
-    """Read an outbox row's body back."""
-    fields: list[Any] = parse_json(body)
-    resource, iterations = parse_resource(fields[3]), tuple(fields[11])
-    submitted = Payload(fields[15]) if fields[16] else None
-    return ScheduledCall(
-        fields[1], fields[2], resource, fields[4], fields[5], fields[6], fields[7], fields[8], fields[9], fields[10],
-        iterations, fields[12], fields[13], fields[14], submitted,
-    )  # fmt: skip
+    """Read an outbox row's body back. Raises: Unreadable."""
+    try:
+        fields = array_in(parse_json(body), _WHAT, CALL_VERSION)
+        resource, iterations = parse_resource(fields[3]), tuple(fields[11])
+        submitted = Payload(fields[15]) if fields[16] else None
+        return ScheduledCall(
+            fields[1], fields[2], resource, fields[4], fields[5], fields[6], fields[7], fields[8], fields[9],
+            fields[10], iterations, fields[12], fields[13], fields[14], submitted,
+        )  # fmt: skip
+    except (IndexError, TypeError, ValueError) as problem:
+        raise damaged(_WHAT, problem) from None

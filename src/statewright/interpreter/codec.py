@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
+from statewright.formats import array_in, damaged
 from statewright.interpreter.state import Children, ExecutionState, Finished, Frame, Identity, OpenTask
 from statewright.payload import MAX_DEPTH, Payload, dump_json, dump_row, embedded, parse_json
 
 VERSION: Final = 1
 LARGE_BYTES: Final = 4096
 """Values of at least this size are stored apart, by hash."""
+_WHAT: Final = "the state of an execution"
 _ROW_DEPTH: Final = MAX_DEPTH + 8
 """A row nests its values a few levels deeper."""
 
@@ -23,10 +25,6 @@ Built = TypeVar("Built", ExecutionState, Frame | Finished)
 
 Texts = dict[bytes, str]
 """Hash of a large value to its JSON text."""
-
-
-class CodecError(ValueError):
-    """Bytes that this version cannot read."""
 
 
 class Encoder:
@@ -118,12 +116,12 @@ class Decoder:
         self._identity: Identity | None = None
 
     def execution(self, body: bytes, identity: Identity | None = None) -> ExecutionState:
-        """The execution, without frames; `identity` for a body that has none. Raises: CodecError."""
+        """The execution, without frames; `identity` for a body that has none. Raises: Unreadable."""
         self._identity = identity
         return self._understood(self._execution, body)
 
     def frame(self, body: bytes) -> Frame | Finished:
-        """One frame. Raises: CodecError."""
+        """One frame. Raises: Unreadable."""
         return self._understood(self._frame, body)
 
     def _understood(self, build: Callable[[list[Any]], Built], body: bytes) -> Built:
@@ -131,12 +129,12 @@ class Decoder:
         try:
             return build(fields)
         except (AttributeError, IndexError, TypeError, ValueError) as problem:
-            raise CodecError(f"not a stored execution state: {problem}") from None
+            raise damaged(_WHAT, problem) from None
 
     def _execution(self, fields: list[Any]) -> ExecutionState:
-        identity = Identity(*fields[1]) if fields[1] is not None else self._identity
+        identity = Identity(*fields[1][: len(_IDENTITY)]) if fields[1] is not None else self._identity
         if identity is None:
-            raise CodecError("the identity is missing")
+            raise damaged(_WHAT, "the identity is missing")
         state = ExecutionState(identity, _some(self._value(fields[3])), bytes.fromhex(fields[11]))
         state.status = fields[2]
         state.output = self._value(fields[4])
@@ -158,12 +156,12 @@ class Decoder:
         frame.retry_count, frame.retries, frame.timer = fields[14:17]
         if fields[17] is not None:
             frame.task = OpenTask(0)
-            for name, value in zip(_TASK, fields[17], strict=True):
+            for name, value in zip(_TASK, fields[17], strict=False):
                 setattr(frame.task, name, value)
         if fields[18] is not None:
             given, items, *numbers = fields[18]
             frame.children = Children(0, 0, 0, _some(self._value(given)), self._value(items), 0)
-            for name, value in zip(_CHILDREN, numbers, strict=True):
+            for name, value in zip(_CHILDREN, numbers, strict=False):
                 setattr(frame.children, name, value)
         frame.map_run = None if fields[19] is None else (fields[19][0], fields[19][1])
         frame.turns = fields[20] if len(fields) > 20 else None
@@ -192,7 +190,7 @@ def encode(state: ExecutionState, frame_ids: Iterable[int] | None = None) -> tup
 
 
 def decode(execution: bytes, frames: Iterable[bytes], texts: Texts) -> ExecutionState:
-    """A state from everything that `encode` gave. Raises: CodecError, KeyError for a missing large value."""
+    """A state from everything that `encode` gave. Raises: Unreadable, KeyError for a missing large value."""
     decoder = Decoder(texts.__getitem__)
     state = decoder.execution(execution)
     for body in frames:
@@ -202,19 +200,17 @@ def decode(execution: bytes, frames: Iterable[bytes], texts: Texts) -> Execution
 
 
 def read_row(body: bytes) -> list[Any]:
-    """The members of a stored row. Raises: CodecError for anything that is not one of this version's rows."""
+    """The members of a stored row. Raises: Unreadable."""
     try:
         fields = parse_json(body, max_depth=_ROW_DEPTH)
     except ValueError as problem:
-        raise CodecError(f"not a stored execution state: {problem}") from None
-    if not isinstance(fields, list) or not fields or fields[0] != VERSION:
-        raise CodecError(f"state of another version than {VERSION}")
-    return fields
+        raise damaged(_WHAT, problem) from None
+    return array_in(fields, _WHAT, VERSION)
 
 
 def _some(payload: Payload | None) -> Payload:
     if payload is None:
-        raise CodecError("a value is missing")
+        raise damaged(_WHAT, "a value is missing")
     return payload
 
 

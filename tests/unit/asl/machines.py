@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from statewright.asl.validate import MachineType, validate_value
+from statewright.asl.program import MachineType
+from statewright.asl.validate import validate_value
 from statewright.errors import Diagnostic
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:work"

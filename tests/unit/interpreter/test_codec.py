@@ -5,8 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
+from statewright.errors import Unreadable
 from statewright.interpreter import events
-from statewright.interpreter.codec import LARGE_BYTES, CodecError, Decoder, decode, encode
+from statewright.interpreter.codec import LARGE_BYTES, Decoder, decode, encode
 from statewright.interpreter.state import ExecutionState, Frame
 from statewright.payload import MAX_DEPTH, Payload
 from tests.unit.interpreter.driven import Driven, machine, parallel, task, wait
@@ -98,14 +99,14 @@ def test_an_output_comes_back() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"[2, []]", b"null", b"[1", b'["1"]'])
 def test_what_it_cannot_read(body: bytes) -> None:
-    with pytest.raises(CodecError):
+    with pytest.raises(Unreadable):
         Decoder(NO_TEXTS.__getitem__).execution(body)
-    with pytest.raises(CodecError):
+    with pytest.raises(Unreadable):
         Decoder(NO_TEXTS.__getitem__).frame(body)
 
 
 def test_a_value_that_must_be_there() -> None:
-    with pytest.raises(CodecError, match="missing"):
+    with pytest.raises(Unreadable, match="missing"):
         Decoder(NO_TEXTS.__getitem__).frame(b'[1,"finished",1,0,0,null]')
 
 

@@ -18,7 +18,7 @@ from statewright.limits import EXPRESS, PROFILES, Limits
 
 if TYPE_CHECKING:
     from statewright.asl.loading import Loaded
-    from statewright.asl.validate import MachineType
+    from statewright.asl.program import MachineType
     from statewright.simulator.cases import Case
     from statewright.simulator.mock_config import MockConfig
     from statewright.simulator.mocks import Script

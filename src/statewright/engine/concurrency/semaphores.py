@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -24,10 +24,12 @@ from statewright.engine.executions.live import Batch, LiveExecution
 from statewright.engine.executions.names import ExecutionNames
 from statewright.engine.shard import Shard
 from statewright.errors import ApiError
+from statewright.formats import damaged, members_in
 from statewright.payload import parse_json
 from statewright.stores.protocol import Record, Row
 
 PERMIT: Final = "permit"
+PERMIT_FORMAT: Final = 1
 _AT_ONCE: Final = 1_000
 _PAGES_AT_ONCE: Final = 20
 _MOST_SPARED: Final = 16
@@ -141,11 +143,17 @@ class Semaphores:
         return found
 
     def _read(self, record: Record) -> None:
-        body = orjson.loads(record.body)
-        arn, state, call_key, asked_ms, granted_ms = body["permit"]
+        what = f"{PERMIT} {record.key}"
+        try:
+            self._take(record, members_in(record.body, what, PERMIT_FORMAT))
+        except (KeyError, TypeError, ValueError) as problem:
+            raise damaged(what, problem) from None
+
+    def _take(self, record: Record, body: Mapping[str, Any]) -> None:
+        arn, state, call_key, asked_ms, granted_ms = body["permit"][:5]
         permit = Permit(record.sort, arn, state, call_key, asked_ms, granted_ms, record.version)
         permit.spared_by = tuple(body.get("spared by", ()))
-        name, key, limit = body["semaphore"]
+        name, key, limit = body["semaphore"][:3]
         semaphore = self._named(name, key, limit)
         # They come by number, and who asked last says how many there may be.
         semaphore.limit = limit

@@ -156,7 +156,7 @@ class LiveExecution:
 
 
 def decode_live(stored: Stored, head: Head, program: Program | None, limits: Limits, region: str) -> LiveExecution:
-    """An execution as the store has it. Raises: CodecError, KeyError for a missing large value."""
+    """An execution as the store has it. Raises: Unreadable, KeyError for a missing large value."""
     live = LiveExecution(stored.row, head, Tail.decode(stored.row.tail), None, program, limits)
     live.version = stored.version
     if stored.state is None:

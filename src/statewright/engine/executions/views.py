@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-import orjson
-
-from statewright.interpreter.codec import CodecError
+from statewright.formats import Compact
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.limits import AWS, Limits
-from statewright.payload import dump_row
 from statewright.stores.protocol import Row
 
-VERSION: Final = 1
 SHORT_BYTES: Final = 2048
 
 
@@ -51,13 +47,12 @@ class Head:
 
     def encode(self) -> bytes:
         """The row's `head`."""
-        return dump_row([VERSION, *[getattr(self, name) for name in Head.__slots__]])
+        return HEAD.write(self)
 
     @staticmethod
     def decode(body: bytes) -> Head:
-        """Read a row's `head`. Raises: CodecError."""
-        fields = _fields(body)
-        return Head(*fields)
+        """Read a row's `head`. Raises: Unreadable."""
+        return HEAD.read(body)
 
     def identity(self, name: str, region: str) -> Identity:
         """Who the execution is to the interpreter."""
@@ -95,14 +90,12 @@ class Tail:
 
     def encode(self) -> bytes:
         """The row's `tail`."""
-        return dump_row([VERSION, *[getattr(self, name) for name in Tail.__slots__]])
+        return TAIL.write(self)
 
     @staticmethod
     def decode(body: bytes) -> Tail:
-        """Read a row's `tail`. Raises: CodecError."""
-        fields = _fields(body)
-        fields[6] = tuple((token, at_ms) for token, at_ms in fields[6])
-        return Tail(*fields)
+        """Read a row's `tail`. Raises: Unreadable."""
+        return TAIL.read(body)
 
     @staticmethod
     def of(state: ExecutionState, tokens: tuple[tuple[str, int], ...] = ()) -> Tail:
@@ -118,15 +111,9 @@ class Tail:
         )
 
 
-def _fields(body: bytes) -> list[Any]:
-    # No caller's value stands in here but as text, so no number needs the care that `parse_json` takes.
-    try:
-        fields = orjson.loads(body)
-    except orjson.JSONDecodeError as problem:
-        raise CodecError(f"not an execution's row: {problem}") from None
-    if not isinstance(fields, list) or not fields or fields[0] != VERSION:
-        raise CodecError(f"an execution's row is of another version than {VERSION}")
-    return fields[1:]
+# No caller's value stands in here but as text, so no number needs the care that `parse_json` takes.
+HEAD: Final[Compact[Head]] = Compact("the head of an execution", Head)
+TAIL: Final[Compact[Tail]] = Compact("the tail of an execution", Tail)
 
 
 @dataclass(frozen=True, slots=True)

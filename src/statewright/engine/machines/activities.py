@@ -75,4 +75,4 @@ class ActivityRecords:
     async def delete(self, arn: str) -> None:
         """Delete an activity with its tags; harmless when there is none. Raises: ApiError (`InvalidArn`)."""
         parse_arn(arn, ACTIVITY)
-        await self.records.write(delete=[(records.ACTIVITY, arn), (records.TAGS, arn)])
+        await self.records.write(delete=[(records.ACTIVITY.name, arn), (records.TAGS.name, arn)])

@@ -142,7 +142,7 @@ class Aliases:
         if alias is None or machine is None or machine.deleting:
             return
         machine = replace(machine, aliases=machine.aliases - 1)
-        await self.records.write(machine, delete=[(records.ALIAS, arn)])
+        await self.records.write(machine, delete=[(records.ALIAS.name, arn)])
 
     async def _machine_of(self, routes: Routes) -> Machine:
         """The one machine whose versions are routed to, all of which must exist."""

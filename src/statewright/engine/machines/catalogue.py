@@ -82,14 +82,14 @@ class MachineCatalogue:
     async def entries_below(self, machine: Machine) -> list[tuple[str, str]]:
         """Kinds and keys of a machine's versions, aliases and tags."""
         parent = str(machine.id)
-        versions = [(records.VERSION, one.arn) for one in await self.records.all(Version, parent)]
-        aliases = [(records.ALIAS, one.arn) for one in await self.records.all(Alias, parent)]
-        return [*versions, *aliases, (records.TAGS, machine.arn)]
+        versions = [(records.VERSION.name, one.arn) for one in await self.records.all(Version, parent)]
+        aliases = [(records.ALIAS.name, one.arn) for one in await self.records.all(Alias, parent)]
+        return [*versions, *aliases, (records.TAGS.name, machine.arn)]
 
     async def remove(self, machine: Machine) -> None:
         """Delete a machine's entries; its revisions stay for the executions that ran them."""
         # Only one caller moves the note on. A late second one would take away a new machine of the same name.
-        gone = [(records.MACHINE, machine.arn), *await self.entries_below(machine)]
+        gone = [(records.MACHINE.name, machine.arn), *await self.entries_below(machine)]
         with suppress(Conflict):
             await self.records.write(delete=gone, more=[deletion_note(machine, GONE, self.clock.now_ms())])
         self.deleting.discard(machine.id)

@@ -14,7 +14,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json
 
 if TYPE_CHECKING:
-    from statewright.asl.validate import MachineType
+    from statewright.asl.program import MachineType
 
 Finding = dict[str, str]
 """One finding in the API's shape: severity, code, message and, where there is one, location."""

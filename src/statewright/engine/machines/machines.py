@@ -53,7 +53,7 @@ from statewright.payload import Json
 from statewright.query.scope import Entropy
 
 if TYPE_CHECKING:
-    from statewright.asl.validate import MachineType
+    from statewright.asl.program import MachineType
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ class Machines:
                 counts = await self.catalogue.store.executions.count_by_status(note.sort)
                 if orjson.loads(note.body) < before_ms and not any(counts.values()):
                     revisions = await self.records.all(Revision, str(note.sort))
-                    keys = [(records.REVISION, revision_key(one.machine, one.id)) for one in revisions]
+                    keys = [(records.REVISION.name, revision_key(one.machine, one.id)) for one in revisions]
                     await self.catalogue.store.catalog.write([], [*keys, (records.DELETING, note.key)])
                     forgotten += 1
             if len(notes) < limit:

@@ -12,27 +12,18 @@ import functools
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
-import orjson
-
+from statewright.asl.program import MachineType
 from statewright.engine.machines.limits import LIMIT_TAGS
 from statewright.errors import ApiError, Conflict
 from statewright.payload import Json
+from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.protocol import CatalogStore, Record
-
-if TYPE_CHECKING:
-    from statewright.asl.validate import MachineType
 
 INITIAL: Final = "INITIAL"
 """Id of a machine's first revision. Callers see no revision id until the first update (observed)."""
 
-MACHINE: Final = "machine"
-REVISION: Final = "revision"
-VERSION: Final = "version"
-ALIAS: Final = "alias"
-ACTIVITY: Final = "activity"
-TAGS: Final = "tags"
 LIMITED: Final = "limited"
 """Parent of the tag sets that limit executions."""
 DELETING: Final = "deleting"
@@ -70,10 +61,6 @@ class Machine:
     description: str | None = None
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write; its version is the next one."""
-        return Record(MACHINE, self.arn, "", self.id, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class Revision:
@@ -97,11 +84,6 @@ class Revision:
         """The id as callers see it; none for the first revision."""
         return None if self.id == INITIAL else self.id
 
-    def record(self) -> Record:
-        """The entry to write."""
-        key = revision_key(self.machine, self.id)
-        return Record(REVISION, key, str(self.machine), self.updated_ms, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -115,10 +97,6 @@ class Version:
     description: str | None = None
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(VERSION, self.arn, str(self.machine), self.number, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class Alias:
@@ -127,15 +105,11 @@ class Alias:
     arn: str
     machine: int
     name: str
-    routes: Sequence[tuple[str, int]]
+    routes: tuple[tuple[str, int], ...]
     created_ms: int
     updated_ms: int
     description: str | None = None
     stored: int = 0
-
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(ALIAS, self.arn, str(self.machine), self.created_ms, self.stored + 1, orjson.dumps(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +123,6 @@ class Activity:
     encryption: Json
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        return Record(ACTIVITY, self.arn, "", self.number, self.stored + 1, orjson.dumps(self))
-
 
 @dataclass(frozen=True, slots=True)
 class TagSet:
@@ -162,43 +132,46 @@ class TagSet:
     tags: dict[str, str] = field(default_factory=dict)
     stored: int = 0
 
-    def record(self) -> Record:
-        """The entry to write."""
-        # Those that say how many executions may run are found after a start without looking at all others.
-        parent = LIMITED if any(key in LIMIT_TAGS for key in self.tags) else ""
-        return Record(TAGS, self.arn, parent, 0, self.stored + 1, orjson.dumps(self))
-
-
-class Kept(Protocol):
-    """Anything above: it knows its own entry."""
-
-    def record(self) -> Record:
-        """The entry to write."""
-
-
-Body = TypeVar("Body", Machine, Revision, Version, Alias, Activity, TagSet)
-
-_KINDS: Final[dict[type, str]] = {
-    Machine: MACHINE,
-    Revision: REVISION,
-    Version: VERSION,
-    Alias: ALIAS,
-    Activity: ACTIVITY,
-    TagSet: TAGS,
-}
-
 
 def revision_key(machine: int, revision: str) -> str:
     """Key of a revision."""
     return f"{machine}:{revision}"
 
 
-def _decoded(body_type: type[Body], record: Record) -> Body:
-    fields: dict[str, Any] = orjson.loads(record.body)
-    fields["stored"] = record.version
-    if body_type is Alias:
-        fields["routes"] = tuple((arn, weight) for arn, weight in fields["routes"])
-    return body_type(**fields)
+def _parent_of_tags(tags: TagSet) -> str:
+    # Those that say how many executions may run are found after a start without looking at all others.
+    return LIMITED if any(key in LIMIT_TAGS for key in tags.tags) else ""
+
+
+MACHINE: Final = EntryKind("machine", Machine, lambda machine: machine.arn, sort=lambda machine: machine.id)
+REVISION: Final = EntryKind(
+    "revision",
+    Revision,
+    lambda revision: revision_key(revision.machine, revision.id),
+    parent=lambda revision: str(revision.machine),
+    sort=lambda revision: revision.updated_ms,
+)
+VERSION: Final = EntryKind(
+    "version",
+    Version,
+    lambda version: version.arn,
+    parent=lambda version: str(version.machine),
+    sort=lambda version: version.number,
+)
+ALIAS: Final = EntryKind(
+    "alias",
+    Alias,
+    lambda alias: alias.arn,
+    parent=lambda alias: str(alias.machine),
+    sort=lambda alias: alias.created_ms,
+)
+ACTIVITY: Final = EntryKind("activity", Activity, lambda activity: activity.arn, sort=lambda activity: activity.number)
+TAGS: Final = EntryKind("tags", TagSet, lambda tags: tags.arn, parent=_parent_of_tags)
+_KINDS: Final[dict[type, EntryKind[Any]]] = {
+    kind.of: kind for kind in (MACHINE, REVISION, VERSION, ALIAS, ACTIVITY, TAGS)
+}
+
+Body = TypeVar("Body", bound=Machine | Revision | Version | Alias | Activity | TagSet)
 
 
 class Records:
@@ -211,10 +184,12 @@ class Records:
         """Records that starts have asked for, with the instant of their reading."""
         self._changes = 0
 
+    def _of(self, body_type: type[Body]) -> Entries[Body]:
+        return Entries(self.catalog, _KINDS[body_type])
+
     async def get(self, body_type: type[Body], key: str) -> Body | None:
-        """One record by its key."""
-        record = await self.catalog.get(_KINDS[body_type], key)
-        return None if record is None else _decoded(body_type, record)
+        """One record by its key. Raises: Unreadable."""
+        return await self._of(body_type).get(key)
 
     async def recent(self, body_type: type[Body], key: str) -> Body | None:
         """As `get`, for the many starts of one machine.
@@ -243,28 +218,16 @@ class Records:
         self, body_type: type[Body], parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> tuple[list[Body], tuple[int, str] | None]:
         """Up to `limit` records below a parent, and the place where the next page starts, if there is one."""
-        found = await self.catalog.list_entries(
-            _KINDS[body_type], parent, after=after, limit=limit + 1, newest_first=newest_first
-        )
-        more = len(found) > limit
-        found = found[:limit]
-        place = (found[-1].sort, found[-1].key) if more else None
-        return [_decoded(body_type, record) for record in found], place
+        return await self._of(body_type).page(parent, after, limit, newest_first=newest_first)
 
     async def all(self, body_type: type[Body], parent: str) -> list[Body]:
         """Every record below a parent, oldest first; for the few that one machine can have."""
-        kept: list[Body] = []
-        after: tuple[int, str] | None = None
-        while True:
-            page, after = await self.page(body_type, parent, after=after, limit=1_000, newest_first=False)
-            kept += page
-            if after is None:
-                return kept
+        return await self._of(body_type).all(parent)
 
-    async def write(self, *kept: Kept, delete: Sequence[tuple[str, str]] = (), more: Sequence[Record] = ()) -> None:
+    async def write(self, *kept: Body, delete: Sequence[tuple[str, str]] = (), more: Sequence[Record] = ()) -> None:
         """Write and delete, all or nothing. Raises: Conflict, when any record has changed since it was read."""
         try:
-            written = await self.catalog.write([*(one.record() for one in kept), *more], delete)
+            written = await self.catalog.write([*(_KINDS[type(one)].record(one) for one in kept), *more], delete)
         finally:
             # Also when it is unknown whether it was written.
             self._changes += 1

@@ -98,7 +98,7 @@ class Versions:
             )
         published = None if machine.published == version.number else machine.published
         machine = replace(machine, versions=machine.versions - 1, published=published)
-        await self.records.write(machine, delete=[(records.VERSION, arn)])
+        await self.records.write(machine, delete=[(records.VERSION.name, arn)])
 
     async def referring(self, machine: Machine, arn: str) -> list[Alias]:
         """The aliases that route to a version, oldest first."""

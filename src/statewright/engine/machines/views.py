@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from statewright.engine.machines.records import INITIAL, Machine, Revision, Version
 
 if TYPE_CHECKING:
-    from statewright.asl.validate import MachineType
+    from statewright.asl.program import MachineType
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from statewright.formats import Compact
 from statewright.interpreter.map_run.state import child_machine_arn
-from statewright.payload import Json, dump_row, parse_json
+from statewright.payload import Json, parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,17 @@ class RunHead:
 
     def encode(self) -> bytes:
         """The row's `head`."""
-        return dump_row([1, *[getattr(self, name) for name in RunHead.__slots__]])
+        return RUN_HEAD.write(self)
 
     @staticmethod
     def decode(body: bytes) -> RunHead:
-        """Read a row's `head`."""
-        return RunHead(*parse_json(body)[1:])
+        """Read a row's `head`. Raises: Unreadable."""
+        return RUN_HEAD.read(body)
 
     @property
     def child_machine_arn(self) -> str:
         """What child executions give for their state machine."""
         return child_machine_arn(self.map_run_arn)
+
+
+RUN_HEAD: Final[Compact[RunHead]] = Compact("the head of a Map Run", RunHead, parse=parse_json)

@@ -9,9 +9,12 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from statewright.asl.program import MapDef, Program
+from statewright.formats import array_in, damaged
 from statewright.interpreter.commands import RedriveMapRun, StartMapRun
 from statewright.payload import Payload, dump_row, embedded, parse_json
 
+VERSION: Final = 1
+_WHAT: Final = "the order for a Map Run"
 _PAYLOADS: Final = ("input", "items", "context", "variables")
 _PLAIN: Final = tuple(
     one.name for one in fields(StartMapRun) if one.name not in (*_PAYLOADS, "definition", "seed", "iterations")
@@ -31,11 +34,11 @@ class Order:
 def encode_order(command: StartMapRun | RedriveMapRun) -> bytes:
     """An outbox row's body."""
     if isinstance(command, RedriveMapRun):
-        return dump_row([1, command.task_id, command.map_run_arn, command.redrive_count])
+        return dump_row([VERSION, command.task_id, command.map_run_arn, command.redrive_count])
     payloads = [getattr(command, name) for name in _PAYLOADS]
     return dump_row(
         [
-            1,
+            VERSION,
             command.task_id,
             command.map_run_arn,
             0,
@@ -48,16 +51,19 @@ def encode_order(command: StartMapRun | RedriveMapRun) -> bytes:
 
 
 def decode_order(body: bytes) -> Order:
-    """Read an outbox row's body back."""
-    row = parse_json(body)
-    if len(row) == 4:
-        return Order(row[1], row[2], row[3], None)
-    given: dict[str, Any] = dict(zip(_PLAIN, row[4], strict=True))
-    for name, stored in zip(_PAYLOADS, row[5], strict=True):
-        given[name] = None if stored is None else Payload(stored[0])
-    given["seed"] = bytes.fromhex(row[6])
-    given["iterations"] = tuple(row[7])
-    return Order(row[1], row[2], 0, given)
+    """Read an outbox row's body back. Raises: Unreadable."""
+    try:
+        row = array_in(parse_json(body), _WHAT, VERSION)
+        if len(row) == 4:
+            return Order(row[1], row[2], row[3], None)
+        given: dict[str, Any] = dict(zip(_PLAIN, row[4], strict=False))
+        for name, stored in zip(_PAYLOADS, row[5], strict=False):
+            given[name] = None if stored is None else Payload(stored[0])
+        given["seed"] = bytes.fromhex(row[6])
+        given["iterations"] = tuple(row[7])
+        return Order(row[1], row[2], 0, given)
+    except (IndexError, TypeError, ValueError) as problem:
+        raise damaged(_WHAT, problem) from None
 
 
 def command_of(order: Order, program: Program) -> StartMapRun:

@@ -44,14 +44,14 @@ class MapRunDecoder(Decoder):
     """Reads bodies back."""
 
     def map_run(self, body: bytes) -> MapRunState:
-        """The run, without its children. Raises: CodecError."""
-        _, plain, payloads, values, fields, entropy, batch, output = read_row(body)
-        given: dict[str, Any] = dict(zip(_SETTINGS, plain, strict=True))
-        given.update((name, self._value(stored)) for name, stored in zip(_SETTINGS_PAYLOADS, payloads, strict=True))
-        given.update((name, self._json(stored)) for name, stored in zip(_SETTINGS_VALUES, values, strict=True))
+        """The run, without its children. Raises: Unreadable."""
+        _, plain, payloads, values, fields, entropy, batch, output = read_row(body)[:8]
+        given: dict[str, Any] = dict(zip(_SETTINGS, plain, strict=False))
+        given.update((name, self._value(stored)) for name, stored in zip(_SETTINGS_PAYLOADS, payloads, strict=False))
+        given.update((name, self._json(stored)) for name, stored in zip(_SETTINGS_VALUES, values, strict=False))
         state = MapRunState(MapRunSettings(**given), 0, bytes.fromhex(entropy[0]))
         state.entropy.counter = entropy[1]
-        for name, value in zip(_STATE, fields, strict=True):
+        for name, value in zip(_STATE, fields, strict=False):
             setattr(state, name, tuple(value) if name in _TUPLES and value is not None else value)
         # The open batch grows in place, so it must not be shared with a value of the decoder.
         state.batch = list(self._json(batch))
@@ -59,10 +59,10 @@ class MapRunDecoder(Decoder):
         return state
 
     def child(self, body: bytes) -> MapChild:
-        """One child. Raises: CodecError."""
-        _, fields, given, output = read_row(body)
+        """One child. Raises: Unreadable."""
+        _, fields, given, output = read_row(body)[:4]
         child = MapChild(0, Payload(None), 0)
-        for name, value in zip(_CHILD, fields, strict=True):
+        for name, value in zip(_CHILD, fields, strict=False):
             setattr(child, name, value)
         child.input, child.output = self._value(given), self._value(output)
         return child
@@ -83,7 +83,7 @@ def encode_map_run(state: MapRunState, children: Iterable[int] | None = None) ->
 def decode_map_run(body: bytes, children: Iterable[bytes], texts: Texts) -> MapRunState:
     """A state from everything that `encode_map_run` gave; `children` in the order of their indexes.
 
-    Raises: CodecError, KeyError for a missing large value.
+    Raises: Unreadable, KeyError for a missing large value.
     """
     decoder = MapRunDecoder(texts.__getitem__)
     state = decoder.map_run(body)
