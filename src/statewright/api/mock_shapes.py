@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 from statewright.asl.resources import Resource
 from statewright.errors import ApiError
 from statewright.integrations.service_names import Api, UnknownApi, api_of, member_names, optimised_api
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 
 Mode = Literal["STRICT", "PRESENT", "NONE"]
 """Required members and types; types of what is there; nothing."""
@@ -125,7 +125,7 @@ class _Check:
             inner, value, field = pending.pop()
             pending += reversed(self._value(inner, value, field))
 
-    def _members(self, shape: StructureShape, value: Mapping[str, Json], *, top: bool = False) -> list[Any]:
+    def _members(self, shape: StructureShape, value: JsonMapping, *, top: bool = False) -> list[Json]:
         names = member_names(shape, self.api.dialect)
         present = {names[field]: field for field in value if field in names}
         if self.strict:
@@ -139,7 +139,7 @@ class _Check:
                 found.append((shape.members[member], value[field], field))
         return found if not top else found[::-1]
 
-    def _value(self, shape: Shape, value: Json, field: str) -> list[Any]:
+    def _value(self, shape: Shape, value: Json, field: str) -> list[Json]:
         if isinstance(shape, StructureShape):
             if getattr(shape, "is_document_type", False):
                 return []

@@ -9,11 +9,12 @@ import gzip
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.api.services import SERVICES
+from statewright.payload import JsonObject
 
 _FOLDERS: Final = {"email": "ses", **{one.name: one.client for one in SERVICES if one.client is not None}}
 """botocore's folder of a service, by signing name, where the two differ."""
@@ -21,7 +22,7 @@ _FOLDERS: Final = {"email": "ses", **{one.name: one.client for one in SERVICES i
 OWN: Final = Path(__file__).parent / "model"
 """Models of services that only Statewright has, in botocore's form; botocore takes the folder as one of its own."""
 
-Model = dict[str, Any]
+Model = JsonObject
 
 
 @cache

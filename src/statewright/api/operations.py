@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from statewright.api import shapes
 from statewright.api.calls.forwarding import Forwarding
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from statewright.integrations.registry import Registry
 
 
-Around = Callable[["Call", Any, Callable[[Any], Awaitable[Json]]], Awaitable[Json]]
+Around = Callable[["Call", Json, Callable[[Json], Awaitable[Json]]], Awaitable[Json]]
 """Stands around calls, given the call, its request, and what carries it out."""
 
 
@@ -89,7 +89,7 @@ class Call:
     sent_by: str | None = None
 
 
-Operation = Callable[[App, Call, Any], Awaitable[Json]]
+Operation = Callable[[App, Call, Json], Awaitable[Json]]
 STATES: Final = "states"
 
 _OPERATIONS: dict[tuple[str, str], Operation] = {}
@@ -139,7 +139,7 @@ async def perform(app: App, call: Call, request: Json) -> Json:
         raise (not_here_yet if known else unknown_operation)(call.service, call.operation)
     validate = shapes.validator(call.service, call.operation, lift_sizes=app.config.limits.payload_bytes is None)
 
-    async def carry_out(given: Any) -> Json:
+    async def carry_out(given: Json) -> Json:
         if app.throttle is not None and call.service == STATES and not app.hooks.is_free:
             app.throttle.take(call.operation)
         return await function(app, call, validate(given))

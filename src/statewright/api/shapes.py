@@ -13,17 +13,17 @@ import base64
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.models import Model, load_model
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 Problems = list[tuple[str, str, str]]
 """Violated constraints: the value as shown, where, and what was asked of it."""
-Check = Callable[[Any, str, Problems], Any]
+Check = Callable[[Json, str, Problems], Json]
 """Reads one value: returns it as operations see it, and notes violated constraints."""
-Write = Callable[[Any], Any]
+Write = Callable[[Json], Json]
 
 LIFTED_BY_OPEN: Final = frozenset({"SensitiveData", "SensitiveDataJobInput", "Definition"})
 """Shapes of inputs, outputs and definitions: their greatest lengths go with the profile `open`."""
@@ -55,7 +55,7 @@ def refuse_with(service: str, refusal: Refusal) -> None:
     _REFUSALS[service] = refusal
 
 
-Reader = Callable[[Json], dict[str, Json]]
+Reader = Callable[[Json], JsonObject]
 """Checks a request, and gives what the model knows of it."""
 
 _READERS: dict[str, Callable[[str], Reader]] = {}
@@ -81,14 +81,14 @@ class Validator:
         self._check = check
         self._refusal = refusal or _validation_error
 
-    def __call__(self, request: Json) -> dict[str, Json]:
+    def __call__(self, request: Json) -> JsonObject:
         """The request without what the model does not know.
 
         Raises: ApiError (`ValidationException` or `SerializationException`).
         """
         problems: Problems = []
         try:
-            known: dict[str, Json] = self._check(request, "", problems)
+            known: JsonObject = self._check(request, "", problems)
         except WrongType as wrong:
             raise ApiError("SerializationException", str(wrong)) from None
         if problems:
@@ -169,7 +169,7 @@ class _Compiler:
             return lambda value, _path, _problems: convert(value)
         hidden = bool(shape.get("sensitive"))
 
-        def scalar(value: Any, path: str, problems: Problems) -> Any:
+        def scalar(value: Json, path: str, problems: Problems) -> Json:
             value = convert(value)
             for broken, what in rules:
                 if broken(value):
@@ -185,7 +185,7 @@ class _Compiler:
             for name, of in shape["members"].items()
         ]
 
-        def structure(value: Any, path: str, problems: Problems) -> Any:
+        def structure(value: Json, path: str, problems: Problems) -> Json:
             if not isinstance(value, dict):
                 raise WrongType(
                     "Expected null" if not isinstance(value, list) else "Start of list found where not expected"
@@ -213,7 +213,7 @@ class _Compiler:
         every = ", ".join([*(what for _, what in item_rules), _NULL])
         hidden = bool(item_shape.get("sensitive") or shape.get("sensitive"))
 
-        def listed(value: Any, path: str, problems: Problems) -> Any:
+        def listed(value: Json, path: str, problems: Problems) -> Json:
             if not isinstance(value, list):
                 raise WrongType("Expected list or null")
             for broken, what in rules:
@@ -238,7 +238,7 @@ class _Compiler:
     def _map(self, shape: Model) -> Check:
         key, value_check = self.check(shape["key"]["shape"]), self.check(shape["value"]["shape"])
 
-        def mapped(value: Any, path: str, problems: Problems) -> Any:
+        def mapped(value: Json, path: str, problems: Problems) -> Json:
             if not isinstance(value, dict):
                 raise WrongType("Expected map or null")
             return {
@@ -249,9 +249,9 @@ class _Compiler:
 
         return mapped
 
-    def _rules(self, name: str, shape: Model) -> list[tuple[Callable[[Any], bool], str]]:
+    def _rules(self, name: str, shape: Model) -> list[tuple[Callable[[Json], bool], str]]:
         """Constraints as (is broken, the service's words), in the service's order."""
-        rules: list[tuple[Callable[[Any], bool], str]] = []
+        rules: list[tuple[Callable[[Json], bool], str]] = []
         most, least = shape.get("max"), shape.get("min")
         if shape["type"] in ("integer", "long", "short", "float", "double"):
             if most is not None:
@@ -319,7 +319,7 @@ class _Writers:
         if not special:
             return None
 
-        def structure(value: dict[str, Any]) -> dict[str, Any]:
+        def structure(value: JsonObject) -> JsonObject:
             written = _without_none(value)
             for name, write in special:
                 if name in written:
@@ -332,14 +332,14 @@ class _Writers:
 # ------------------------------------------------------------------ values
 
 
-def length(value: Any) -> int:
+def length(value: Json) -> int:
     """Length as the service counts it: UTF-16 units of a text, bytes, or elements."""
     if not isinstance(value, str) or value.isascii():
         return len(value)
     return len(value) + sum(char > "\uffff" for char in value)
 
 
-def shown(value: Any) -> str:
+def shown(value: Json) -> str:
     """A value as the service quotes it."""
     if value is None:
         return "null"
@@ -352,7 +352,7 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def converter(kind: str) -> Callable[[Any], Any]:
+def converter(kind: str) -> Callable[[Json], Json]:
     """What reads a plain value of a type of the model. Raises (the reader): WrongType."""
     if kind in _INTEGERS:
         words, bound = _INTEGERS[kind]
@@ -360,13 +360,13 @@ def converter(kind: str) -> Callable[[Any], Any]:
     return _CONVERT.get(kind, _text)
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     if isinstance(value, str):
         return value
     raise WrongType(_mistaken(value, "a String"))
 
 
-def _integer(value: Any, words: str, bound: int) -> int:
+def _integer(value: Json, words: str, bound: int) -> int:
     if (
         isinstance(value, (int, float))
         and not isinstance(value, bool)
@@ -377,25 +377,25 @@ def _integer(value: Any, words: str, bound: int) -> int:
     raise WrongType(_mistaken(value, words))
 
 
-def _number(value: Any) -> float:
+def _number(value: Json) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     raise WrongType(_mistaken(value, "a Float"))
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: Json) -> bool:
     if isinstance(value, bool):
         return value
     raise WrongType(_mistaken(value, "a Boolean"))
 
 
-def _instant_ms(value: Any) -> int:
+def _instant_ms(value: Json) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _LATEST_SECONDS:
         return round(value * 1000)
     raise WrongType(_mistaken(value, "a Timestamp"))
 
 
-def _bytes(value: Any) -> Any:
+def _bytes(value: Json) -> Json:
     if not isinstance(value, (str, int, float, list, dict)):
         # A protocol that carries bytes as they are has them already, or streams them in.
         return value
@@ -405,7 +405,7 @@ def _bytes(value: Any) -> Any:
         raise WrongType("A blob is not base64 text") from None
 
 
-_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
+_CONVERT: Final[dict[str, Callable[[Json], Json]]] = {
     "float": _number,
     "double": _number,
     "boolean": _boolean,
@@ -414,7 +414,7 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def _mistaken(value: Any, wanted: str) -> str:
+def _mistaken(value: Json, wanted: str) -> str:
     """What the service's parser says of a value of another type."""
     if isinstance(value, dict):
         return "Start of structure or map found where not expected."
@@ -433,11 +433,11 @@ def _pattern(text: str) -> re.Pattern[str] | None:
         return None
 
 
-def _as_is(value: Any, _path: str, _problems: Problems) -> Any:
+def _as_is(value: Json, _path: str, _problems: Problems) -> Json:
     return value
 
 
-def _no_input(_value: Any, _path: str, _problems: Problems) -> Any:
+def _no_input(_value: Json, _path: str, _problems: Problems) -> Json:
     return {}
 
 
@@ -449,5 +449,5 @@ def _base64_text(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def _without_none(value: dict[str, Any]) -> dict[str, Any]:
+def _without_none(value: JsonObject) -> JsonObject:
     return {name: element for name, element in value.items() if element is not None}

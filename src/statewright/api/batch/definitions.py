@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.batch.paging import page
 from statewright.api.operations import App, Call, operation
 from statewright.jobs.batch_definitions import Definition, Definitions, Environment, Queue
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 
 def _definitions(app: App) -> Definitions:
@@ -15,7 +13,7 @@ def _definitions(app: App) -> Definitions:
     return found
 
 
-def _shown(one: Definition) -> dict[str, Any]:
+def _shown(one: Definition) -> JsonObject:
     empty = ("environment", "mountPoints", "ulimits", "volumes", "resourceRequirements", "secrets")
     return {
         "parameters": {},
@@ -52,7 +50,7 @@ async def deregister_job_definition(app: App, _call: Call, request: Json) -> Jso
     return {}
 
 
-def _queue(one: Queue) -> dict[str, Any]:
+def _queue(one: Queue) -> JsonObject:
     return {
         "computeEnvironmentOrder": [],
         "tags": {},
@@ -95,7 +93,7 @@ async def describe_job_queues(app: App, _call: Call, request: Json) -> Json:
     return page("jobQueues", [_queue(one) for one in found], "jobQueueName", request)
 
 
-def _environment(one: Environment) -> dict[str, Any]:
+def _environment(one: Environment) -> JsonObject:
     return {
         "tags": {},
         **one.shown,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.batch.paging import page
 from statewright.api.operations import App, Call, operation
 from statewright.jobs.batch_definitions import container_of, refused
 from statewright.jobs.batch_jobs import BatchJobs
 from statewright.jobs.batch_records import STATUSES, Attempt, Job, matches
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 MOST_DESCRIBED: Final = 100
 
@@ -23,7 +23,7 @@ def _arn(app: App, job: Job) -> str:
     return app.config.arn("batch", f"job/{job.id}")
 
 
-def _known(view: dict[str, Any]) -> dict[str, Any]:
+def _known(view: JsonObject) -> JsonObject:
     return {name: value for name, value in view.items() if value is not None}
 
 
@@ -45,7 +45,7 @@ def _array(app: App, job: Job) -> Json:
 
 
 def _attempt(app: App, job: Job, one: Attempt) -> Json:
-    container: dict[str, Any] = {
+    container: JsonObject = {
         "exitCode": one.exit_code,
         "reason": one.reason,
         "logStreamName": _stream(job, one.task),

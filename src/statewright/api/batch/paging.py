@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from statewright.api import shapes
 from statewright.errors import ApiError
 from statewright.jobs.batch_definitions import refused
 from statewright.pages import page_behind
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 MOST_LISTED: Final = 100
 
 
-def page(name: str, found: Sequence[dict[str, Any]], key: str, request: Mapping[str, Json]) -> Json:
+def page(name: str, found: Sequence[JsonObject], key: str, request: JsonMapping) -> Json:
     """A page of views as answers show it; a page's token is the key of its last view. Raises: ApiError."""
     limit = request.get("maxResults") or MOST_LISTED
     if limit < 0:

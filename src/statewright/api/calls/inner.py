@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from statewright import chance
 from statewright.api.errors import status_of
@@ -19,7 +19,7 @@ from statewright.api.service import QUERY, Service
 from statewright.api.services import SERVICES
 from statewright.errors import ApiError
 from statewright.integrations.registry import OwnCalls
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 if TYPE_CHECKING:
     from statewright.functions.outcomes import Invoked
@@ -46,7 +46,7 @@ class InnerCalls:
         assert self._app is not None, "connect() comes before the first call"
         return self._app
 
-    async def states(self, name: str, request: dict[str, Json], sent_by: str | None = None) -> Json:
+    async def states(self, name: str, request: JsonObject, sent_by: str | None = None) -> Json:
         """The answer of an operation of Step Functions. See `integrations.states_execution.Invoke`."""
         return await perform(self.app, Call(STATES, name, chance.uuid4(), sent_by=sent_by), request)
 
@@ -78,7 +78,7 @@ class OwnInvoker:
         self.content_type = XML_TYPE if service.protocols == (QUERY,) else JSON_TYPE
         """What its answers would be on the wire."""
 
-    async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Json:
+    async def __call__(self, operation: str, request: JsonObject, *, request_id: str) -> Json:
         """The answer. Raises: ApiError, with the HTTP status that a caller outside would see."""
         streamed = _streamed_member(self._service, operation)
         if streamed is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.calls.inner import InnerCalls
 from statewright.api.models import Model, load_model
@@ -17,12 +17,12 @@ from statewright.api.operations import find
 from statewright.api.services import SERVICES
 from statewright.api.sqs.errors import legacy
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 SERVICES_BY_SDK_NAME: Final = {name: one for one in SERVICES for name in one.sdk_names}
 """Services by the identifiers that universal targets have."""
 
-Post = Callable[[Any, Any, Any], Awaitable[None]]
+Post = Callable[[str, Mapping[str, str], str], Awaitable[None]]
 """Posts to a URL with headers and a text. Raises: ApiError with a status."""
 
 
@@ -38,9 +38,7 @@ class TargetCalls:
         known = _known(service, action)
         return known is not None and find(*known) is not None
 
-    async def __call__(
-        self, service: str, action: str, request: Mapping[str, Json], *, request_id: str
-    ) -> Mapping[str, Json]:
+    async def __call__(self, service: str, action: str, request: JsonMapping, *, request_id: str) -> JsonMapping:
         """The answer. Raises: ApiError with the HTTP status that a caller outside would see."""
         if service == "http" and self._post is not None:
             await self._post(request["Url"], request["Headers"], request["Body"])
@@ -51,7 +49,7 @@ class TargetCalls:
         signing, name = known
         members = request_members(signing, name, request)
         try:
-            answer: Mapping[str, Json] = await self._invokers[signing](name, members, request_id=request_id)
+            answer: JsonMapping = await self._invokers[signing](name, members, request_id=request_id)
         except ApiError as error:
             raise (legacy(error) if signing == "sqs" else error) from None
         return answer
@@ -72,18 +70,18 @@ def operation_named(signing: str, action: str) -> str | None:
     return next((name for name in (model or {"operations": {}})["operations"] if name.lower() == wanted), None)
 
 
-def request_members(signing: str, operation: str, request: Mapping[str, Json]) -> dict[str, Any]:
+def request_members(signing: str, operation: str, request: JsonMapping) -> JsonObject:
     """A request by the names of the model, as operations of this process take it: blobs are bytes."""
     model = load_model(signing)
     assert model is not None, signing
     trait = model["operations"][operation]
     if "input" not in trait:
         return {}
-    found: dict[str, Any] = _read(model["shapes"], trait["input"]["shape"], request)
+    found: JsonObject = _read(model["shapes"], trait["input"]["shape"], request)
     return found
 
 
-def _read(shapes: Model, name: str, value: Any) -> Any:
+def _read(shapes: Model, name: str, value: Json) -> Json:
     shape = shapes[name]
     kind = shape["type"]
     if kind == "structure" and isinstance(value, Mapping) and not shape.get("document"):

@@ -5,19 +5,19 @@ Alarms are not here yet.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.cloudwatch.metrics import TOKENS
 from statewright.api.cloudwatch.wires import SERVICE
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 PAGE: Final = 1_000
 
 
 @operation(SERVICE, "PutDashboard")
-async def put_dashboard(app: App, _call: Call, request: Any) -> Json:
+async def put_dashboard(app: App, _call: Call, request: Json) -> Json:
     """Keep a dashboard, in place of the one of the same name."""
     name, body = request["DashboardName"], request["DashboardBody"]
     try:
@@ -37,7 +37,7 @@ async def put_dashboard(app: App, _call: Call, request: Any) -> Json:
 
 
 @operation(SERVICE, "GetDashboard")
-async def get_dashboard(app: App, _call: Call, request: Any) -> Json:
+async def get_dashboard(app: App, _call: Call, request: Json) -> Json:
     """A dashboard as it was put."""
     found = await app.services.dashboards.get(request["DashboardName"])
     if found is None:
@@ -47,7 +47,7 @@ async def get_dashboard(app: App, _call: Call, request: Any) -> Json:
 
 
 @operation(SERVICE, "ListDashboards")
-async def list_dashboards(app: App, _call: Call, request: Any) -> Json:
+async def list_dashboards(app: App, _call: Call, request: Json) -> Json:
     """Dashboards by name."""
     prefix = request.get("DashboardNamePrefix", "")
     found = [one for one in await app.services.dashboards.all() if one.name.startswith(prefix)]
@@ -61,14 +61,14 @@ async def list_dashboards(app: App, _call: Call, request: Any) -> Json:
         }
         for one in found[first : first + PAGE]
     ]
-    answer: dict[str, Json] = {"DashboardEntries": entries}
+    answer: JsonObject = {"DashboardEntries": entries}
     if first + PAGE < len(found):
         answer["NextToken"] = TOKENS.write(first + PAGE)
     return answer
 
 
 @operation(SERVICE, "DeleteDashboards")
-async def delete_dashboards(app: App, _call: Call, request: Any) -> Json:
+async def delete_dashboards(app: App, _call: Call, request: Json) -> Json:
     """Delete dashboards: all of these or, where one is not there, none."""
     names = request["DashboardNames"]
     dashboards = app.services.dashboards

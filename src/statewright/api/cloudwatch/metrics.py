@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.cloudwatch.wires import SERVICE, invalid, missing, not_together
 from statewright.api.operations import App, Call, operation
@@ -13,7 +13,7 @@ from statewright.metrics.reading import matching
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 MOST_METRICS: Final = 1_000
 MOST_VALUES: Final = 150
@@ -30,7 +30,7 @@ LISTED: Final = 500
 
 
 @operation(SERVICE, "PutMetricData")
-async def put_metric_data(app: App, _call: Call, request: Any) -> Json:
+async def put_metric_data(app: App, _call: Call, request: Json) -> Json:
     """Take metrics of callers' own; all of them or none."""
     recorder: Recorder = app.services.metrics
     namespace = request["Namespace"]
@@ -50,7 +50,7 @@ async def put_metric_data(app: App, _call: Call, request: Any) -> Json:
     return {}
 
 
-def _datum(namespace: str, datum: Mapping[str, Any], where: str, now: int) -> tuple[MetricId, str, Point]:
+def _datum(namespace: str, datum: JsonMapping, where: str, now: int) -> tuple[MetricId, str, Point]:
     metric = MetricId.of(namespace, datum["MetricName"], dimensions_of(datum.get("Dimensions", ()), where))
     at_ms = datum.get("Timestamp")
     at = now if at_ms is None else at_ms // 1000
@@ -69,7 +69,7 @@ def _datum(namespace: str, datum: Mapping[str, Any], where: str, now: int) -> tu
     return metric, datum.get("Unit", "None"), _point(at, datum, where)
 
 
-def _point(at: int, datum: Mapping[str, Any], where: str) -> Point:
+def _point(at: int, datum: JsonMapping, where: str) -> Point:
     if "StatisticValues" in datum:
         found = datum["StatisticValues"]
         count, low, high = found["SampleCount"], found["Minimum"], found["Maximum"]
@@ -113,7 +113,7 @@ def dimensions_of(given: Sequence[Mapping[str, str]], where: str) -> dict[str, s
 
 
 @operation(SERVICE, "ListMetrics")
-async def list_metrics(app: App, _call: Call, request: Any) -> Json:
+async def list_metrics(app: App, _call: Call, request: Json) -> Json:
     """Which metrics there are; here at once."""
     recorder: Recorder = app.services.metrics
     wanted = [(one["Name"], one.get("Value")) for one in request.get("Dimensions", ())]
@@ -122,13 +122,13 @@ async def list_metrics(app: App, _call: Call, request: Any) -> Json:
     )
     first = TOKENS.read(request.get("NextToken")) or 0
     page = found[first : first + LISTED]
-    answer: dict[str, Json] = {"Metrics": [shown(series.id) for series in page]}
+    answer: JsonObject = {"Metrics": [shown(series.id) for series in page]}
     if first + LISTED < len(found):
         answer["NextToken"] = TOKENS.write(first + LISTED)
     return answer
 
 
-def shown(metric: MetricId) -> dict[str, Json]:
+def shown(metric: MetricId) -> JsonObject:
     """A metric as the API shows it."""
     return {
         "Namespace": metric.namespace,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.cloudwatch.metrics import TOKENS, dimensions_of
 from statewright.api.cloudwatch.wires import SERVICE, invalid, missing, not_together
@@ -18,7 +18,7 @@ from statewright.metrics.reading import Range, is_period, points_of, range_of, v
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.search import read_search
 from statewright.metrics.series import MetricId
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 MOST_POINTS: Final = 1_440
 """Of GetMetricStatistics. Source: API reference."""
@@ -29,7 +29,7 @@ DAY: Final = 86_400
 
 
 @operation(SERVICE, "GetMetricStatistics")
-async def get_metric_statistics(app: App, _call: Call, request: Any) -> Json:
+async def get_metric_statistics(app: App, _call: Call, request: Json) -> Json:
     """Statistics of one metric, by period."""
     recorder: Recorder = app.services.metrics
     plain, extended = request.get("Statistics", []), request.get("ExtendedStatistics", [])
@@ -53,7 +53,7 @@ async def get_metric_statistics(app: App, _call: Call, request: Any) -> Json:
     unit = _unit(recorder, metric)
     shown = []
     for point in found:
-        one: dict[str, Json] = {"Timestamp": point.at * 1000, "Unit": unit}
+        one: JsonObject = {"Timestamp": point.at * 1000, "Unit": unit}
         one.update({name: statistic(point, name) for name in plain})
         values = {name: value for name in extended if (value := statistic(point, name)) is not None}
         if extended:
@@ -63,7 +63,7 @@ async def get_metric_statistics(app: App, _call: Call, request: Any) -> Json:
 
 
 @operation(SERVICE, "GetMetricData")
-async def get_metric_data(app: App, _call: Call, request: Any) -> Json:
+async def get_metric_data(app: App, _call: Call, request: Json) -> Json:
     """Statistics of many metrics, and what expressions make of them."""
     recorder: Recorder = app.services.metrics
     queries = request["MetricDataQueries"]
@@ -92,14 +92,14 @@ class _Line:
 class _Request:
     """A GetMetricData at work: metrics first, then expressions in the order in which they need each other."""
 
-    def __init__(self, recorder: Recorder, request: Mapping[str, Any], queries: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, recorder: Recorder, request: JsonMapping, queries: dict[str, JsonObject]) -> None:
         self._recorder = recorder
         self._request = request
         self.queries = queries
         self._trees: dict[str, Node] = {}
         self._values: dict[str, Value] = {}
 
-    async def results(self) -> Any:
+    async def results(self) -> Json:
         """The series to show, in the order of the queries."""
         for query in self.queries.values():
             self._check(query)
@@ -116,7 +116,7 @@ class _Request:
                 for line in self._shown(name, query):
                     yield line
 
-    def _check(self, query: Mapping[str, Any]) -> None:
+    def _check(self, query: JsonMapping) -> None:
         name = query["Id"]
         if ("MetricStat" in query) == ("Expression" in query):
             raise invalid(f"The query {name} must have either a MetricStat or an Expression.")
@@ -132,7 +132,7 @@ class _Request:
         _check_statistic(stat["Stat"])
         _check_period(stat["Period"])
 
-    async def _metric(self, name: str, query: Mapping[str, Any]) -> Timeline:
+    async def _metric(self, name: str, query: JsonMapping) -> Timeline:
         stat = query["MetricStat"]
         given = stat["Metric"]
         if "Namespace" not in given or "MetricName" not in given:
@@ -153,7 +153,7 @@ class _Request:
         except CycleError as problem:
             raise _wrong(problem.args[1][0], "it needs its own value") from None
 
-    def _period(self, queries: Any) -> int:
+    def _period(self, queries: Json) -> int:
         return min((query["Period"] for query in queries if query.get("Period")), default=300)
 
     async def _expression(self, name: str, metrics: Sequence[Timeline], period: int) -> Value:
@@ -179,7 +179,7 @@ class _Request:
         found = read_search(text.value).find(self._recorder)
         return [await self._read(series.id, stat.value, int(length.value), _label(series.id), "") for series in found]
 
-    def _shown(self, name: str, query: Mapping[str, Any]) -> Iterator[_Line]:
+    def _shown(self, name: str, query: JsonMapping) -> Iterator[_Line]:
         value = self._values[name]
         if isinstance(value, float | str):
             raise _wrong(name, "its result is neither a time series nor several")
@@ -213,7 +213,7 @@ def _page(lines: Sequence[_Line], first: int, most: int) -> Json:
                 }
             )
         before += count
-    answer: dict[str, Json] = {"MetricDataResults": shown, "Messages": []}
+    answer: JsonObject = {"MetricDataResults": shown, "Messages": []}
     if before > first + most:
         answer["NextToken"] = TOKENS.write(first + most)
     return answer
@@ -226,13 +226,13 @@ def _label(metric: MetricId) -> str:
 # ------------------------------------------------------------------ checks
 
 
-def _range(request: Mapping[str, Any], period: int, now: int) -> Range:
+def _range(request: JsonMapping, period: int, now: int) -> Range:
     _check_times(request)
     _check_period(period)
     return range_of(request["StartTime"], request["EndTime"], period, now)
 
 
-def _check_times(request: Mapping[str, Any]) -> None:
+def _check_times(request: JsonMapping) -> None:
     if request["StartTime"] >= request["EndTime"]:
         raise invalid("The parameter StartTime must be less than the parameter EndTime.")
 
@@ -254,7 +254,7 @@ def _check_statistic(name: str) -> None:
         )
 
 
-def _has_unit(recorder: Recorder, metric: MetricId, wanted: Mapping[str, Any]) -> bool:
+def _has_unit(recorder: Recorder, metric: MetricId, wanted: JsonMapping) -> bool:
     return "Unit" not in wanted or wanted["Unit"] == _unit(recorder, metric)
 
 

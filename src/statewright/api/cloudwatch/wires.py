@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.errors import status_of
 from statewright.api.models import load_model
@@ -21,6 +21,7 @@ from statewright.api.protocols.rpc_cbor import CborWire
 from statewright.api.protocols.wire import Incoming, Wire
 from statewright.api.service import CBOR, QUERY
 from statewright.errors import ApiError
+from statewright.payload import JsonObject
 
 SERVICE: Final = "monitoring"
 MOST_UNPACKED: Final = 4 * 1024 * 1024
@@ -74,7 +75,7 @@ class Unpacking:
         self.answer = wire.answer
         self.refusal = wire.refusal
 
-    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+    async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """See `Wire.read`."""
         if incoming.headers.get("content-encoding", "").strip().lower() == "gzip":
             incoming = replace(incoming, _body=_unpacked(await incoming.body()))

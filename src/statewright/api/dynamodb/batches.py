@@ -9,7 +9,7 @@ from typing import Final
 
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.table_protocol import ItemKey
 from statewright.tables.expressions.projections import Project
 from statewright.tables.reads import projection_of, read_units
@@ -45,7 +45,7 @@ async def batch_get_item(app: App, call: Call, request: Json) -> Json:
     if len(set(places)) < len(places):
         raise invalid(_DUPLICATES)
     responses: dict[str, list[Json]] = {reference: [] for reference in wanted}
-    unprocessed: dict[str, Json] = {}
+    unprocessed: JsonObject = {}
     units: dict[str, float] = dict.fromkeys(wanted, 0.0)
     size = 0
     for (reference, _, key, _, project), found in zip(asked, await tables.get(places), strict=True):
@@ -63,7 +63,7 @@ async def batch_get_item(app: App, call: Call, request: Json) -> Json:
         capacity(request.get("ReturnConsumedCapacity"), tables.find(reference), {None: amount})
         for reference, amount in units.items()
     ]
-    answer: dict[str, Json] = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    answer: JsonObject = {"Responses": responses, "UnprocessedKeys": unprocessed}
     return with_capacity(answer, [one for one in consumed if one is not None])
 
 

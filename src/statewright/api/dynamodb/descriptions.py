@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.table_protocol import Counted
 from statewright.tables.definitions import ACTIVE, PAY_PER_REQUEST, Index, Throughput
 from statewright.tables.table import Table
@@ -12,11 +12,11 @@ from statewright.tables.table import Table
 _NOTHING = Counted(0, 0)
 
 
-def table_description(table: Table, counts: Mapping[int, Counted], status: str = ACTIVE) -> dict[str, Json]:
+def table_description(table: Table, counts: Mapping[int, Counted], status: str = ACTIVE) -> JsonObject:
     """A table; `counts` are items and bytes by space."""
     definition = table.definition
     counted = counts.get(definition.space, _NOTHING)
-    found: dict[str, Json] = {
+    found: JsonObject = {
         "AttributeDefinitions": [
             {"AttributeName": name, "AttributeType": kind} for name, kind in definition.types.items()
         ],
@@ -54,12 +54,12 @@ def key_schema(hash_name: str, range_name: str | None) -> list[Json]:
     return [*found, {"AttributeName": range_name, "KeyType": "RANGE"}] if range_name is not None else found
 
 
-def _index(table: Table, index: Index, counts: Mapping[int, Counted], status: str) -> dict[str, Json]:
+def _index(table: Table, index: Index, counts: Mapping[int, Counted], status: str) -> JsonObject:
     counted = counts.get(index.space, _NOTHING)
-    projection: dict[str, Json] = {"ProjectionType": index.projection}
+    projection: JsonObject = {"ProjectionType": index.projection}
     if index.included:
         projection["NonKeyAttributes"] = list(index.included)
-    found: dict[str, Json] = {
+    found: JsonObject = {
         "IndexName": index.name,
         "KeySchema": key_schema(index.hash, index.range),
         "Projection": projection,
@@ -75,8 +75,8 @@ def _index(table: Table, index: Index, counts: Mapping[int, Counted], status: st
     return found
 
 
-def _throughput(throughput: Throughput) -> dict[str, Json]:
-    found: dict[str, Json] = {
+def _throughput(throughput: Throughput) -> JsonObject:
+    found: JsonObject = {
         "NumberOfDecreasesToday": throughput.decreases_today,
         "ReadCapacityUnits": throughput.read,
         "WriteCapacityUnits": throughput.write,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statewright.api.operations import App, Call, operation
 from statewright.pages import page_behind
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tables.exports import Export
 from statewright.tables.tables import Tables
 
@@ -37,12 +37,12 @@ async def list_exports(app: App, _call: Call, request: Json) -> Json:
     except ValueError:
         page, token = [], None
     shown = [{"ExportArn": export.arn, "ExportStatus": export.status, "ExportType": "FULL_EXPORT"} for export in page]
-    answer: dict[str, Json] = {"ExportSummaries": shown}
+    answer: JsonObject = {"ExportSummaries": shown}
     return {**answer, "NextToken": token} if token is not None else answer
 
 
-def _shown(export: Export) -> dict[str, Json]:
-    shown: dict[str, Json] = {
+def _shown(export: Export) -> JsonObject:
+    shown: JsonObject = {
         "ExportArn": export.arn,
         "ExportStatus": export.status,
         "StartTime": export.started_ms,

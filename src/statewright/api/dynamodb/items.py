@@ -5,7 +5,7 @@ from __future__ import annotations
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tables.reads import get_of, read_units
 from statewright.tables.table import Table, parse
 from statewright.tables.tables import Tables
@@ -52,7 +52,7 @@ async def update_item(app: App, call: Call, request: Json) -> Json:
     if not wanted.startswith("UPDATED_"):
         return _answer(call, request, table, written)
     parts = updated_parts(write, written.before if wanted == "UPDATED_OLD" else written.after)
-    answer: dict[str, Json] = {"Attributes": shown_item(call, parts)} if parts else {}
+    answer: JsonObject = {"Attributes": shown_item(call, parts)} if parts else {}
     return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, written.units))
 
 
@@ -63,7 +63,7 @@ async def get_item(app: App, call: Call, request: Json) -> Json:
     table = tables.find(request["TableName"])
     place, project = get_of(table, request)
     (found,) = await tables.get((place,))
-    answer: dict[str, Json] = {}
+    answer: JsonObject = {}
     if found is not None:
         answer["Item"] = shown_item(call, found if project is None else project(parse(found)))
     units = read_units(found.size if found is not None else 0, is_consistent=bool(request.get("ConsistentRead")))
@@ -82,7 +82,7 @@ async def _write(tables: Tables, call: Call, request: Json, write: Write) -> Wri
 def _answer(call: Call, request: Json, table: Table, written: Written) -> Json:
     wanted = request.get("ReturnValues", "NONE")
     shown = written.before if wanted == "ALL_OLD" else written.after if wanted == "ALL_NEW" else None
-    answer: dict[str, Json] = {"Attributes": shown_item(call, shown)} if shown is not None else {}
+    answer: JsonObject = {"Attributes": shown_item(call, shown)} if shown is not None else {}
     return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, written.units))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tables.reads import Page
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
@@ -27,7 +27,7 @@ async def scan(app: App, call: Call, request: Json) -> Json:
 
 
 def _answer(call: Call, request: Json, table: Table, page: Page) -> Json:
-    answer: dict[str, Json] = {"Count": page.count, "ScannedCount": page.scanned}
+    answer: JsonObject = {"Count": page.count, "ScannedCount": page.scanned}
     if request.get("Select") != "COUNT":
         answer["Items"] = [shown_item(call, item) for item in page.items]
     if page.last is not None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tables.exports import earliest_ms
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
@@ -82,7 +82,7 @@ def _with_backups(tables: Tables, reference: str) -> Table:
 
 def _backups(tables: Tables, table: Table) -> Json:
     since = table.definition.recovery_ms
-    recovery: dict[str, Json] = {"PointInTimeRecoveryStatus": "DISABLED" if since is None else "ENABLED"}
+    recovery: JsonObject = {"PointInTimeRecoveryStatus": "DISABLED" if since is None else "ENABLED"}
     if since is not None:
         recovery["RecoveryPeriodInDays"] = RECOVERY_DAYS
         now_ms = tables.clock.now_ms()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from statewright.api import shapes
 from statewright.api.operations import Call
-from statewright.payload import Json, embedded
+from statewright.payload import Json, JsonObject, embedded
 from statewright.stores.table_protocol import StoredItem
 from statewright.tables.table import Table, parse
 from statewright.tables.values import Item
@@ -34,7 +34,7 @@ def shown_item(call: Call, item: StoredItem | Item) -> Json:
     return item if call.headers else {name: _with_bytes(value) for name, value in item.items()}
 
 
-def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+def _with_bytes(value: JsonObject) -> JsonObject:
     ((kind, content),) = value.items()
     if kind == "B":
         return {"B": b64decode(content)}
@@ -49,7 +49,7 @@ def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
 
 def capacity(
     wanted: str | None, table: Table, units: Mapping[str | None, float], *, kind: str | None = None
-) -> dict[str, Json] | None:
+) -> JsonObject | None:
     """`ConsumedCapacity`, if the request asks for it: units of the table and of its indexes by name.
 
     `kind` (`Read` or `Write`) shows the units once more, as transactions do.
@@ -57,13 +57,13 @@ def capacity(
     if wanted in (None, "NONE"):
         return None
     total = float(sum(units.values()))
-    found: dict[str, Json] = {"TableName": table.definition.name, "CapacityUnits": total}
+    found: JsonObject = {"TableName": table.definition.name, "CapacityUnits": total}
     if kind is not None:
         found[f"{kind}CapacityUnits"] = total
     if wanted != "INDEXES":
         return found
 
-    def one(amount: float) -> dict[str, Json]:
+    def one(amount: float) -> JsonObject:
         extra = {f"{kind}CapacityUnits": float(amount)} if kind is not None else {}
         return {"CapacityUnits": float(amount), **extra}
 
@@ -75,7 +75,7 @@ def capacity(
     return found
 
 
-def with_capacity(answer: dict[str, Json], consumed: Json) -> dict[str, Json]:
+def with_capacity(answer: JsonObject, consumed: Json) -> JsonObject:
     """An answer with `ConsumedCapacity`, where there is something to say."""
     if consumed:
         answer["ConsumedCapacity"] = consumed

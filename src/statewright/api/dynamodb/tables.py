@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statewright.api.dynamodb.descriptions import table_description
 from statewright.api.operations import App, Call, operation
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tables.altering import alter
 from statewright.tables.tables import Tables
 
@@ -32,7 +32,7 @@ async def list_tables(app: App, _call: Call, request: Json) -> Json:
     """Names of tables."""
     tables: Tables = app.services.tables
     names, last = tables.catalogue.page(request.get("ExclusiveStartTableName"), request.get("Limit", MOST_LISTED))
-    answer: dict[str, Json] = {"TableNames": names}
+    answer: JsonObject = {"TableNames": names}
     return {**answer, "LastEvaluatedTableName": last} if last is not None else answer
 
 

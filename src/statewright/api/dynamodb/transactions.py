@@ -8,7 +8,7 @@ from __future__ import annotations
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tables.reads import get_of, read_units
 from statewright.tables.table import parse
 from statewright.tables.tables import Tables
@@ -37,7 +37,7 @@ async def transact_write_items(app: App, call: Call, request: Json) -> Json:
 
 
 def _shown_reason(call: Call, reason: Reason) -> Json:
-    found: dict[str, Json] = {"Code": reason.code}
+    found: JsonObject = {"Code": reason.code}
     if reason.message is not None:
         found["Message"] = reason.message
     if reason.item is not None:

@@ -5,14 +5,14 @@ Source: header and names observed; SDKs compare the checksum where it is there.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
 from statewright.api.errors import modelled
 from statewright.api.protocols.json10 import JsonWire
 from statewright.api.protocols.wire import Answer, Incoming, Wire
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 _SERVICE: Final = "dynamodb"
 _OWN: Final = "com.amazonaws.dynamodb.v20120810#"
@@ -34,7 +34,7 @@ class ChecksummedWire:
     def __init__(self, inner: JsonWire) -> None:
         self._inner = inner
 
-    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+    async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """See `Wire.read`."""
         return await self._inner.read(incoming)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.ecs.paging import page
 from statewright.api.operations import App, Call, operation
 from statewright.jobs.ecs_definitions import Definition, Definitions, client_error
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 
 def _definitions(app: App) -> Definitions:
@@ -17,7 +15,7 @@ def _definitions(app: App) -> Definitions:
 
 def shown(definition: Definition) -> Json:
     """A task definition as answers show it."""
-    given: dict[str, Any] = {name: value for name, value in definition.given.items() if name != "tags"}
+    given: JsonObject = {name: value for name, value in definition.given.items() if name != "tags"}
     given["containerDefinitions"] = [_container(one) for one in given["containerDefinitions"]]
     compatible = ["EC2", "FARGATE"] if given.get("networkMode") == "awsvpc" else ["EXTERNAL", "EC2"]
     return {

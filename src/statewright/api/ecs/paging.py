@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from statewright.api import shapes
 from statewright.errors import ApiError
 from statewright.jobs.ecs_definitions import invalid
 from statewright.pages import page_behind
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 
 MOST_LISTED: Final = 100
 """Source: ECS API reference, maxResults of the lists."""
 
 
-def page(name: str, found: Sequence[str], request: Mapping[str, Json]) -> Json:
+def page(name: str, found: Sequence[str], request: JsonMapping) -> Json:
     """A page of names as answers show it; a page's token is the last name on it. Raises: ApiError."""
     limit = request.get("maxResults")
     limit = MOST_LISTED if limit is None else limit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from statewright.api.ecs.paging import page
@@ -10,7 +9,7 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.jobs.ecs_definitions import invalid
 from statewright.jobs.ecs_tasks import Task, TaskContainer, Tasks
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 MOST_DESCRIBED: Final = 100
 
@@ -62,10 +61,10 @@ def shown(app: App, task: Task, *, tags: bool = True) -> Json:
     }
 
 
-def _container(task: Task, one: TaskContainer, sizes: Mapping[str, Json]) -> Json:
+def _container(task: Task, one: TaskContainer, sizes: JsonMapping) -> Json:
     prefix, _, name = task.arn.partition(":task/")
     memory = sizes.get("memory")
-    view: dict[str, Json] = {
+    view: JsonObject = {
         "containerArn": f"{prefix}:container/{name}/{one.id}",
         "taskArn": task.arn,
         "name": one.name,

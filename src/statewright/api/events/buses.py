@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import orjson
 
@@ -11,19 +11,20 @@ from statewright.api.operations import App, Call, operation
 from statewright.events.bus_records import DEFAULT_BUS, Bus, invalid, read_pattern
 from statewright.events.buses import bus_name
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tags import tags_by_key
 
 if TYPE_CHECKING:
     pass
 
+T = TypeVar("T")
 TOKENS: Final = PageTokens[str]("events", lambda _: invalid("Invalid NextToken."))
 MOST_LISTED: Final = 100
 SHOWN: Final = ("KmsKeyIdentifier", "DeadLetterConfig", "LogConfig")
 """Members of a bus that are kept and given back, no more."""
 
 
-def page(found: Sequence[Any], names: Sequence[str], request: Json) -> tuple[Sequence[Any], dict[str, Json]]:
+def page(found: Sequence[T], names: Sequence[str], request: Json) -> tuple[Sequence[T], JsonObject]:
     """A page of what is listed by name, and the member that says where to go on. Raises: ApiError."""
     after = TOKENS.read(request.get("NextToken"))
     start = 0 if after is None else sum(name <= after for name in names)
@@ -31,7 +32,7 @@ def page(found: Sequence[Any], names: Sequence[str], request: Json) -> tuple[Seq
     return found[start:end], {"NextToken": TOKENS.write(names[end - 1] if end < len(names) else None)}
 
 
-def _shown(bus: Bus) -> dict[str, Json]:
+def _shown(bus: Bus) -> JsonObject:
     return {**({"Description": bus.description} if bus.description is not None else {}), **bus.shown}
 
 

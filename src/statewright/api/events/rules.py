@@ -8,7 +8,7 @@ from statewright.api.events.buses import page
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.events.bus_records import Rule, invalid
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tags import MOST_TAGS, TagRule, tag_list, tags_by_key
 
 TAGS: Final = TagRule(lambda _: invalid(f"A resource may have {MOST_TAGS} tags at most."))
@@ -18,8 +18,8 @@ def _bus(app: App, request: Json) -> str:
     return app.services.buses.name_of(request.get("EventBusName"))
 
 
-def _shown(app: App, rule: Rule) -> dict[str, Json]:
-    view: dict[str, Json] = {
+def _shown(app: App, rule: Rule) -> JsonObject:
+    view: JsonObject = {
         "Name": rule.name, "Arn": rule.arn(app.config), "EventPattern": rule.pattern,
         "ScheduleExpression": rule.expression, "State": rule.state, "Description": rule.description,
         "RoleArn": rule.role_arn, "EventBusName": rule.bus,

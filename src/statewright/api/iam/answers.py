@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from statewright.api import shapes
@@ -10,7 +10,7 @@ from statewright.api.operations import App
 from statewright.api.sts.callers import refusal
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.records.identities import GROUP, ROLE, Kind
 from statewright.records.shelf import Entry, Place
 from statewright.tags import tag_list
@@ -30,10 +30,10 @@ def name_member(kind: Kind) -> str:
     return f"{kind.title}Name"
 
 
-def shown(app: App, kind: Kind, entry: Entry, *, in_list: bool = False) -> dict[str, Json]:
+def shown(app: App, kind: Kind, entry: Entry, *, in_list: bool = False) -> JsonObject:
     """A role, user or group. Lists leave out tags, boundaries and the last use."""
     fields = entry.fields
-    view: dict[str, Json] = {
+    view: JsonObject = {
         "Path": fields["path"],
         name_member(kind): fields["name"],
         f"{kind.title}Id": fields["id"],
@@ -66,12 +66,12 @@ def start_of(request: Json) -> tuple[Place | None, int]:
     return TOKENS.read(request.get("Marker")), request.get("MaxItems", LISTED)
 
 
-def paged(place: Place | None) -> dict[str, Json]:
+def paged(place: Place | None) -> JsonObject:
     """The members that say whether there is more."""
     return {"IsTruncated": place is not None, "Marker": TOKENS.write(place)}
 
 
-def cut(listed: list[Any], request: Json) -> tuple[list[Any], dict[str, Json]]:
+def cut(listed: list[Json], request: Json) -> tuple[list[Json], JsonObject]:
     """A page of a list that is all there, and the members that say whether there is more."""
     place, limit = start_of(request)
     start = place[0] if place is not None else 0

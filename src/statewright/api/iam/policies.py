@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from statewright.api.iam.answers import (
     cut,
     document_text,
@@ -12,7 +9,7 @@ from statewright.api.iam.answers import (
     start_of,
 )
 from statewright.api.operations import App, Call, operation
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.records.policies import Policies
 from statewright.records.shelf import Entry
 from statewright.tags import tag_list, tags_by_key
@@ -22,9 +19,9 @@ def _policies(app: App) -> Policies:
     return app.services.identities.policies
 
 
-async def _shown(app: App, entry: Entry, *, in_list: bool = False) -> dict[str, Json]:
+async def _shown(app: App, entry: Entry, *, in_list: bool = False) -> JsonObject:
     fields, arn = entry.fields, _policies(app).arn(entry)
-    view: dict[str, Json] = {
+    view: JsonObject = {
         "PolicyName": fields["name"], "PolicyId": fields["id"], "Arn": arn, "Path": fields["path"],
         "DefaultVersionId": fields["default"], "AttachmentCount": len(await _policies(app).attachments(arn)),
         "PermissionsBoundaryUsageCount": 0, "IsAttachable": True,
@@ -36,8 +33,8 @@ async def _shown(app: App, entry: Entry, *, in_list: bool = False) -> dict[str, 
     return view
 
 
-def _version(entry: Entry, name: str, version: Mapping[str, Any], *, with_document: bool = False) -> dict[str, Json]:
-    view: dict[str, Json] = {"Document": document_text(version["document"])} if with_document else {}
+def _version(entry: Entry, name: str, version: JsonMapping, *, with_document: bool = False) -> JsonObject:
+    view: JsonObject = {"Document": document_text(version["document"])} if with_document else {}
     is_default = entry.fields["default"] == name
     return {**view, "VersionId": name, "IsDefaultVersion": is_default, "CreateDate": version["created_ms"]}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.iam.answers import shown
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonObject, dump_json
 from statewright.records.identities import ROLE
 from statewright.tags import tags_by_key
 
@@ -18,7 +18,7 @@ _ROLE_FIELDS: Final = {
 }  # fmt: skip
 
 
-def _fields(request: Json) -> dict[str, Any]:
+def _fields(request: Json) -> JsonObject:
     return {own: request[name] for name, own in _ROLE_FIELDS.items() if name in request}
 
 

@@ -8,7 +8,7 @@ from statewright.api.operations import App, Call, operation
 from statewright.functions.event_sources.batches import REPORT
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.names import invalid
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 if TYPE_CHECKING:
     from statewright.functions.event_sources.mappings import EventSources
@@ -25,7 +25,7 @@ def _sources(app: App) -> EventSources:
 def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
     """A mapping as answers show it; `state` is what it is on its way to, where that is not where it is."""
     config = app.config
-    view: dict[str, Json] = {
+    view: JsonObject = {
         "UUID": mapping.uuid,
         "BatchSize": mapping.batch_size,
         "MaximumBatchingWindowInSeconds": mapping.window_seconds,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
 from statewright.functions.definitions import Code
 from statewright.functions.names import invalid, refusal
 from statewright.functions.packages import UNZIPPED_BYTES, ZIPPED_BYTES
 from statewright.limits import FUNCTION_CONCURRENCY
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 _CODE_STORAGE_BYTES = 80_530_636_800
 
 
-def _code(given: Any) -> Code:
+def _code(given: Json) -> Code:
     if given.get("ImageUri"):
         raise invalid("This version of Statewright does not run container images (ImageUri).")
     return Code(given.get("ZipFile"), given.get("S3Bucket"), given.get("S3Key"))
@@ -64,7 +62,7 @@ async def get_function(app: App, _call: Call, request: Json) -> Json:
     view = await definitions.view(request["FunctionName"], request.get("Qualifier"))
     settings = view.settings
     where = definitions.packages.zip_of(settings.code).as_uri()
-    shown: dict[str, Json] = {
+    shown: JsonObject = {
         "Configuration": views.configuration(app, view),
         "Code": {"RepositoryType": "S3", "Location": where},
     }

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 from statewright.api.operations import App, Call, operation
-from statewright.functions.functions import checked_payload
-from statewright.payload import Json
+from statewright.functions.functions import Kind, checked_payload
+from statewright.payload import Json, JsonObject
 
 
 @operation("lambda", "Invoke")
 async def invoke(app: App, call: Call, request: Json) -> Json:
     """Run a function and answer with its result, or keep an event for it."""
-    kind: Any = request.get("InvocationType") or "RequestResponse"
+    kind: Kind = request.get("InvocationType") or "RequestResponse"
     payload = checked_payload(request.get("Payload") or b"", kind)
     done = await app.services.functions.invoke(
         request["FunctionName"], payload, qualifier=request.get("Qualifier"), kind=kind,
         client_context=request.get("ClientContext"), log_tail=request.get("LogType") == "Tail",
         request_id=call.request_id, trace_header=call.headers.get("x-amzn-trace-id"),
     )  # fmt: skip
-    answer: dict[str, Json] = {
+    answer: JsonObject = {
         "StatusCode": done.status, "ExecutedVersion": done.executed_version, "Payload": done.payload,
     }  # fmt: skip
     if done.function_error is not None:

@@ -11,7 +11,7 @@ from statewright.events.buses import Buses
 from statewright.functions.async_queue import Deliver
 from statewright.functions.destinations import Destinations
 from statewright.objects.objects import Objects
-from statewright.payload import Json
+from statewright.payload import JsonObject
 from statewright.queues.queues import Queues
 from statewright.topics.messages import read_message
 from statewright.topics.topics import Topics
@@ -29,7 +29,7 @@ def deliverer(clock: Clock, queues: Queues, objects: Objects, topics: Topics, bu
         if isinstance(receipt, ApiError):
             raise receipt
 
-    async def put_event(entry: dict[str, Json]) -> None:
+    async def put_event(entry: JsonObject) -> None:
         [answer] = await buses.put([entry])
         if "ErrorCode" in answer:
             raise ApiError(answer["ErrorCode"], answer["ErrorMessage"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.lambda_ import views
 from statewright.api.operations import App, Call, operation
 from statewright.functions.definitions import Code, View
@@ -32,7 +30,7 @@ async def list_versions_by_function(app: App, _call: Call, request: Json) -> Jso
     return {"Versions": listed, "NextMarker": views.TOKENS.write(place)}
 
 
-def _weights(request: Any) -> dict[str, float] | None:
+def _weights(request: Json) -> dict[str, float] | None:
     routing = request.get("RoutingConfig")
     return None if routing is None else dict(routing.get("AdditionalVersionWeights") or {})
 

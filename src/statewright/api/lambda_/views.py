@@ -5,7 +5,7 @@ Owns shapes alone: no operation is here.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App
 from statewright.functions.definitions import View
@@ -14,13 +14,13 @@ from statewright.functions.records import Alias, Function, InvokeSettings, Layer
 from statewright.functions.settings import shown_settings
 from statewright.instants import iso_ms
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 PAGE: Final = 50
 """Source: API reference, `MaxItems`: "the maximum number is 50 in each response"."""
 
 
-def configuration(app: App, view: View) -> dict[str, Json]:
+def configuration(app: App, view: View) -> JsonObject:
     """`FunctionConfiguration`."""
     function, settings = view.function, view.settings
     shown = shown_settings(settings)
@@ -38,20 +38,20 @@ def configuration(app: App, view: View) -> dict[str, Json]:
     return shown
 
 
-def latest(app: App, function: Function) -> dict[str, Json]:
+def latest(app: App, function: Function) -> JsonObject:
     """`FunctionConfiguration` of `$LATEST`, as it is named when it was just made or changed."""
     return configuration(app, View(function, LATEST, function.latest))
 
 
-def version(app: App, function: Function, one: Version) -> dict[str, Json]:
+def version(app: App, function: Function, one: Version) -> JsonObject:
     """`FunctionConfiguration` of a version."""
     number = str(one.number)
     return configuration(app, View(function, number, one.configuration, number))
 
 
-def alias(app: App, one: Alias) -> dict[str, Json]:
+def alias(app: App, one: Alias) -> JsonObject:
     """`AliasConfiguration`."""
-    shown: dict[str, Json] = {
+    shown: JsonObject = {
         "AliasArn": function_arn(app.config, one.name, one.alias),
         "Name": one.alias,
         "FunctionVersion": one.version,
@@ -63,9 +63,9 @@ def alias(app: App, one: Alias) -> dict[str, Json]:
     return shown
 
 
-def layer(app: App, one: LayerVersion) -> dict[str, Json]:
+def layer(app: App, one: LayerVersion) -> JsonObject:
     """`LayerVersionsListItem`, and the part of `GetLayerVersion` that it shares."""
-    shown: dict[str, Json] = {
+    shown: JsonObject = {
         "LayerVersionArn": layer_arn(app.config, one.name, one.number),
         "Version": one.number,
         "Description": one.description,
@@ -80,7 +80,7 @@ def layer(app: App, one: LayerVersion) -> dict[str, Json]:
     return shown
 
 
-def whole_layer(app: App, one: LayerVersion) -> dict[str, Json]:
+def whole_layer(app: App, one: LayerVersion) -> JsonObject:
     """`GetLayerVersionResponse`."""
     return {
         **layer(app, one),
@@ -93,9 +93,9 @@ def whole_layer(app: App, one: LayerVersion) -> dict[str, Json]:
     }
 
 
-def event_settings(app: App, one: InvokeSettings) -> dict[str, Json]:
+def event_settings(app: App, one: InvokeSettings) -> JsonObject:
     """`FunctionEventInvokeConfig`."""
-    shown: dict[str, Json] = {
+    shown: JsonObject = {
         "LastModified": one.modified_ms,
         "FunctionArn": function_arn(app.config, one.name, one.qualifier),
         "DestinationConfig": {
@@ -120,7 +120,7 @@ TOKENS: Final = PageTokens[tuple[int, str]](
 )
 
 
-def page_of(request: Any) -> tuple[tuple[int, str] | None, int]:
+def page_of(request: Json) -> tuple[tuple[int, str] | None, int]:
     """Where a page starts and how long it is. Raises: ApiError (`InvalidParameterValueException`)."""
     limit = min(request.get("MaxItems") or PAGE, PAGE)
     return TOKENS.read(request.get("Marker") or None), limit

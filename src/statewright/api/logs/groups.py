@@ -9,7 +9,7 @@ from statewright.api import shapes
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.records.log_groups import DAYS
 from statewright.records.shelf import Entry
 
@@ -83,7 +83,7 @@ async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
     return {"logGroups": [await _shown(app, one) for one in shown], "nextToken": TOKENS.write(place)}
 
 
-async def _shown(app: App, group: Entry) -> dict[str, Json]:
+async def _shown(app: App, group: Entry) -> JsonObject:
     fields, arn = group.fields, app.services.log_groups.arn(group.key)
     size = 0
     for lane in await app.services.log_groups.lanes(group.key):

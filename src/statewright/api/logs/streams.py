@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.logs.groups import LISTED, TOKENS, invalid, invalid_token, name_of
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.records import log_reading
 from statewright.records.log_files import Lane, LogEvent, Place
 from statewright.records.log_patterns import compile_pattern
@@ -76,8 +76,8 @@ def _extents(app: App, lanes: list[Lane]) -> list[dict[str, Extent]]:
     return [app.services.log_extents.of(lane) for lane in lanes]
 
 
-def _shown(arn: str, name: str, extent: Extent | None, made_ms: int | None) -> dict[str, Json]:
-    view: dict[str, Json] = {
+def _shown(arn: str, name: str, extent: Extent | None, made_ms: int | None) -> JsonObject:
+    view: JsonObject = {
         "logStreamName": name, "creationTime": made_ms, "arn": f"{arn}:log-stream:{name}",
         "storedBytes": 0, "uploadSequenceToken": "0",
     }  # fmt: skip
@@ -173,5 +173,5 @@ async def _check_named(app: App, lanes: list[Lane], names: set[str]) -> None:
         raise ApiError("ResourceNotFoundException", "The specified log stream does not exist.")
 
 
-def _event(event: LogEvent) -> dict[str, Any]:
+def _event(event: LogEvent) -> JsonObject:
     return {"timestamp": event.at_ms, "message": event.message, "ingestionTime": event.ingested_ms}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.operations import App, Call, operation
 from statewright.engine.executions.forks import Wish
 from statewright.engine.machines.settings import check_name
 from statewright.errors import ApiError
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 
 @operation("statewright", "ForkExecution")
-async def fork_execution(app: App, _call: Call, request: Any) -> Json:
+async def fork_execution(app: App, _call: Call, request: Json) -> Json:
     """Begin a new execution at a state that an old one has reached; answers once it cannot be lost."""
     name = request.get("name")
     if name is not None:
@@ -32,7 +30,7 @@ async def fork_execution(app: App, _call: Call, request: Any) -> Json:
     return {"executionArn": started.arn, "startDate": started.start_ms}
 
 
-def _variables(text: str | None) -> dict[str, Json] | None:
+def _variables(text: str | None) -> JsonObject | None:
     if text is None:
         return None
     try:

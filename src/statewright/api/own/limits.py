@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.operations import App, Call, operation
 from statewright.engine.concurrency.semaphores import Permit, Semaphore
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 
 @operation("statewright", "ListLimits")
-async def list_limits(app: App, _call: Call, _request: Any) -> Json:
+async def list_limits(app: App, _call: Call, _request: Json) -> Json:
     """Every semaphore that somebody holds or waits for, and every machine with a limit."""
     return {
         "semaphores": [
@@ -38,7 +36,7 @@ async def list_limits(app: App, _call: Call, _request: Any) -> Json:
 
 
 @operation("statewright", "DescribeSemaphore")
-async def describe_semaphore(app: App, _call: Call, request: Any) -> Json:
+async def describe_semaphore(app: App, _call: Call, request: Json) -> Json:
     """Who holds permits of a semaphore, and who waits, in order."""
     semaphore = _semaphore(app, request)
     return {
@@ -51,7 +49,7 @@ async def describe_semaphore(app: App, _call: Call, request: Any) -> Json:
 
 
 @operation("statewright", "ReleasePermit")
-async def release_permit(app: App, _call: Call, request: Any) -> Json:
+async def release_permit(app: App, _call: Call, request: Json) -> Json:
     """Take a permit from its holder; the next in line gets it."""
     number = request["permit"]
     key = request.get("key", "")
@@ -63,7 +61,7 @@ async def release_permit(app: App, _call: Call, request: Any) -> Json:
     return {"executionArn": taken.execution_arn}
 
 
-def _semaphore(app: App, request: Any) -> Semaphore:
+def _semaphore(app: App, request: Json) -> Semaphore:
     name, key = request["name"], request.get("key", "")
     for one in app.engine.semaphores.standing():
         if (one.name, one.key) == (name, key):
@@ -72,7 +70,7 @@ def _semaphore(app: App, request: Any) -> Semaphore:
     raise ApiError("SemaphoreDoesNotExist", f"Nobody holds or waits for the semaphore {shown}.")
 
 
-def _shown(permit: Permit) -> dict[str, Json]:
+def _shown(permit: Permit) -> JsonObject:
     return {
         "permit": str(permit.number),
         "executionArn": permit.execution_arn,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -11,7 +11,7 @@ from statewright.api import shapes
 from statewright.api.errors import status_of
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.errors import ApiError
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 CONTENT_TYPE: Final = b"application/x-amz-json-1.0"
 NEWER_TYPE: Final = b"application/x-amz-json-1.1"
@@ -40,7 +40,7 @@ class JsonWire:
         self._headers_of = headers_of
         self._parse = parse
 
-    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+    async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """The operation that the target names, and the members of the body.
 
         Raises: ApiError.
@@ -61,7 +61,7 @@ class JsonWire:
         return Answer(status_of(error, self._service), write_error(error, kind), self._content_type, headers)
 
 
-def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] = parse_json) -> dict[str, Any]:
+def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] = parse_json) -> JsonObject:
     """The request's members.
 
     Raises: ApiError for a body that is not one JSON object, or was not sent as JSON: forms and plain text are what a
@@ -83,7 +83,7 @@ def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] 
     return request
 
 
-def write_answer(answer: dict[str, Any]) -> bytes:
+def write_answer(answer: JsonObject) -> bytes:
     """The body of an answer."""
     return orjson.dumps(answer)
 

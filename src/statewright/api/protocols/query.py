@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 from statewright.api.errors import status_of
@@ -24,7 +24,7 @@ from statewright.api.models import Model, load_model
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 XML_TYPE: Final = b"text/xml"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
@@ -64,7 +64,7 @@ _MAP_NAMES: Final = {"TagMap": ("Key", "Value")}
 """Names of an entry's key and value where they are not Name and Value."""
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?")
-Tree = dict[str, Any]
+Tree = JsonObject
 """A form taken apart at its points: texts, and trees by the next part of the name."""
 
 
@@ -82,7 +82,7 @@ class QueryWire:
         self._legacy = legacy or (lambda error: error)
         self._at_path = at_path
 
-    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+    async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """The action, and its members by the names of the model.
 
         Raises: ApiError.
@@ -118,7 +118,7 @@ class QueryWire:
 # ------------------------------------------------------------------ requests
 
 
-def read_form(service: str, text: str) -> tuple[str, dict[str, Any]]:
+def read_form(service: str, text: str) -> tuple[str, JsonObject]:
     """The action of a form, and its members by the names of the model; numbers are numbers.
 
     Raises: ApiError.
@@ -154,7 +154,7 @@ def _tree(pairs: Iterable[tuple[str, str]]) -> Tree:
     return root
 
 
-def _structure(shapes: Model, name: str, tree: Tree) -> dict[str, Any]:
+def _structure(shapes: Model, name: str, tree: Tree) -> JsonObject:
     found = {}
     for member, of in shapes[name]["members"].items():
         if member not in tree and _LEGACY.get(of["shape"]) not in tree:
@@ -165,7 +165,7 @@ def _structure(shapes: Model, name: str, tree: Tree) -> dict[str, Any]:
     return found
 
 
-def _member(shapes: Model, member: str, shape_name: str, tree: Tree) -> Any:
+def _member(shapes: Model, member: str, shape_name: str, tree: Tree) -> Json:
     shape = shapes[shape_name]
     kind = shape["type"]
     names = (_LEGACY.get(shape_name), member) if kind in ("list", "map") else (member,)
@@ -182,7 +182,7 @@ def _member(shapes: Model, member: str, shape_name: str, tree: Tree) -> Any:
     return _value(shapes, shape_name, given)
 
 
-def _numbered(given: Any, level: str) -> list[Any]:
+def _numbered(given: Json, level: str) -> list[Json]:
     """What stands under 1, 2, 3 ..., in that order; `level` is what unflattened forms have in between."""
     if not isinstance(given, dict):
         return [given]
@@ -193,7 +193,7 @@ def _numbered(given: Any, level: str) -> list[Any]:
     return [below[key] for _, key in numbers]
 
 
-def _entry(shapes: Model, shape: Model, given: Tree) -> tuple[str, Any]:
+def _entry(shapes: Model, shape: Model, given: Tree) -> tuple[str, Json]:
     key = next((given[name] for name in ("Name", "Key", "key") if isinstance(given.get(name), str)), "")
     value = next((given[name] for name in ("Value", "value") if name in given), None)
     if value is None:
@@ -202,7 +202,7 @@ def _entry(shapes: Model, shape: Model, given: Tree) -> tuple[str, Any]:
     return key, _value(shapes, shape["value"]["shape"], value)
 
 
-def _value(shapes: Model, name: str, given: Any) -> Any:
+def _value(shapes: Model, name: str, given: Json) -> Json:
     kind = shapes[name]["type"]
     if kind == "structure":
         return _structure(shapes, name, given) if isinstance(given, dict) else {}
@@ -232,7 +232,7 @@ def _epoch_seconds(given: str) -> float | str:
 # ------------------------------------------------------------------ answers
 
 
-def write_answer(service: str, operation: str, result: Mapping[str, Any], request_id: str) -> bytes:
+def write_answer(service: str, operation: str, result: JsonMapping, request_id: str) -> bytes:
     """An answer in XML; blobs of the result are bytes."""
     model = _model(service)
     shape = model["operations"][operation].get("output")
@@ -257,14 +257,14 @@ def write_error(error: ApiError, status: int, request_id: str, service: str) -> 
     ).encode("utf-8", "backslashreplace")
 
 
-def _write_structure(parts: list[str], shapes: Model, name: str, value: Mapping[str, Any]) -> None:
+def _write_structure(parts: list[str], shapes: Model, name: str, value: JsonMapping) -> None:
     for member, of in shapes[name]["members"].items():
         found = value.get(member)
         if found is not None:
             _write_member(parts, shapes, member, of["shape"], found)
 
 
-def _write_member(parts: list[str], shapes: Model, member: str, shape_name: str, value: Any) -> None:
+def _write_member(parts: list[str], shapes: Model, member: str, shape_name: str, value: Json) -> None:
     shape = shapes[shape_name]
     tag = _LEGACY.get(shape_name, member)
     if shape["type"] == "list":
@@ -280,7 +280,7 @@ def _write_member(parts: list[str], shapes: Model, member: str, shape_name: str,
         _write_element(parts, shapes, member, shape_name, value)
 
 
-def _write_element(parts: list[str], shapes: Model, tag: str, shape_name: str, value: Any) -> None:
+def _write_element(parts: list[str], shapes: Model, tag: str, shape_name: str, value: Json) -> None:
     if shapes[shape_name]["type"] == "structure":
         parts.append(f"<{tag}>")
         _write_structure(parts, shapes, shape_name, value)
@@ -289,7 +289,7 @@ def _write_element(parts: list[str], shapes: Model, tag: str, shape_name: str, v
         parts.append(f"<{tag}>{_escaped(_text(value))}</{tag}>")
 
 
-def _write_modelled(parts: list[str], shapes: Model, name: str, value: Mapping[str, Any]) -> None:
+def _write_modelled(parts: list[str], shapes: Model, name: str, value: JsonMapping) -> None:
     """A structure of a service whose model is of this protocol."""
     for member, of in shapes[name]["members"].items():
         found = value.get(member)
@@ -303,7 +303,7 @@ def _write_modelled(parts: list[str], shapes: Model, name: str, value: Mapping[s
                 _write_value(parts, shapes, tag, of["shape"], found)
 
 
-def _write_value(parts: list[str], shapes: Model, tag: str, shape_name: str | None, value: Any) -> None:
+def _write_value(parts: list[str], shapes: Model, tag: str, shape_name: str | None, value: Json) -> None:
     """An element. Without a shape, `value` is the entry of a map: its shape, key and value."""
     if shape_name is None:
         of, key, one = value
@@ -327,14 +327,14 @@ def _write_value(parts: list[str], shapes: Model, tag: str, shape_name: str | No
     parts.append(f"</{tag}>")
 
 
-def _elements(shape: Model, value: Any) -> list[tuple[str | None, Any]]:
+def _elements(shape: Model, value: Json) -> list[tuple[str | None, Json]]:
     """What a list or map holds, each with the name of its shape."""
     if shape["type"] == "list":
         return [(shape["member"]["shape"], one) for one in value]
     return [(None, (shape, key, one)) for key, one in value.items()]
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

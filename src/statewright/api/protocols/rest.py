@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from email.utils import formatdate, parsedate_to_datetime
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import parse_qsl
 
 import orjson
@@ -24,7 +24,7 @@ from statewright.api.protocols.json10 import sound
 from statewright.api.protocols.uploads import upload_of
 from statewright.api.protocols.wire import JSON_TYPE, Answer, Incoming
 from statewright.errors import ApiError
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 
 class Bodies(Protocol):
@@ -34,13 +34,13 @@ class Bodies(Protocol):
     binary_type: bytes
     """Of blobs whose type nobody gives."""
 
-    def read(self, shape_name: str, body: bytes) -> dict[str, Any]:
+    def read(self, shape_name: str, body: bytes) -> JsonObject:
         """The members in a body, as JSON services have them: instants as epoch seconds. Raises: ApiError."""
 
     def check(self, headers: Mapping[str, str], body: bytes) -> None:
         """Compare a body with the digests in its head, where the service has such. Raises: ApiError."""
 
-    def write(self, operation: str, shape_name: str, value: Any) -> bytes:
+    def write(self, operation: str, shape_name: str, value: Json) -> bytes:
         """The body of an answer; instants are epoch milliseconds. `shape_name` is the output's, or its payload's."""
 
     def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
@@ -55,7 +55,7 @@ class RestWire:
         self._bodies = bodies
         self._path_of = path_of
 
-    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+    async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """The operation that method, path and query mean, and its members.
 
         Raises: ApiError.
@@ -76,7 +76,7 @@ class RestWire:
         await self._read_body(shape, incoming, request)
         return found.operation, request
 
-    async def _read_body(self, shape: Model, incoming: Incoming, request: dict[str, Any]) -> None:
+    async def _read_body(self, shape: Model, incoming: Incoming, request: JsonObject) -> None:
         shapes_of = _model(self._service)["shapes"]
         payload = shape.get("payload")
         if payload is not None:
@@ -111,7 +111,7 @@ class RestWire:
             return Answer(status, b"")
         shape = model["shapes"][trait["output"]["shape"]]
         headers: list[tuple[bytes, bytes]] = []
-        rest: dict[str, Any] = {}
+        rest: JsonObject = {}
         for name, value in result.items():
             if value is None:
                 continue
@@ -132,7 +132,7 @@ class RestWire:
         return self._body(operation, shape, rest, status, headers)
 
     def _body(
-        self, operation: str, shape: Model, rest: dict[str, Any], status: int, headers: list[tuple[bytes, bytes]]
+        self, operation: str, shape: Model, rest: JsonObject, status: int, headers: list[tuple[bytes, bytes]]
     ) -> Answer:
         payload = shape.get("payload")
         kind = next((value for name, value in headers if name == b"content-type"), None)
@@ -168,7 +168,7 @@ class JsonBodies:
     def check(self, _headers: Mapping[str, str], _body: bytes) -> None:
         """JSON services have no digests of bodies beyond the signature."""
 
-    def read(self, _shape_name: str, body: bytes) -> dict[str, Any]:
+    def read(self, _shape_name: str, body: bytes) -> JsonObject:
         """One JSON object. Raises: ApiError (`SerializationException`)."""
         try:
             value = parse_json(body)
@@ -180,14 +180,14 @@ class JsonBodies:
             raise ApiError("SerializationException", "Could not parse request body into json: not a JSON object")
         return value
 
-    def write(self, operation: str, _shape_name: str, value: Any) -> bytes:
+    def write(self, operation: str, _shape_name: str, value: Json) -> bytes:
         """One JSON object."""
         return orjson.dumps(shapes.writer(self._service, operation)(value or {}))
 
     def refusal(self, error: ApiError, status: int, _request_id: str, _path: str) -> Answer:
         """The error's code in a header, its members in the body."""
         members = _model(self._service)["shapes"].get(error.code, {"members": {}})["members"]
-        body: dict[str, Any] = {"Message" if "Message" in members else "message": sound(error.message)}
+        body: JsonObject = {"Message" if "Message" in members else "message": sound(error.message)}
         headers = [(b"x-amzn-errortype", _latin(error.code))]
         for key, value in {"Type": "User" if status < 500 else "Service", **error.details}.items():
             member = members.get(key)
@@ -207,10 +207,10 @@ def _located(
     places: Mapping[str, str],
     query: Mapping[str, Sequence[str]],
     headers: Mapping[str, str],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Members that stand in path, query and headers, as JSON services would have them."""
     known = _model(service)["shapes"]
-    request: dict[str, Any] = {}
+    request: JsonObject = {}
     for name, member in shape["members"].items():
         where = member.get("location")
         if where is None:
@@ -240,7 +240,7 @@ def _located(
     return request
 
 
-def _header_value(text: str, target: Model, member: Model, name: str) -> Any:
+def _header_value(text: str, target: Model, member: Model, name: str) -> Json:
     if target["type"] == "list":
         return [part.strip() for part in text.split(",") if part.strip()]
     if member.get("jsonvalue"):
@@ -248,7 +248,7 @@ def _header_value(text: str, target: Model, member: Model, name: str) -> Any:
     return _typed(text, target, name, "rfc822")
 
 
-def _typed(text: str, target: Model, name: str, timestamps: str) -> Any:
+def _typed(text: str, target: Model, name: str, timestamps: str) -> Json:
     """A text of the head as a value of its shape's type; what cannot be one stays a text, and is refused later."""
     kind = target["type"]
     try:
@@ -268,7 +268,7 @@ def _typed(text: str, target: Model, name: str, timestamps: str) -> Any:
     return text
 
 
-def _header_text(value: Any, kind: str, member: Model) -> bytes:
+def _header_text(value: Json, kind: str, member: Model) -> bytes:
     if kind == "timestamp":
         return formatdate(value / 1000, usegmt=True).encode()
     if kind == "boolean":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.errors import status_of
 from statewright.api.models import Model, load_model
@@ -15,12 +15,12 @@ from statewright.api.protocols.cbor import CborError, decode, encode, instants
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.api.routing import CBOR_PATH, RPC_CBOR
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 CONTENT_TYPE: Final = b"application/cbor"
 _MARK: Final = (b"smithy-protocol", RPC_CBOR.encode())
 
-Write = Callable[[Any], Any]
+Write = Callable[[Json], Json]
 
 
 class CborWire:
@@ -33,7 +33,7 @@ class CborWire:
         self._type_of = type_of
         self._headers_of = headers_of
 
-    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+    async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """The operation that the path names, and the members of the body.
 
         Raises: ApiError.
@@ -96,13 +96,13 @@ def _write(shapes: Model, name: str) -> Write:
     return float if kind in ("double", "float") else _as_is
 
 
-def _structure(members: Mapping[str, Write], value: Mapping[str, Any]) -> dict[str, Any]:
+def _structure(members: Mapping[str, Write], value: JsonMapping) -> JsonObject:
     return {name: members[name](one) for name, one in value.items() if one is not None and name in members}
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(value: Json) -> Json:
     return value
 
 
-def _nothing(_value: Any) -> Any:
+def _nothing(_value: Json) -> Json:
     return {}

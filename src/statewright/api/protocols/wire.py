@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 from statewright.api import guard
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -107,7 +107,7 @@ class Answer:
 class Wire(Protocol):
     """One protocol of one service."""
 
-    async def read(self, incoming: Incoming) -> tuple[str, dict[str, Any]]:
+    async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """The operation, and its members by the names of the model.
 
         Values are as JSON services have them: instants as epoch seconds, blobs as base64 text or as bytes.

@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.models import Model, load_model
 from statewright.api.protocols.wire import Answer
 from statewright.api.protocols.xml_tree import Element, XmlError, parse_xml
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
+from statewright.payload import Json, JsonObject
 
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -60,7 +61,7 @@ _SUMS: Final = ("x-amz-checksum-", "x-amz-content-sha256")
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 
 Out = list[str]
-WriteElement = Callable[[str, Any, Out], None]
+WriteElement = Callable[[str, Json, Out], None]
 
 
 class XmlBodies:
@@ -80,15 +81,15 @@ class XmlBodies:
 
         check_body(headers, body)
 
-    def read(self, shape_name: str, body: bytes) -> dict[str, Any]:
+    def read(self, shape_name: str, body: bytes) -> JsonObject:
         """Members by name; instants as epoch seconds. Raises: ApiError (`MalformedXML`)."""
         try:
-            found: dict[str, Any] = read_xml(self._service, shape_name, parse_xml(body))
+            found: JsonObject = read_xml(self._service, shape_name, parse_xml(body))
         except XmlError:
             raise malformed() from None
         return found
 
-    def write(self, operation: str, shape_name: str, value: Any) -> bytes:
+    def write(self, operation: str, shape_name: str, value: Json) -> bytes:
         """A document; instants are epoch milliseconds. An answer without members is an empty body."""
         if operation not in ROOTS:
             return b""
@@ -127,13 +128,13 @@ def escape(text: str) -> str:
 # ------------------------------------------------------------------ reading
 
 
-def read_xml(service: str, shape_name: str, element: Element) -> Any:
+def read_xml(service: str, shape_name: str, element: Element) -> Json:
     """The value of an element by its shape. Raises: XmlError for what cannot be of this shape."""
     shapes = _shapes(service)
     return _read(shapes, shapes[shape_name], element)
 
 
-def _read(shapes: Model, shape: Model, element: Element) -> Any:
+def _read(shapes: Model, shape: Model, element: Element) -> Json:
     kind = shape["type"]
     if kind == "structure":
         return _read_structure(shapes, shape, element)
@@ -146,13 +147,13 @@ def _read(shapes: Model, shape: Model, element: Element) -> Any:
     return _scalar(kind, element.text)
 
 
-def _read_structure(shapes: Model, shape: Model, element: Element) -> dict[str, Any]:
+def _read_structure(shapes: Model, shape: Model, element: Element) -> JsonObject:
     by_name: dict[str, list[Element]] = {}
     for child in element.children:
         by_name.setdefault(child.name, []).append(child)
     if element.text.strip():
         raise XmlError(f"{element.name} holds a text instead of elements")
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for name, member in shape["members"].items():
         target = shapes[member["shape"]]
         wire_name = member.get("locationName", name)
@@ -171,7 +172,7 @@ def _read_structure(shapes: Model, shape: Model, element: Element) -> dict[str, 
     return found
 
 
-def _scalar(kind: str, text: str) -> Any:
+def _scalar(kind: str, text: str) -> Json:
     try:
         if kind in ("integer", "long", "short"):
             return int(text)
@@ -192,7 +193,7 @@ def _scalar(kind: str, text: str) -> Any:
 # ------------------------------------------------------------------ writing
 
 
-def write_xml(service: str, shape_name: str, root: str, value: Any) -> bytes:
+def write_xml(service: str, shape_name: str, root: str, value: Json) -> bytes:
     """A document with a value of a shape under a root element; instants are epoch milliseconds."""
     out: Out = [HEAD]
     if root == "LocationConstraint":
@@ -218,13 +219,13 @@ def _writer(service: str, shape_name: str) -> WriteElement:
         name = shape["member"].get("locationName", "member")
         if shape.get("flattened"):
 
-            def flat(tag: str, value: Any, out: Out) -> None:
+            def flat(tag: str, value: Json, out: Out) -> None:
                 for one in value:
                     item(tag, one, out)
 
             return flat
 
-        def wrapped(tag: str, value: Any, out: Out) -> None:
+        def wrapped(tag: str, value: Json, out: Out) -> None:
             out.append(f"<{tag}>")
             for one in value:
                 item(name, one, out)
@@ -240,7 +241,7 @@ def _late_writer(service: str, shape_name: str, *, flat: bool = False) -> WriteE
     if flat:
         item = _shapes(service)[shape_name]["member"]["shape"]
 
-        def each(tag: str, value: Any, out: Out) -> None:
+        def each(tag: str, value: Json, out: Out) -> None:
             for one in value:
                 _writer(service, item)(tag, one, out)
 
@@ -261,7 +262,7 @@ def _structure_writer(service: str, shape: Model) -> WriteElement:
             members.append((name, wire_name, _late_writer(service, member["shape"], flat=flat)))
     order = {name: (wire_name, write) for name, wire_name, write in members}
 
-    def structure(tag: str, value: Any, out: Out) -> None:
+    def structure(tag: str, value: Json, out: Out) -> None:
         given = [(wire, value[name]) for name, wire in attributes.items() if value.get(name) is not None]
         said = "".join(f' {wire}="{escape(str(text))}"' for wire, text in given)
         out.append(f'<{tag} xmlns:xsi="{_XSI}"{said}>' if said else f"<{tag}>")
@@ -275,7 +276,7 @@ def _structure_writer(service: str, shape: Model) -> WriteElement:
     return structure
 
 
-_TEXTS: Final[dict[str, Callable[[Any], str]]] = {
+_TEXTS: Final[dict[str, Callable[[Json], str]]] = {
     "integer": str,
     "long": str,
     "float": str,

@@ -5,16 +5,15 @@ There is one user here, who may do everything: what says so is accepted, and wha
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.buckets import bucket_of, without
 from statewright.api.s3.members import owner
 from statewright.api.s3.settings import kept
 from statewright.objects import faults
 from statewright.objects.bucket_settings import POLICY, check_policy, is_public
+from statewright.payload import JsonObject
 
-Request = dict[str, Any]
+Request = JsonObject
 
 
 @operation("s3", "GetBucketAcl")

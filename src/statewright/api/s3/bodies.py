@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api import auth
 from statewright.api.operations import App, Call
 from statewright.api.protocols.aws_chunked import SIGNED, SIGNED_TRAILER, Decoder, Seed, decoded, is_chunked
@@ -12,9 +10,10 @@ from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.checksums import check_algorithm
 from statewright.objects.intake import Body, Promise
+from statewright.payload import JsonObject
 
 
-def body_of(app: App, call: Call, request: dict[str, Any]) -> tuple[Body, Promise]:
+def body_of(app: App, call: Call, request: JsonObject) -> tuple[Body, Promise]:
     """The bytes of the member `Body`, and what is promised of them.
 
     Raises: ApiError (`MissingContentLength`, `InvalidRequest`, `NotImplemented`).

@@ -6,7 +6,7 @@ refused. What can be set is in `settings`.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3 import errors as _errors  # noqa: F401
@@ -16,8 +16,9 @@ from statewright.objects import faults
 from statewright.objects.bucket_settings import OWNERSHIP
 from statewright.objects.names import checked_tags
 from statewright.objects.records import Bucket
+from statewright.payload import JsonObject
 
-Request = dict[str, Any]
+Request = JsonObject
 FIRST_REGION: Final = "us-east-1"
 
 

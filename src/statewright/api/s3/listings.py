@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.members import TOKENS, check_owner, encoded, owner, page_size, quoted
 from statewright.objects.objects import Listing
 from statewright.objects.records import ObjectView
+from statewright.payload import JsonObject
 
-Request = dict[str, Any]
+Request = JsonObject
 
 
 @operation("s3", "ListObjectsV2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, quote, unquote
 
 from statewright.api.operations import App
@@ -15,6 +15,7 @@ from statewright.objects.conditions import ReadConditions
 from statewright.objects.names import checked_tags
 from statewright.objects.records import STANDARD, Checksum, ObjectView, Settings
 from statewright.pages import PageTokens
+from statewright.payload import JsonMapping, JsonObject
 
 _HEADERS: Final = (
     "ContentType", "CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage",
@@ -43,7 +44,7 @@ _MEMBER: Final = {name: f"Checksum{name}" for name in (*ALGORITHMS, "XXHASH64", 
 DEFAULT_TYPE: Final = "binary/octet-stream"
 
 
-def check_owner(app: App, request: Mapping[str, Any]) -> None:
+def check_owner(app: App, request: JsonMapping) -> None:
     """Refuse what is not here, and buckets of another owner. Raises: ApiError (`NotImplemented`, `AccessDenied`)."""
     for name, what in _NOT_HERE.items():
         if request.get(name):
@@ -56,7 +57,7 @@ def check_owner(app: App, request: Mapping[str, Any]) -> None:
             raise ApiError("AccessDenied", "Access Denied", status=403)
 
 
-def settings_in(request: Mapping[str, Any]) -> Settings:
+def settings_in(request: JsonMapping) -> Settings:
     """What a request says of an object. Raises: ApiError."""
     headers = {name: request[name] for name in _HEADERS if request.get(name)}
     encoding = [part.strip() for part in headers.get("ContentEncoding", "").split(",") if part.strip()]
@@ -89,10 +90,10 @@ def tags_in_header(text: object) -> dict[str, str]:
     return checked_tags(pairs)
 
 
-def settings_out(view: ObjectView) -> dict[str, Any]:
+def settings_out(view: ObjectView) -> JsonObject:
     """The members of an answer that say what is known of an object."""
     settings = view.settings
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "AcceptRanges": "bytes",
         "LastModified": view.modified_ms,
         "ETag": quoted(view.etag),
@@ -109,24 +110,24 @@ def settings_out(view: ObjectView) -> dict[str, Any]:
     return found
 
 
-def encryption_out(settings: Settings) -> dict[str, Any]:
+def encryption_out(settings: Settings) -> JsonObject:
     """The members of encryption, given back as they came, or as the service has them by default.
 
     Nothing is encrypted here: what disks keep is up to who runs the server.
     """
-    found: dict[str, Any] = {"ServerSideEncryption": "AES256"}
+    found: JsonObject = {"ServerSideEncryption": "AES256"}
     found |= {name: settings.encryption[name] for name in _ECHOED if name in settings.encryption}
     if "BucketKeyEnabled" in found:
         found["BucketKeyEnabled"] = found["BucketKeyEnabled"] == "True"
     return found
 
 
-def checksums_in(request: Mapping[str, Any]) -> dict[str, str]:
+def checksums_in(request: JsonMapping) -> dict[str, str]:
     """The checksums that a request gives, by algorithm."""
     return {name: request[member] for name, member in _MEMBER.items() if request.get(member)}
 
 
-def checksum_out(checksum: Checksum | None) -> dict[str, Any]:
+def checksum_out(checksum: Checksum | None) -> JsonObject:
     """The members of a checksum."""
     if checksum is None:
         return {}
@@ -138,7 +139,7 @@ def part_checksums_out(checksums: Mapping[str, str], only: str | None) -> dict[s
     return {_MEMBER[name]: value for name, value in checksums.items() if only is None or name == only}
 
 
-def read_conditions(request: Mapping[str, Any], *, of_copy: bool = False) -> ReadConditions:
+def read_conditions(request: JsonMapping, *, of_copy: bool = False) -> ReadConditions:
     """The conditions on an object, or on the source of a copy."""
     prefix = "CopySource" if of_copy else ""
     return ReadConditions(
@@ -195,7 +196,7 @@ def owner(app: App) -> dict[str, str]:
     return {"DisplayName": "statewright", "ID": hashlib.sha256(app.config.account.encode()).hexdigest()}
 
 
-def page_size(request: Mapping[str, Any], member: str, name: str) -> int:
+def page_size(request: JsonMapping, member: str, name: str) -> int:
     """How many entries a page may have: at most 1,000. Raises: ApiError (`InvalidArgument`)."""
     wanted = request.get(member)
     if wanted is None:
@@ -210,7 +211,7 @@ def tag_set(tags: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": name, "Value": value} for name, value in tags.items()]
 
 
-def tags_in(tagging: Mapping[str, Any], *, of_bucket: bool = False) -> dict[str, str]:
+def tags_in(tagging: JsonMapping, *, of_bucket: bool = False) -> dict[str, str]:
     """Tags as bodies have them. Raises: ApiError (`InvalidTag`)."""
     pairs = [(one["Key"], one["Value"]) for one in tagging.get("TagSet", ())]
     return checked_tags(pairs, of_bucket=of_bucket)

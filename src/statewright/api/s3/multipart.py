@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.bodies import body_of
 from statewright.api.s3.members import (
@@ -25,8 +23,9 @@ from statewright.objects import faults
 from statewright.objects.conditions import write_demand
 from statewright.objects.records import COMPOSITE, FULL_OBJECT, Checksum, Part
 from statewright.objects.uploads import Chosen, upload_text
+from statewright.payload import JsonObject
 
-Request = dict[str, Any]
+Request = JsonObject
 
 
 @operation("s3", "CreateMultipartUpload")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.buckets import bucket_of
 from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.notifications import KINDS, NOTIFICATION, checked
+from statewright.payload import JsonObject
 
-Request = dict[str, Any]
+Request = JsonObject
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):[a-z0-9-]*:[0-9]*:.+", re.ASCII | re.DOTALL)
 _SERVICES: Final = {"Topic": "sns", "Queue": "sqs", "CloudFunction": "lambda"}
 

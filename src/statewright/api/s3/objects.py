@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from email.utils import formatdate
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.access import set_acl, whole_control
@@ -27,9 +26,10 @@ from statewright.api.s3.members import (
 from statewright.objects import faults
 from statewright.objects.conditions import write_demand
 from statewright.objects.records import STANDARD, ObjectView
+from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import Demand
 
-Request = dict[str, Any]
+Request = JsonObject
 MOST_DELETED: Final = 1000
 _OVERRIDES: Final = {
     "ResponseContentType": "ContentType",
@@ -82,7 +82,7 @@ async def head_object(app: App, _call: Call, request: Request) -> Request:
     return _read_out(view, request, span)
 
 
-def _read_out(view: ObjectView, request: Mapping[str, Any], span: tuple[int, int] | None) -> Request:
+def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | None) -> Request:
     answer = settings_out(view)
     for name, member in _OVERRIDES.items():
         if request.get(name) is not None:

@@ -6,9 +6,9 @@ What they keep is shown as it was set and applied to nothing (`objects.bucket_se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.s3.buckets import bucket_of, without
@@ -16,8 +16,9 @@ from statewright.errors import ApiError
 from statewright.objects import bucket_settings as rules
 from statewright.objects import faults
 from statewright.objects.lifecycle import LIFECYCLE, checked
+from statewright.payload import Json, JsonMapping, JsonObject
 
-Request = dict[str, Any]
+Request = JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class _Subject:
     code: str
     absent: str
     is_payload: bool = True
-    check: Callable[[Mapping[str, Any]], None] = lambda _given: None
+    check: Callable[[JsonMapping], None] = lambda _given: None
 
 
 _SUBJECTS: Final = (
@@ -84,7 +85,7 @@ def _register(subject: _Subject) -> None:
         operation("s3", f"{verb}{subject.name}")(function)
 
 
-async def kept(app: App, request: Request, subject: str, absent: ApiError) -> Any:
+async def kept(app: App, request: Request, subject: str, absent: ApiError) -> Json:
     """What is kept of a bucket under a subject. Raises: ApiError, `absent` where there is nothing."""
     found = (await bucket_of(app, request)).settings.get(subject)
     if found is None:

@@ -8,14 +8,14 @@ from statewright.api.operations import App, Call, operation
 from statewright.api.scheduler.schedules import MOST_LISTED, TOKENS
 from statewright.errors import ApiError
 from statewright.events.schedule_records import Group
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tags import MOST_TAGS, TagRule, tag_list, tags_by_key
 
 TAGS: Final = TagRule(lambda _: ApiError("ValidationException", f"A schedule group may have {MOST_TAGS} tags at most."))
 """Source: API reference, TagResource; the words of refusals are ours."""
 
 
-def _shown(app: App, group: Group) -> dict[str, Json]:
+def _shown(app: App, group: Group) -> JsonObject:
     return {
         "Arn": group.arn(app.config), "Name": group.name, "State": group.state,
         "CreationDate": group.created_ms, "LastModificationDate": group.modified_ms,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from statewright import chance
 from statewright.api.operations import App, Call, operation
@@ -18,7 +18,7 @@ from statewright.api.secretsmanager.secrets import (
 )
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
 from statewright.records.shelf import Entry, Place
 
 TOKENS: Final = PageTokens[Place](
@@ -84,7 +84,7 @@ def _texts(key: str, entry: Entry) -> list[str]:
     return []
 
 
-def _filter(given: Mapping[str, Any]) -> Test:
+def _filter(given: JsonMapping) -> Test:
     """What a filter asks: one of its values begins the text, `!` says that none does. Source: user guide."""
     key, values = given.get("Key", "all"), given.get("Values", [])
     loose = key in ("description", "all")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.records.secrets import CURRENT, LONGEST_BYTES
 from statewright.records.shelf import Entry
 from statewright.tags import tag_list
@@ -25,17 +25,17 @@ def invalid(text: str) -> ApiError:
     return ApiError("InvalidParameterException", text)
 
 
-def named(entry: Entry) -> dict[str, Json]:
+def named(entry: Entry) -> JsonObject:
     """A secret's ARN and name, as every answer has them."""
     return {"ARN": entry.fields["arn"], "Name": entry.key}
 
 
-def stages_of(entry: Entry) -> dict[str, Json]:
+def stages_of(entry: Entry) -> JsonObject:
     """Staging labels by version; versions without any are left out."""
     return {name: of["stages"] for name, of in entry.fields["versions"].items() if of["stages"]}
 
 
-def described(entry: Entry) -> dict[str, Json]:
+def described(entry: Entry) -> JsonObject:
     """What is said of a secret besides its value."""
     fields = entry.fields
     return {
@@ -54,7 +54,7 @@ def tags_of(request: Json) -> dict[str, str]:
     return {one["Key"]: one.get("Value", "") for one in tags}
 
 
-def _value(request: Json) -> dict[str, Any]:
+def _value(request: Json) -> JsonObject:
     """The value of a request, if it has one. Raises: ApiError."""
     given = {name: request[name] for name in ("SecretString", "SecretBinary") if request.get(name) is not None}
     if len(given) > 1:
@@ -95,9 +95,7 @@ async def get_secret_value(app: App, _call: Call, request: Json) -> Json:
     return await value_shown(app, request["SecretId"], request.get("VersionId"), request.get("VersionStage"))
 
 
-async def value_shown(
-    app: App, reference: str, version: str | None = None, stage: str | None = None
-) -> dict[str, Json]:
+async def value_shown(app: App, reference: str, version: str | None = None, stage: str | None = None) -> JsonObject:
     """A version with its value. Raises: ApiError."""
     entry, found, value = await app.services.secrets.value(reference, version, stage)
     of = entry.fields["versions"][found]

@@ -10,7 +10,7 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.topics.messages import Message, read_message
 from statewright.topics.publishing import Receipt
 from statewright.topics.refusals import invalid
@@ -67,8 +67,8 @@ async def publish_batch(app: App, _call: Call, request: Json) -> Json:
     }
 
 
-def _told(receipt: Receipt) -> dict[str, Json]:
-    sequence: dict[str, Json] = {} if receipt.sequence is None else {"SequenceNumber": receipt.sequence}
+def _told(receipt: Receipt) -> JsonObject:
+    sequence: JsonObject = {} if receipt.sequence is None else {"SequenceNumber": receipt.sequence}
     return {"MessageId": receipt.message_id, **sequence}
 
 

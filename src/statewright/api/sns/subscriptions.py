@@ -7,7 +7,7 @@ from typing import Final
 from statewright.api.operations import App, Call, operation
 from statewright.api.sns.topics import PAGE
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.topics.refusals import invalid
 from statewright.topics.subscribers import Subscriber
 
@@ -85,7 +85,7 @@ def _listed(app: App, topic: str | None, request: Json) -> Json:
     return {"Subscriptions": [_shown(app, one) for one in found], "NextToken": TOKENS.write(last)}
 
 
-def _shown(app: App, subscriber: Subscriber) -> dict[str, Json]:
+def _shown(app: App, subscriber: Subscriber) -> JsonObject:
     entry = subscriber.entry
     return {
         "SubscriptionArn": PENDING if entry.is_pending else subscriber.arn,

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tags import TagRule, retagged, tag_list
 from statewright.topics.attributes import default_policy
 from statewright.topics.entries import Topic
@@ -167,14 +167,14 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-def _policy(app: App, topic: Topic, arn: str) -> dict[str, Any]:
+def _policy(app: App, topic: Topic, arn: str) -> JsonObject:
     text = topic.attributes.get("Policy")
     found = orjson.loads(text) if text else default_policy(arn, app.config.account)
     statements = found.get("Statement") or []
     return {**found, "Statement": statements if isinstance(statements, list) else [statements]}
 
 
-def _with_policy(topic: Topic, policy: dict[str, Any]) -> Topic:
+def _with_policy(topic: Topic, policy: JsonObject) -> Topic:
     return replace(topic, attributes={**topic.attributes, "Policy": orjson.dumps(policy).decode()})
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.sqs.errors import LEGACY
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 MOST_ENTRIES: Final = 10
 
@@ -48,13 +48,13 @@ def check_entries(entries: Sequence[Json], kind: str) -> list[str]:
     return ids
 
 
-def outcome(successful: list[Any], failures: Iterable[tuple[str, ApiError]]) -> Json:
+def outcome(successful: list[Json], failures: Iterable[tuple[str, ApiError]]) -> Json:
     """The answer: what succeeded, and what failed with legacy codes, as the service says them in batches."""
     failed = [
         {"Id": name, "SenderFault": True, "Code": LEGACY.get(error.code, error.code), "Message": error.message}
         for name, error in failures
     ]
-    answer: dict[str, Any] = {}
+    answer: JsonObject = {}
     if successful or not failed:
         answer["Successful"] = successful
     if failed:

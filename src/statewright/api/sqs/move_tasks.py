@@ -6,7 +6,7 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.sqs.errors import invalid_value
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.queues.queues import MoveTask
 
 MOST_PER_SECOND: Final = 500
@@ -43,8 +43,8 @@ def _within(request: Json, name: str, most: int) -> int | None:
     return value
 
 
-def _listed(task: MoveTask) -> dict[str, Json]:
-    found: dict[str, Json] = {
+def _listed(task: MoveTask) -> JsonObject:
+    found: JsonObject = {
         "TaskHandle": task.handle,
         "Status": task.status,
         "SourceArn": task.source_arn,

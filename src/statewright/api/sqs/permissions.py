@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.sqs.addresses import queue_at
 from statewright.api.sqs.errors import invalid_value, missing
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.queues.queues import Queue
 
 MOST_ACTIONS: Final = 7
@@ -83,16 +83,16 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-def _policy(queue: Queue) -> dict[str, Any]:
+def _policy(queue: Queue) -> JsonObject:
     text = queue.settings.policy
     if not text:
         return {"Version": "2008-10-17", "Id": f"{queue.arn}/SQSDefaultPolicy", "Statement": []}
-    policy: dict[str, Any] = json.loads(text)
+    policy: JsonObject = json.loads(text)
     statements = policy.get("Statement", [])
     return {**policy, "Statement": statements if isinstance(statements, list) else [statements]}
 
 
-async def _set(app: App, queue: Queue, policy: dict[str, Any] | None) -> None:
+async def _set(app: App, queue: Queue, policy: JsonObject | None) -> None:
     text = json.dumps(policy, separators=(",", ":")) if policy is not None else ""
     await app.services.queues.set_attributes(queue, {"Policy": text})
 

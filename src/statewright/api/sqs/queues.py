@@ -14,7 +14,7 @@ from statewright.api.sqs.errors import invalid, invalid_value, missing, no_such_
 from statewright.api.sqs.tags import check_tags
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.queues import attributes
 from statewright.queues.queues import Queue
 
@@ -69,7 +69,7 @@ async def list_dead_letter_source_queues(app: App, call: Call, request: Json) ->
     """URLs of the queues whose dead letters go to a queue."""
     queue = queue_at(app, request["QueueUrl"])
     found, token = _page(request, lambda after, limit: app.services.queues.dead_letter_sources(queue, after, limit))
-    answer: dict[str, Json] = {"queueUrls": [url_of(app, call, source) for source in found]}
+    answer: JsonObject = {"queueUrls": [url_of(app, call, source) for source in found]}
     return {**answer, "NextToken": token} if token else answer
 
 
@@ -124,6 +124,6 @@ async def get_queue_attributes(app: App, _call: Call, request: Json) -> Json:
     return {"Attributes": shown} if shown else {}
 
 
-def _present(answer: dict[str, Json]) -> dict[str, Json]:
+def _present(answer: JsonObject) -> JsonObject:
     """The answer without what it lacks: the service leaves out empty lists here."""
     return {name: value for name, value in answer.items() if value}

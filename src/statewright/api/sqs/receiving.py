@@ -14,7 +14,7 @@ from statewright.api.sqs.batches import Failures, check_entries, outcome
 from statewright.api.sqs.errors import invalid_value, missing
 from statewright.api.sqs.sending import WRONG_KIND, check_identifier
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.queues.message_attributes import attributes_md5, body_md5, chosen, decoded
 from statewright.queues.messages import Received
 
@@ -89,8 +89,8 @@ def _system_names(request: Json) -> Iterable[str]:
     return wanted
 
 
-def _shown(app: App, message: Received, system: Iterable[str], named: list[str] | None) -> dict[str, Json]:
-    shown: dict[str, Json] = {
+def _shown(app: App, message: Received, system: Iterable[str], named: list[str] | None) -> JsonObject:
+    shown: JsonObject = {
         "MessageId": message.message_id,
         "ReceiptHandle": message.handle,
         "MD5OfBody": body_md5(message.body.encode()),

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from statewright.api import shapes
 from statewright.api.models import load_model
 from statewright.api.sqs.errors import missing
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
-Check = Callable[[Any, str], Any]
+Check = Callable[[Json, str], Json]
 """Reads one value; the text is where it stands, with the point before a member: `SendMessageBatchRequestEntry.1.`"""
 
 _EMPTY_REFUSED: Final = frozenset({"QueueUrl", "QueueName", "MessageBody", "ReceiptHandle", "Label", "SourceArn"})
@@ -28,7 +28,7 @@ _TYPED: Final = "DataType"
 
 
 @cache
-def validator(operation: str) -> Callable[[Json], dict[str, Any]]:
+def validator(operation: str) -> Callable[[Json], JsonObject]:
     """The check of an operation's requests; it gives the request without what the model does not know.
 
     Raises (the check): ApiError (`MissingRequiredParameterException`, `SerializationException`).
@@ -37,9 +37,9 @@ def validator(operation: str) -> Callable[[Json], dict[str, Any]]:
     assert model is not None
     check = _compile(model["shapes"], model["operations"][operation]["input"]["shape"])
 
-    def checked(request: Json) -> dict[str, Any]:
+    def checked(request: Json) -> JsonObject:
         try:
-            known: dict[str, Any] = check(request, "")
+            known: JsonObject = check(request, "")
         except shapes.WrongType as wrong:
             raise ApiError("SerializationException", str(wrong)) from None
         return known
@@ -50,7 +50,7 @@ def validator(operation: str) -> Callable[[Json], dict[str, Any]]:
 shapes.read_with("sqs", validator)
 
 
-def _compile(model: dict[str, Any], name: str) -> Check:
+def _compile(model: JsonObject, name: str) -> Check:
     shape = model[name]
     kind = shape["type"]
     if kind == "structure":
@@ -60,7 +60,7 @@ def _compile(model: dict[str, Any], name: str) -> Check:
         # Entries of batches are named as the query protocol names them.
         place = _entry_of(model, name) or name
 
-        def listed(value: Any, _where: str) -> Any:
+        def listed(value: Json, _where: str) -> Json:
             if not isinstance(value, list):
                 raise shapes.WrongType("Expected list or null")
             return [item(one, f"{place}.{number}.") for number, one in enumerate(value, 1) if one is not None]
@@ -69,7 +69,7 @@ def _compile(model: dict[str, Any], name: str) -> Check:
     if kind == "map":
         inner = _compile(model, shape["value"]["shape"])
 
-        def mapped(value: Any, where: str) -> Any:
+        def mapped(value: Json, where: str) -> Json:
             if not isinstance(value, dict):
                 raise shapes.WrongType("Expected map or null")
             return {key: inner(one, f"{where}{key}.") for key, one in value.items() if one is not None}
@@ -79,7 +79,7 @@ def _compile(model: dict[str, Any], name: str) -> Check:
     return lambda value, _where: convert(value)
 
 
-def _entry_of(model: dict[str, Any], name: str) -> str | None:
+def _entry_of(model: JsonObject, name: str) -> str | None:
     """The shape of a list's entries, `None` for what is no list of structures."""
     if model[name]["type"] != "list":
         return None
@@ -87,7 +87,7 @@ def _entry_of(model: dict[str, Any], name: str) -> str | None:
     return item if model[item]["type"] == "structure" else None
 
 
-def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
+def _structure(model: JsonObject, shape: JsonObject) -> Check:
     required: tuple[str, ...] = () if _TYPED in shape["members"] else tuple(shape.get("required", ()))
     texts = frozenset(name for name, of in shape["members"].items() if model[of["shape"]]["type"] == "string")
     checks = {name: _compile(model, of["shape"]) for name, of in shape["members"].items() if name not in texts}
@@ -97,7 +97,7 @@ def _structure(model: dict[str, Any], shape: dict[str, Any]) -> Check:
     refused_empty = _EMPTY_REFUSED.intersection(required)
     others = checks.get
 
-    def structure(value: Any, where: str) -> Any:
+    def structure(value: Json, where: str) -> Json:
         if not isinstance(value, dict):
             raise shapes.WrongType(
                 "Expected null" if not isinstance(value, list) else "Start of list found where not expected"

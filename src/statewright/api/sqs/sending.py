@@ -9,14 +9,14 @@ Source: API reference, SendMessage and SendMessageBatch; texts observed.
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.sqs.addresses import queue_at
 from statewright.api.sqs.batches import Failures, check_entries, outcome
 from statewright.api.sqs.errors import invalid, invalid_value
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.queues.message_attributes import (
     attributes_md5,
     body_bytes,
@@ -80,8 +80,8 @@ async def send_message_batch(app: App, call: Call, request: Json) -> Json:
     return outcome([{"Id": name, **_told(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed)
 
 
-def _told(ready: _Ready, sent: Sent) -> dict[str, Json]:
-    told: dict[str, Json] = {"MessageId": sent.message_id, "MD5OfMessageBody": ready.body_md5}
+def _told(ready: _Ready, sent: Sent) -> JsonObject:
+    told: JsonObject = {"MessageId": sent.message_id, "MD5OfMessageBody": ready.body_md5}
     if ready.attributes_md5 is not None:
         told["MD5OfMessageAttributes"] = ready.attributes_md5
     if ready.system_md5 is not None:
@@ -102,7 +102,7 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
     body: str = given["MessageBody"]
     raw = body_bytes(body)
     size = len(raw)
-    attributes: dict[str, Any] | None = None
+    attributes: JsonObject | None = None
     attributes_sum = system_sum = trace = None
     if given.get("MessageAttributes"):
         made = encoded(given["MessageAttributes"])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.api.ssm.parameters import TOKENS, metadata_shown, value_shown
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 from statewright.records.parameters import Found
 from statewright.records.shelf import Entry
 from statewright.tags import tag_list, tags_by_key
@@ -64,7 +64,7 @@ async def _page(app: App, request: Json, prefix: str, wanted: Test, limit: int) 
     return found, None
 
 
-def _filter(given: Mapping[str, Any]) -> Test:
+def _filter(given: JsonMapping) -> Test:
     """What a filter asks of a parameter. Raises: ApiError."""
     key, values = given["Key"], given.get("Values") or []
     if key == "Path":
@@ -89,7 +89,7 @@ def _filter(given: Mapping[str, Any]) -> Test:
     return _texts(option, values, lambda entry: [entry.fields[field] or ""])
 
 
-def _texts(option: str, values: Sequence[str], texts: Callable[[Entry], Any]) -> Test:
+def _texts(option: str, values: Sequence[str], texts: Callable[[Entry], Json]) -> Test:
     compare: dict[str, Callable[[str, str], bool]] = {
         "Equals": str.__eq__, "BeginsWith": str.startswith, "Contains": str.__contains__,
     }  # fmt: skip

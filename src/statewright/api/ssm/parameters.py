@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.records.parameters import Found
 from statewright.records.shelf import Place
 
@@ -20,7 +19,7 @@ SECRETS: Final = "/aws/reference/secretsmanager/"
 """Names below this one are those of secrets. Source: user guide, "Referencing Secrets Manager secrets"."""
 
 
-def value_shown(app: App, found: Found, *, decrypted: bool) -> dict[str, Json]:
+def value_shown(app: App, found: Found, *, decrypted: bool) -> JsonObject:
     """A parameter with its value."""
     fields = found.fields
     sealed = fields["type"] == "SecureString" and not decrypted
@@ -31,7 +30,7 @@ def value_shown(app: App, found: Found, *, decrypted: bool) -> dict[str, Json]:
     }  # fmt: skip
 
 
-def metadata_shown(app: App, name: str, fields: Mapping[str, Any]) -> dict[str, Json]:
+def metadata_shown(app: App, name: str, fields: JsonMapping) -> JsonObject:
     """What is said of a parameter besides its value."""
     return {
         "Name": name, "Type": fields["type"], "KeyId": fields["key_id"],
@@ -125,7 +124,7 @@ async def unlabel_parameter_version(app: App, _call: Call, request: Json) -> Jso
     return {"RemovedLabels": gone, "InvalidLabels": missing}
 
 
-async def _secret(app: App, call: Call, name: str, *, decrypted: bool) -> dict[str, Json]:
+async def _secret(app: App, call: Call, name: str, *, decrypted: bool) -> JsonObject:
     from statewright.api.operations import perform
 
     if not decrypted:
@@ -133,7 +132,7 @@ async def _secret(app: App, call: Call, name: str, *, decrypted: bool) -> dict[s
             "ValidationException", "WithDecryption flag must be True for retrieving a Secret Manager secret."
         )
     wanted = Call("secretsmanager", "GetSecretValue", call.request_id)
-    found: Any = await perform(app, wanted, {"SecretId": name[len(SECRETS) :]})
+    found: Json = await perform(app, wanted, {"SecretId": name[len(SECRETS) :]})
     return {
         "Name": name, "Type": "SecureString", "Value": found.get("SecretString", ""), "Version": 0,
         "LastModifiedDate": found["CreatedDate"], "ARN": found["ARN"], "DataType": "text",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from statewright.api.operations import App, Call, operation
 from statewright.arn import ACTIVITY, parse_arn
 from statewright.engine.machines.records import Activity
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 
 @operation("states", "GetActivityTask", waits=True)
@@ -53,5 +53,5 @@ async def delete_activity(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-def _listed(activity: Activity) -> dict[str, Json]:
+def _listed(activity: Activity) -> JsonObject:
     return {"activityArn": activity.arn, "name": activity.name, "creationDate": activity.created_ms}

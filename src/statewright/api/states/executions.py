@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.api.operations import App, Call, operation
 from statewright.api.states.texts import worded
 from statewright.arn import EXECUTION, MACHINE, MAP_RUN, StatesArn, parse_arn
@@ -11,7 +9,7 @@ from statewright.engine.executions.views import ExecutionView
 from statewright.engine.list_tokens import page_size
 from statewright.engine.machines.settings import check_name
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 INCLUDED: Json = {"included": True}
 METADATA_ONLY = "METADATA_ONLY"
@@ -122,7 +120,7 @@ async def redrive_execution(app: App, _call: Call, request: Json) -> Json:
     return {"redriveDate": redriven_ms}
 
 
-async def _start_of(app: App, call: Call, request: Json) -> tuple[Any, str | None, str, str | None]:
+async def _start_of(app: App, call: Call, request: Json) -> tuple[Json, str | None, str, str | None]:
     arn = request["stateMachineArn"]
     refuse_label(parse_arn(arn, MACHINE))
     name = request.get("name")
@@ -183,7 +181,7 @@ def listed(view: ExecutionView) -> Json:
     }
 
 
-def _with_data(answer: dict[str, Any], input_text: str, output_text: str | None, request: Json) -> dict[str, Any]:
+def _with_data(answer: JsonObject, input_text: str, output_text: str | None, request: Json) -> JsonObject:
     if request.get("includedData") == METADATA_ONLY:
         return answer
     answer["input"] = input_text

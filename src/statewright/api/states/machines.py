@@ -5,13 +5,13 @@ Owns the shapes of requests and answers. The rules are in `engine.state_machines
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.arn import EXECUTION, parse_arn
 from statewright.engine.machines.records import Revision
 from statewright.engine.machines.views import MachineChange, NewMachine
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
 DELIVERY_STREAM: Final = "log_stream_created_by_aws_to_validate_log_delivery_subscriptions"
 
@@ -132,7 +132,7 @@ async def delete_state_machine(app: App, _call: Call, request: Json) -> Json:
     return {}
 
 
-def _configuration(revision: Revision) -> dict[str, Json]:
+def _configuration(revision: Revision) -> JsonObject:
     return {
         "roleArn": revision.role_arn,
         "loggingConfiguration": revision.logging,
@@ -142,7 +142,7 @@ def _configuration(revision: Revision) -> dict[str, Json]:
     }
 
 
-def _definition(request: Json, definition: str, references: Any) -> dict[str, Json]:
+def _definition(request: Json, definition: str, references: Json) -> JsonObject:
     """The definition and what is derived from it, unless only metadata is wanted."""
     if request.get("includedData") == "METADATA_ONLY":
         return {}

@@ -10,8 +10,7 @@ Source: API reference, TestState; texts as observed, where no comment says other
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from statewright import chance
 from statewright.api.operations import App, Call, operation
@@ -36,7 +35,7 @@ from statewright.interpreter.trial import (
     machine_of,
     trial_identity,
 )
-from statewright.payload import Json, JsonTextError, Payload, dump_json, parse_json
+from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, Payload, dump_json, parse_json
 
 LONGEST_TRIAL_MS: Final = 5 * 60 * 1000
 """Source: developer guide, "Using TestState API": a test can run for up to five minutes."""
@@ -49,7 +48,7 @@ _TARGETS: Final = frozenset({"MISSING_TRANSITION_TARGET", "MISSING_END_STATE"})
 
 
 @operation("states", "TestState", waits=True)
-async def test_state(app: App, call: Call, request: dict[str, Any]) -> Json:
+async def test_state(app: App, call: Call, request: JsonObject) -> Json:
     """Run one state with the given input, mock and context; answer with its output and, if asked, its inside."""
     del call
     level = request.get("inspectionLevel", "INFO")
@@ -70,7 +69,7 @@ async def test_state(app: App, call: Call, request: dict[str, Any]) -> Json:
     account, region = app.config.account, app.config.region
     identity = trial_identity(seed, request.get("roleArn", ""), account=account, region=region)
     begun = begin_trial(program, setup, identity=identity, now_ms=app.clock.now_ms(), seed=seed)
-    traced: dict[str, Json] = {}
+    traced: JsonObject = {}
     if isinstance(begun, PendingTrial):
         trial, traced = await _make_call(app, begun, identity, reveal_secrets=bool(request.get("revealSecrets")))
     else:
@@ -85,7 +84,7 @@ def _invalid(message: str) -> ApiError:
 # ------------------------------------------------------------------ the request
 
 
-def _mock_of(request: Mapping[str, Any]) -> Mock | None:
+def _mock_of(request: JsonMapping) -> Mock | None:
     mock = request.get("mock")
     if mock is None:
         return None
@@ -98,7 +97,7 @@ def _mock_of(request: Mapping[str, Any]) -> Mock | None:
     return Payload(_json_of(mock["result"], "Mocked result must be valid JSON"))
 
 
-def _program_of(request: Mapping[str, Any]) -> tuple[Program, str]:
+def _program_of(request: JsonMapping) -> tuple[Program, str]:
     """The program to try a state of, and the state's name.
 
     Raises: ApiError (`InvalidDefinition`).
@@ -126,7 +125,7 @@ def _state_named(program: Program, name: str) -> StateDef | None:
     return next((scope.states[name] for scope in program.scopes if name in scope.states), None)
 
 
-def _setup_of(request: Mapping[str, Any], name: str, mock: Mock | None) -> TrialSetup:
+def _setup_of(request: JsonMapping, name: str, mock: Mock | None) -> TrialSetup:
     configuration = request.get("stateConfiguration", {})
     variables = _json_of(request.get("variables", "{}"), "Variables must be valid JSON")
     if not isinstance(variables, dict):
@@ -181,7 +180,7 @@ _CONTEXT: Final[dict[str, dict[str, str]]] = {
 """What a context object may hold. Source: developer guide, "Accessing execution data from the Context object"."""
 
 
-def _context_of(text: str) -> dict[str, Json]:
+def _context_of(text: str) -> JsonObject:
     """Read a context object that stands in for the whole one.
 
     Raises: ApiError. Observed: the words for a foreign field, a wrong type and `Map`; others by analogy.
@@ -201,7 +200,7 @@ def _context_of(text: str) -> dict[str, Json]:
                 raise _bad_context(f"Field '{member}' is not allowed")
             if not _has_type(value, _CONTEXT[name][member]):
                 raise _bad_context(f"{name}.{member} must be {_CONTEXT[name][member]}")
-    return cast("dict[str, Json]", context)
+    return cast("JsonObject", context)
 
 
 def _bad_context(reason: str) -> ApiError:
@@ -221,7 +220,7 @@ def _has_type(value: Json, expected: str) -> bool:
 
 async def _make_call(
     app: App, pending: PendingTrial, identity: Identity, *, reveal_secrets: bool
-) -> tuple[StateTrial, dict[str, Json]]:
+) -> tuple[StateTrial, JsonObject]:
     """Make the task's call, and end the trial with its result or with the timer that comes first."""
     clock = app.clock
     now_ms = clock.now_ms()
@@ -229,7 +228,7 @@ async def _make_call(
     scheduled = call_of(pending.task, identity.execution_arn, identity.role_arn, identity.region, key, now_ms)
     answer = asyncio.ensure_future(app.integrations.trace(scheduled, reveal_secrets=reveal_secrets))
     over: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
-    waited_for: list[asyncio.Future[Any]] = [answer, over]
+    waited_for: list[asyncio.Future[Json]] = [answer, over]
 
     def end_with(event: Event) -> None:
         if not over.done():
@@ -254,8 +253,8 @@ async def _make_call(
 # ------------------------------------------------------------------ the answer
 
 
-def _answer(trial: StateTrial, level: str, traced: Mapping[str, Json]) -> dict[str, Json]:
-    answer: dict[str, Json] = {
+def _answer(trial: StateTrial, level: str, traced: JsonMapping) -> JsonObject:
+    answer: JsonObject = {
         "output": trial.output.text if trial.output is not None else None,
         "error": trial.error,
         "cause": trial.cause,

@@ -8,12 +8,12 @@ Source: STS API reference.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from statewright.api import shapes
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.records.identities import ROLE
 from statewright.records.shelf import letters
 
@@ -104,7 +104,7 @@ async def decode_authorization_message(_app: App, _call: Call, _request: Json) -
     raise ApiError("InvalidAuthorizationMessageException", "Statewright forbids nothing: there is no such message.")
 
 
-async def _assumed(app: App, call: Call, request: Json, seconds: int) -> dict[str, Any]:
+async def _assumed(app: App, call: Call, request: Json, seconds: int) -> JsonObject:
     arn, name = request["RoleArn"], request["RoleSessionName"]
     found = _ROLE.fullmatch(arn)
     if found is None:
@@ -122,7 +122,7 @@ async def _assumed(app: App, call: Call, request: Json, seconds: int) -> dict[st
     return {"Credentials": _shown(issued), "AssumedRoleUser": user, "PackedPolicySize": 0}
 
 
-def _shown(session: Session) -> dict[str, Json]:
+def _shown(session: Session) -> JsonObject:
     return {
         "AccessKeyId": session.access_key, "SecretAccessKey": session.secret,
         "SessionToken": session.token, "Expiration": session.expires_ms,
