@@ -6,6 +6,7 @@ Owns what is drawn of a `Story` and what is folded: rounds of a loop, items like
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +16,6 @@ from statewright.graph.lettering import cell_width, fit_cells, printable
 from statewright.graph.summary import detail_words
 
 if TYPE_CHECKING:
-    from rich.live import Live
-
     from statewright.simulator.story import Attempt, Story, Strand, Visit
 
 LONGEST_CAUSE: Final = 160
@@ -32,6 +31,10 @@ MOST_PLAIN_LINES: Final = 1_000
 LIVE_AFTER_MS: Final = 150
 """A run that ends sooner is shown once, when it is over. Ours: anything earlier only flickers."""
 REFRESH_MS: Final = 100
+_ERASE: Final = "\x1b[1A\x1b[2K"
+"""Goes to the line above and empties it."""
+_HIDE_CURSOR: Final = "\x1b[?25l"
+_SHOW_CURSOR: Final = "\x1b[?25h"
 
 _MARKS: Final[dict[str, tuple[str, Tone]]] = {
     "running": ("◌", "run"),
@@ -275,44 +278,37 @@ class LiveTree:
         self.view = view
         self.real_now_ms = real_now_ms
         self._next_ms = real_now_ms() + LIVE_AFTER_MS
-        self._live: Live | None = None
+        self._drawn = 0
+        """Lines that stand on the terminal."""
 
     def tick(self, now_ms: int) -> None:
         """Draw, if it is time; `now_ms` is the instant that the run has reached."""
         began_ms = self.real_now_ms()
         if began_ms < self._next_ms:
             return
-        if self._live is None:
-            self._live = self._start()
-        self._live.update(self._picture(now_ms), refresh=True)
+        self._draw(now_ms)
         drawn_ms = self.real_now_ms()
         # A large tree takes long to draw; most of the time belongs to the run.
         self._next_ms = drawn_ms + max(REFRESH_MS, 10 * (drawn_ms - began_ms))
 
     def stop(self) -> None:
         """Take the drawing away; what is final is printed afterwards."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        if self._drawn:
+            self._write(_ERASE * self._drawn + _SHOW_CURSOR)
+            self._drawn = 0
 
-    def _start(self) -> Live:
-        from rich.console import Console
-        from rich.live import Live
-
-        console = Console(file=self.printer.stream, force_terminal=True, no_color=not self.printer.coloured)
-        live = Live(console=console, auto_refresh=False, transient=True)
-        live.start()
-        return live
-
-    def _picture(self, now_ms: int) -> Any:
-        from rich.text import Text
-
-        assert self._live is not None
-        room = max(self._live.console.height - 2, 3)
+    def _draw(self, now_ms: int) -> None:
+        room = max(shutil.get_terminal_size().lines - 2, 3)
         lines = self.view.lines(now_ms)
         shown: list[Line] = lines if len(lines) <= room else [[("…", "idle")], *lines[-room + 1 :]]
-        text = "\n".join(self.printer.styled(line, self.printer.width - 1) for line in shown)
-        return Text.from_ansi(text, no_wrap=True)
+        text = "".join(self.printer.styled(line, self.printer.width - 1) + "\n" for line in shown)
+        self._write(_ERASE * self._drawn + _HIDE_CURSOR + text)
+        self._drawn = len(shown)
+
+    def _write(self, text: str) -> None:
+        """In one piece, so that nothing flickers."""
+        self.printer.stream.write(text)
+        self.printer.stream.flush()
 
 
 class PlainSteps:

@@ -227,7 +227,10 @@ def test_the_live_tree_is_drawn_late_and_seldom_and_then_taken_away():
     assert page.getvalue().count("✓ A") == 2
     tree.stop()
     tree.stop()
-    assert page.getvalue().endswith("\x1b[1A\x1b[2K")
+    assert page.getvalue().endswith("\x1b[1A\x1b[2K\x1b[?25h")
+    lines = first.count("\n")
+    assert lines > 0
+    assert page.getvalue().count("\x1b[1A\x1b[2K") == 2 * lines, "each drawing is taken away once"
 
 
 def test_a_live_tree_taller_than_the_terminal_shows_its_end():

@@ -126,7 +126,7 @@ def test_main_exits_with_the_code():
 
 
 def test_help_imports_nothing_heavy():
-    heavy = "rich yaml orjson asyncio jsonatapy statewright.asl statewright.interpreter statewright.simulator"
+    heavy = "yaml orjson asyncio jsonatapy statewright.asl statewright.interpreter statewright.simulator"
     script = (
         "import sys; from statewright.cli.main import run_command; run_command(['--help']);"
         f"print([name for name in '{heavy}'.split() if name in sys.modules], file=sys.stderr)"
