@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+NODE := $(VENV)/node
+PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python -m pytest
+# With COVERAGE=yes the tests measure which lines they reach; the last of them applies the gate.
+MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup tables demo demo-crash test conformance lint format bench lock clean
@@ -26,9 +30,29 @@ demo: $(READY) ## Run the example systems and print what happened
 demo-crash: $(READY) ## Kill a server in the middle of its work, and compare with an undisturbed run
 	@$(BIN)/python examples/crash_demo.py
 
-test: $(READY) lint ## Run every check and test
-	@$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-report=json:coverage.json
-	@$(BIN)/python -m tests.coverage_gate coverage.json
+# What functions of tests import when they are written for Node.js; without npm those tests are skipped.
+$(NODE)/.ready: tests/node/package.json tests/node/package-lock.json | $(READY)
+	@mkdir -p $(NODE) && cp $^ $(NODE)
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up $(NODE) (once) ..."; \
+	  npm ci --prefix $(NODE) --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error \
+	    >/dev/null && touch $@ || echo "npm could not set up $(NODE): tests of functions for Node.js are skipped"; \
+	else echo "There is no npm: tests of functions for Node.js are skipped"; fi
+
+test: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the tests, in less than five minutes
+	@$(if $(COVERAGE),rm -f .coverage,true)
+	@$(PYTEST) -n auto -m "not slow" $(MEASURE)
+
+test-slow: $(READY) $(NODE)/.ready ## Run what `test` leaves out: kill storms, reference systems in real time, thousands of seeds
+	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n auto -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
+	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
+
+test-all: ## Run every check and test, and hold the coverage gate
+	@$(MAKE) --no-print-directory test test-slow COVERAGE=yes
+
+check: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the quick tests of one package: make check PKG=queues
+	@test -n "$(PKG)" || { echo "Which package? make check PKG=queues"; exit 2; }
+	@$(PYTEST) -n auto -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
 
 conformance: $(READY) ## Run recordings of the service against a server (needs STATEWRIGHT_CASES)
 	@$(BIN)/python -m tests.conformance.over_http

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import deadlines, skips
+
+# No example is too late: machines have other things to do.
+settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], print_blob=True
+)
+settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from statewright.stores.protocol import STATUSES, Commit, Existing, HistoryPage, InboxRow, OutboxRow, TimerRow
 from statewright.stores.store import Store
 from tests.contract.stores import MAKERS, START_MS, row
+from tests.thoroughness import examples
 
 IDS = st.integers(1, 5)
 FEW = st.integers(1, 4)
@@ -92,7 +93,7 @@ async def outcomes_and_contents(store: Store, groups: list[list[Commit]]) -> lis
     return seen
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.lists(rows_of_commits(), min_size=1, max_size=6), min_size=1, max_size=4))
 def test_every_store_answers_and_holds_the_same(groups):
     async def run(name: str) -> list[object]:

@@ -67,6 +67,7 @@ def check(sfn: Any, execution: str) -> None:
     assert instants == sorted(instants)
 
 
+@pytest.mark.slow
 def test_timers_fire_once_when_the_clock_is_set_back_and_forward(tmp_path, wall):
     server = Server(tmp_path / "data")
     sfn = server.client()
@@ -85,6 +86,7 @@ def test_timers_fire_once_when_the_clock_is_set_back_and_forward(tmp_path, wall)
     assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_server_goes_on_after_a_start_in_the_past(tmp_path, wall):
     """The clock was an hour ahead and was put right while the server was down: what is stored lies in the future."""
     wall.set(HOUR_SECONDS)

@@ -20,6 +20,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_every_execution_ends_as_undisturbed(demo, capsys):

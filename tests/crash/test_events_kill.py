@@ -11,6 +11,8 @@ import threading
 from functools import partial
 from typing import Any
 
+import pytest
+
 from tests.deadlines import PATIENCE_SECONDS, until
 from tests.e2e.conftest import ROLE, Server
 
@@ -86,6 +88,7 @@ def drain(server: Server, wanted: set[str]) -> None:
         raise AssertionError(f"acknowledged and lost: {lost[:5]}, {len(lost)} of {len(wanted)}") from missed
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_reaches_its_queue(tmp_path):
     seed = int(os.environ.get("SEED", random.randrange(2**32)))
     print(f"SEED={seed}")

@@ -9,6 +9,8 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.deadlines import until
 from tests.e2e.conftest import Server
 from tests.unit.functions.test_misbehaving_handlers import gone
@@ -88,6 +90,7 @@ class Pipeline:
         shutil.rmtree(self.hold)
 
 
+@pytest.mark.slow
 def test_no_message_is_lost_and_none_left(tmp_path: Path) -> None:
     chance = random.Random(1)
     data = tmp_path / "data"

@@ -25,6 +25,7 @@ from botocore.exceptions import ClientError
 from statewright.stores.sqlite.file import FILE_NAME
 from tests.deadlines import completed, until
 from tests.e2e.conftest import ROLE, Server, ended, machine
+from tests.thoroughness import slow
 
 WAL = f"{FILE_NAME}-wal"
 COMMAND = [sys.executable, "-m", "statewright.cli.main"]
@@ -91,6 +92,7 @@ def test_a_full_disk_refuses_clearly_and_loses_nothing(tmp_path):
     assert server.stop() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are set on Linux alone")
 def test_a_server_killed_on_a_full_disk_has_what_was_acknowledged(tmp_path):
     data = tmp_path / "data"
@@ -177,7 +179,9 @@ def cut_short(folder: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
-@pytest.mark.parametrize("damage", [damage_header, damage_pages, cut_short])
+@pytest.mark.parametrize(
+    "damage", [damage_header, *(pytest.param(one, marks=slow) for one in (damage_pages, cut_short))]
+)
 def test_a_damaged_file_is_refused_by_name(folder, damage):
     damage(folder)
     size = (folder / FILE_NAME).stat().st_size
@@ -205,6 +209,7 @@ def test_doctor_finds_a_page_that_no_start_reads(folder):
     assert (found["status"], "damaged" in found["message"]) == ("problem", True)
 
 
+@pytest.mark.slow
 def test_a_log_cut_in_the_middle_of_a_commit_costs_that_commit_alone(folder, killed):
     """As a power cut leaves it: whole commits before the cut stay, and the server goes on from there."""
     _, arn, started = killed
@@ -217,6 +222,7 @@ def test_a_log_cut_in_the_middle_of_a_commit_costs_that_commit_alone(folder, kil
     assert server.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_newer_file_is_refused(folder):
     file = sqlite3.connect(settled(folder))
     with file:
@@ -244,6 +250,7 @@ def obey_permissions() -> None:
         ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its rights in another way there")
 def test_a_read_only_folder_is_refused(folder):
     settled(folder)

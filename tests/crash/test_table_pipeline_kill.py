@@ -21,6 +21,7 @@ from statewright.stores import fail_points
 from tests.deadlines import PATIENCE_SECONDS, until
 from tests.e2e.conftest import Server
 from tests.e2e.systems import System, ended, entered, history, system
+from tests.thoroughness import slow
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
 
@@ -28,7 +29,8 @@ FILES = 180
 BROKEN = {7, 77, 177}
 RECEIVES = 5
 """More than a file can be received because of the kills, so that only broken ones die."""
-VISIBILITY_SECONDS = 2
+VISIBILITY_SECONDS = 6
+"""Far more than a batch takes."""
 
 
 class Run:
@@ -155,6 +157,7 @@ def final_files(run: Run, goal: int) -> bool:
     return run.final() >= goal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_kills_while_files_are_written_down_and_treated(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -170,6 +173,7 @@ def test_kills_while_files_are_written_down_and_treated(tmp_path: Path, seed: in
         run.finish(execution)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "passings"),
     [
@@ -201,9 +205,16 @@ def test_kills_at_fail_points(
 
 # ---------------------------------------------------------------------- transactions
 
+OTHER_DEATHS = [
+    *((fail_points.AFTER_COMMIT, passing) for passing in (1, 3)),
+    *((fail_points.BEFORE_COMMIT, passing) for passing in (1, 3, 5)),
+]
 
-@pytest.mark.parametrize("passing", [1, 3, 5])
-@pytest.mark.parametrize("point", [fail_points.BEFORE_COMMIT, fail_points.AFTER_COMMIT])
+
+@pytest.mark.parametrize(
+    ("point", "passing"),
+    [(fail_points.AFTER_COMMIT, 5), *(pytest.param(*one, marks=slow) for one in OTHER_DEATHS)],
+)
 def test_a_transaction_is_there_whole_or_not_at_all(tmp_path, monkeypatch, point, passing):
     """Two tables and twenty items change together: moves of one unit from one account to another keep the sum."""
     data = tmp_path / "data"

@@ -15,6 +15,8 @@ from typing import Any
 from uuid import uuid4
 
 import boto3  # type: ignore[import-untyped]
+import botocore.loaders
+import botocore.session
 import pytest
 from botocore.config import Config
 
@@ -24,6 +26,8 @@ from tests.unit.cli.conftest import Result
 
 Command = Callable[..., Result]
 
+LOADER = botocore.loaders.create_loader()
+"""Reads each service model once, for the clients of all tests."""
 ROLE = "arn:aws:iam::000000000000:role/e2e"
 
 
@@ -34,7 +38,7 @@ class Server:
         """Start it. `most_files` limits its open files: the soft limit, and with `hard` the other, too."""
         command = [sys.executable, "-m", "statewright.cli.main", "serve", "--port", "0", "--data", str(data), *options]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-        self._clients: list[Any] = []
+        self._clients: dict[Any, Any] = {}
 
         def limit() -> None:
             if most_files:
@@ -59,15 +63,29 @@ class Server:
         return int(self.url.rpartition(":")[2])
 
     def client(self, service: str = "stepfunctions", **keys: str) -> Any:
+        """A client of boto3; the same one for the same service and keys, for making one takes longer than a call."""
+        wanted = (self.url, service, *sorted(keys.items()))
+        if wanted not in self._clients:
+            self._clients[wanted] = self._new_client(service, **keys)
+        return self._clients[wanted]
+
+    def _new_client(self, service: str, **keys: str) -> Any:
+        quiet = botocore.session.Session()
+        quiet.register_component("data_loader", LOADER)
         session = boto3.session.Session(
+            botocore_session=quiet,
             aws_access_key_id=keys.get("key", "test"),
             aws_secret_access_key=keys.get("secret", "test"),
             region_name="us-east-1",
         )
-        settings = Config(inject_host_prefix=False, retries={"total_max_attempts": 1}, parameter_validation=False)
-        client = session.client(service, endpoint_url=self.url, config=settings)
-        self._clients.append(client)
-        return client
+        settings = Config(
+            inject_host_prefix=False,
+            retries={"total_max_attempts": 1},
+            parameter_validation=False,
+            read_timeout=PATIENCE_SECONDS,
+            max_pool_connections=50,
+        )
+        return session.client(service, endpoint_url=self.url, config=settings)
 
     def kill(self) -> None:
         """End it as a crash does."""
@@ -82,7 +100,7 @@ class Server:
         try:
             return self.process.wait(PATIENCE_SECONDS)
         finally:
-            for client in self._clients:
+            for client in self._clients.values():
                 client.close()
             end(self.process)
 

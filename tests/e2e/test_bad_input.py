@@ -1,6 +1,8 @@
 """Every operation, every member, every way to get it wrong: the service's code and message, and never a crash.
 
-The tables come from the service model, so that an operation or a member that is added later is in them at once.
+The tables come from the service model, so that an operation or a member that is added later is in them at once. Over
+HTTP a few operations speak for all; the others are left to the long run (the matrix is in
+`unit/api/test_all_operations.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import pytest
 
 from tests.deadlines import PATIENCE_SECONDS
 from tests.e2e.conftest import Server, machine
+from tests.thoroughness import slow
 
 MODEL = botocore.loaders.Loader().load_service_model("stepfunctions", "service-2")
 SHAPES = MODEL["shapes"]
@@ -42,6 +45,9 @@ SCALARS = {
     "string": "a String", "integer": "an Integer", "long": "a Long", "boolean": "a Boolean", "float": "a Float",
 }  # fmt: skip
 COMMON = {"ValidationException", "SerializationException", "InvalidArn", "InvalidToken", "InvalidName"}
+SPEAK_FOR_ALL = {"CreateStateMachine", "ListExecutions", "SendTaskSuccess"}
+LONGEST_SENT = 2_000_000
+"""Longer than that a request may not be."""
 ONE_STATE = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}'
 
 Call = Callable[[str, Any], tuple[int, dict[str, Any]]]
@@ -59,6 +65,16 @@ def members(*kinds: str) -> list[tuple[str, str]]:
         for operation in OPERATIONS
         for name, member in input_of(operation)["members"].items()
         if not kinds or SHAPES[member["shape"]]["type"] in kinds
+    ]
+
+
+def few(cases: list[Any]) -> list[Any]:
+    """Cases that begin with an operation, those of most operations `slow`."""
+    return [
+        case
+        if (case if isinstance(case, str) else case[0]) in SPEAK_FOR_ALL
+        else pytest.param(*([case] if isinstance(case, str) else case), marks=slow)
+        for case in cases
     ]
 
 
@@ -130,7 +146,7 @@ def kinds_of(operation: str) -> set[str]:
 REQUIRED = [(operation, name) for operation in OPERATIONS for name in input_of(operation).get("required", ())]
 
 
-@pytest.mark.parametrize(("operation", "member"), REQUIRED)
+@pytest.mark.parametrize(("operation", "member"), few(REQUIRED))
 def test_a_missing_member(call, operation, member):
     for request in ({**filled(operation), member: None}, {k: v for k, v in filled(operation).items() if k != member}):
         text = violation(" null", member, "Member must not be null")
@@ -140,7 +156,7 @@ def test_a_missing_member(call, operation, member):
 # ------------------------------------------------------------------ wrong type
 
 
-@pytest.mark.parametrize(("operation", "member"), members(*SCALARS))
+@pytest.mark.parametrize(("operation", "member"), few(members(*SCALARS)))
 def test_a_member_of_another_type(call, operation, member):
     kind = SHAPES[input_of(operation)["members"][member]["shape"]]["type"]
     wrong: list[tuple[Any, str]] = [
@@ -161,7 +177,7 @@ def test_a_member_of_another_type(call, operation, member):
         check_error(call(operation, filled(operation, **{member: value})), "SerializationException", text)
 
 
-@pytest.mark.parametrize(("operation", "member"), members("list", "structure"))
+@pytest.mark.parametrize(("operation", "member"), few(members("list", "structure")))
 def test_a_text_for_what_is_made_of_parts(call, operation, member):
     kind = SHAPES[input_of(operation)["members"][member]["shape"]]["type"]
     for value in ("text", 5, True, {"a": 1} if kind == "list" else [1]):
@@ -176,15 +192,14 @@ def too_long() -> list[tuple[str, str, Any, str]]:
     return [
         (operation, member, "x" * (shape["max"] + 1), f"Member must have length less than or equal to {shape['max']}")
         for operation, member in members("string")
-        if "max" in (shape := SHAPES[input_of(operation)["members"][member]["shape"]])
+        if (shape := SHAPES[input_of(operation)["members"][member]["shape"]]).get("max", LONGEST_SENT + 1)
+        <= LONGEST_SENT
     ]
 
 
-@pytest.mark.parametrize(("operation", "member", "value", "constraint"), too_long())
+@pytest.mark.parametrize(("operation", "member", "value", "constraint"), few(too_long()))
 def test_a_member_that_is_too_long(call, operation, member, value, constraint):
     shape = SHAPES[input_of(operation)["members"][member]["shape"]]
-    if shape["max"] > 2_000_000:
-        pytest.skip("longer than a request may be")
     shown = "" if shape.get("sensitive") else f" '{value}'"
     status, answer = call(operation, filled(operation, **{member: value}))
     assert (status, answer["__type"]) == (400, "ValidationException")
@@ -192,7 +207,7 @@ def test_a_member_that_is_too_long(call, operation, member, value, constraint):
     assert violation(shown, member, constraint).partition(": ")[2] in answer["message"]
 
 
-@pytest.mark.parametrize(("operation", "member"), members("string"))
+@pytest.mark.parametrize(("operation", "member"), few(members("string")))
 def test_a_member_that_is_empty(call, operation, member):
     shape = SHAPES[input_of(operation)["members"][member]["shape"]]
     status, answer = call(operation, filled(operation, **{member: ""}))
@@ -204,7 +219,7 @@ def test_a_member_that_is_empty(call, operation, member):
         assert status < 500
 
 
-@pytest.mark.parametrize(("operation", "member"), members("integer", "long", "float"))
+@pytest.mark.parametrize(("operation", "member"), few(members("integer", "long", "float")))
 def test_a_number_out_of_bounds(call, operation, member):
     shape = SHAPES[input_of(operation)["members"][member]["shape"]]
     for bound, beyond, word in ((shape.get("max"), 1, "less"), (shape.get("min"), -1, "greater")):
@@ -215,7 +230,7 @@ def test_a_number_out_of_bounds(call, operation, member):
             check_error(call(operation, filled(operation, **{member: value})), "ValidationException", text)
 
 
-@pytest.mark.parametrize(("operation", "member"), members("string"))
+@pytest.mark.parametrize(("operation", "member"), few(members("string")))
 def test_a_value_outside_an_enum(call, operation, member):
     shape = SHAPES[input_of(operation)["members"][member]["shape"]]
     if "enum" in shape:
@@ -231,11 +246,13 @@ ODD_TEXTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("operation", "member"), members("string"))
+# Any name of a worker does, and then it waits.
+TEXTS = [one for one in members("string") if one != ("GetActivityTask", "workerName")]
+
+
+@pytest.mark.parametrize(("operation", "member"), few(TEXTS))
 def test_odd_texts_are_answered(call, operation, member):
     """Whatever the text, the answer is one of the operation's own."""
-    if (operation, member) == ("GetActivityTask", "workerName"):
-        pytest.skip("any name does, and then it waits")
     own = {error["shape"] for error in MODEL["operations"][operation].get("errors", ())}
     if operation == "ListStateMachineVersions":
         own.add("StateMachineDoesNotExist")
@@ -245,7 +262,7 @@ def test_odd_texts_are_answered(call, operation, member):
         assert status == 200 or answer["__type"] in own | COMMON
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", few(OPERATIONS))
 def test_members_that_nobody_knows_are_no_matter(call, operation):
     without = call(operation, filled(operation))
     assert without[0] in (200, 400)
@@ -256,7 +273,7 @@ def test_members_that_nobody_knows_are_no_matter(call, operation):
 # ------------------------------------------------------------------ ARNs
 
 
-@pytest.mark.parametrize(("operation", "member"), [one for one in members("string") if one[1] in TAKES])
+@pytest.mark.parametrize(("operation", "member"), few([one for one in members("string") if one[1] in TAKES]))
 def test_an_arn_of_another_kind(call, operation, member):
     others: dict[str, Any] = {"definition": ONE_STATE} if operation == "UpdateStateMachine" else {}
     if operation == "UpdateStateMachineAlias":
@@ -281,7 +298,7 @@ def test_an_arn_of_another_kind(call, operation, member):
         check_error(call(operation, {**filled(operation, **others), member: arn}), "InvalidArn", text)
 
 
-@pytest.mark.parametrize(("operation", "member"), [one for one in members("string") if one[1] == "roleArn"])
+@pytest.mark.parametrize(("operation", "member"), few([one for one in members("string") if one[1] == "roleArn"]))
 def test_a_role_of_another_kind(call, operation, member):
     answer = call(operation, filled(operation, roleArn=NOBODY["activity"]))
     if answer[0] == 400:
@@ -298,7 +315,7 @@ def test_a_role_of_another_kind(call, operation, member):
 # ------------------------------------------------------------------ tokens
 
 
-@pytest.mark.parametrize("operation", [one for one, member in members("string") if member == "nextToken"])
+@pytest.mark.parametrize("operation", few([one for one, member in members("string") if member == "nextToken"]))
 def test_a_page_that_nobody_was_told_of(call, sfn, operation):
     arn = machine(sfn, {"Type": "Pass"})
     execution = sfn.start_execution(stateMachineArn=arn)["executionArn"]
@@ -319,7 +336,7 @@ def test_a_page_that_nobody_was_told_of(call, sfn, operation):
         check_error(answer, "InvalidToken", "Invalid Token: 'Invalid token'")
 
 
-@pytest.mark.parametrize("operation", [one for one, member in members("string") if member == "taskToken"])
+@pytest.mark.parametrize("operation", few([one for one, member in members("string") if member == "taskToken"]))
 def test_a_task_that_nobody_waits_for(call, operation):
     for token in ("nonsense", "AAAA", "é", "AQ" * 500):
         answer = call(operation, filled(operation, taskToken=token))

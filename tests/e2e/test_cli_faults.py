@@ -56,25 +56,25 @@ def stranger() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("command", CLIENTS)
-def test_no_server(command):
-    done = run(*command.split())
-    assert (done.returncode, done.stdout) == (4, "")
-    assert "There is no server at http://127.0.0.1:1: nobody answers" in " ".join(done.stderr.split())
-    assert "statewright serve" in done.stderr
+def test_no_server(command, statewright):
+    done = statewright(*command.split(), "--endpoint", "http://127.0.0.1:1")
+    assert (done.code, done.out) == (4, "")
+    assert "There is no server at http://127.0.0.1:1: nobody answers" in " ".join(done.err.split())
+    assert "statewright serve" in done.err
 
 
 @pytest.mark.parametrize("command", ["execution list", f"execution show {NOBODY}", "machine list"])
-def test_another_server(command, stranger):
-    done = run(*command.split(), endpoint=stranger)
-    assert (done.returncode, done.stdout) == (4, "")
-    assert "is something else" in " ".join(done.stderr.split())
-    assert "DOCTYPE" not in done.stderr
+def test_another_server(command, stranger, statewright):
+    done = statewright(*command.split(), "--endpoint", stranger)
+    assert (done.code, done.out) == (4, "")
+    assert "is something else" in " ".join(done.err.split())
+    assert "DOCTYPE" not in done.err
 
 
 @pytest.mark.parametrize("endpoint", ["nonsense", "ftp://127.0.0.1", "http://"])
-def test_an_endpoint_that_is_none(endpoint):
-    done = run("machine", "list", endpoint=endpoint)
-    assert (done.returncode, "cannot be used" in done.stderr) == (2, True)
+def test_an_endpoint_that_is_none(endpoint, statewright):
+    done = statewright("machine", "list", "--endpoint", endpoint)
+    assert (done.code, "cannot be used" in done.err) == (2, True)
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +87,12 @@ def machine_name(server) -> str:
 
 
 @pytest.mark.parametrize("command", [one for one in CLIENTS if not one.endswith(" list")])
-def test_names_that_are_not_there(command, server):
+def test_names_that_are_not_there(command, statewright):
     """With and without JSON, the same code; nothing on the standard output."""
     form = [] if command.startswith(("map-run redrive", "execution tail")) else ["-o", "json"]
-    done = run(*command.replace(" m", " no-such-machine", 1).split(), *form, endpoint=server.url)
-    assert (done.returncode, done.stdout) == (3, ""), done.stderr
-    assert "no-such-machine" in done.stderr
+    done = statewright(*command.replace(" m", " no-such-machine", 1).split(), *form)
+    assert (done.code, done.out) == (3, ""), done.err
+    assert "no-such-machine" in done.err
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_names_that_are_not_there(command, server):
         ("execution nonsense", 2),
     ],
 )
-def test_what_is_used_wrongly(command, code, machine_name, server):
-    done = run(*command.format(name=machine_name).split(), endpoint=server.url)
-    assert (done.returncode, done.stdout) == (code, ""), done.stderr
-    assert "Error: " in done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_is_used_wrongly(command, code, machine_name, statewright):
+    done = statewright(*command.format(name=machine_name).split())
+    assert (done.code, done.out) == (code, ""), done.err
+    assert "Error: " in done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")

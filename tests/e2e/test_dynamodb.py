@@ -433,6 +433,7 @@ def test_tasks_fail_under_the_names_of_both_dialects(sfn, table, resource, error
     assert found["cause"].startswith("The conditional request failed (")
 
 
+@pytest.mark.slow
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path):
     """Kill the server while four callers write; what was answered is there, and transactions are whole."""
     server = Server(tmp_path / "data")

@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from tests.deadlines import PATIENCE_SECONDS
+
 NAME = f"junk-{uuid4()}"
 KEY = {"p": {"S": "a"}, "s": {"N": "1"}}
 VALUES = {":p": {"S": "a"}, ":n": {"N": "1"}, ":l": {"L": [{"N": "1"}]}}
@@ -105,7 +107,7 @@ def spoiled(value: Any, draw: random.Random) -> Any:
 @pytest.mark.parametrize("operation", sorted(REQUESTS))
 def test_junk_is_refused_in_the_words_of_the_service(server, operation):
     draw = random.Random(operation)
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
 
     def call(name: str, request: Any) -> tuple[int, Any]:
         headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"DynamoDB_20120810.{name}"}

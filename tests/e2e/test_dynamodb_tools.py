@@ -59,6 +59,7 @@ def test_get(statewright: Command, table: str) -> None:
     assert statewright("table", "get", "no-such-table", "p=a").code == 3
 
 
+@pytest.mark.slow
 def test_the_aws_cli(server: Server, table: str) -> None:
     def aws(*arguments: str) -> Any:
         done = completed(

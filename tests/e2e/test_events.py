@@ -76,6 +76,7 @@ def test_a_machine_is_started_with_a_transformed_event(server, sfn):
     assert event != one["name"]
 
 
+@pytest.mark.slow
 def test_from_bus_to_bus_and_no_further(server):
     first, second, third = bus_of(server), bus_of(server), bus_of(server)
     (url, arn), (far_url, far_arn) = queue(server), queue(server)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import PATIENCE_SECONDS
 from tests.e2e.test_dynamodb_junk import spoiled
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:q"
@@ -86,7 +87,7 @@ class Caller:
     """Posts JSON without an SDK, which would refuse junk itself."""
 
     def __init__(self, server: Any) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
 
     def close(self) -> None:
         self._connection.close()

@@ -241,6 +241,7 @@ def test_a_token_of_somebody_else_s(server: Server) -> None:
         assert b"https://iam.amazonaws.com/doc/2010-05-08/" in answer.read()
 
 
+@pytest.mark.slow
 def test_temporary_keys_verify_and_outlive_a_kill(tmp_path: Path) -> None:
     settings = tmp_path / "statewright.toml"
     settings.write_text('[credentials]\nAKID = "the secret"\n')
@@ -273,6 +274,7 @@ def test_temporary_keys_verify_and_outlive_a_kill(tmp_path: Path) -> None:
     assert server.stop() == 0
 
 
+@pytest.mark.slow
 def test_roles_outlive_a_kill(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     iam = server.client("iam")
@@ -298,6 +300,7 @@ def test_tasks_call_both(server: Server, sfn: Any) -> None:
     assert (found["status"], found["error"]) == ("FAILED", "Iam.NoSuchEntityException")
 
 
+@pytest.mark.slow
 def test_the_aws_cli(server: Server) -> None:
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("AWS_")},

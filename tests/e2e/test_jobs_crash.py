@@ -58,6 +58,7 @@ def test_what_runs_on_is_adopted_and_its_end_reaches_the_state(servers, tmp_path
     assert len(pids(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_what_ended_meanwhile_has_its_exit_code(servers, tmp_path):
     server = servers()
     ecs, sfn = server.client("ecs"), server.client()
@@ -73,6 +74,7 @@ def test_what_ended_meanwhile_has_its_exit_code(servers, tmp_path):
     assert len(pids(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_what_has_vanished_fails_with_a_reason(servers, tmp_path):
     server = servers()
     ecs, sfn = server.client("ecs"), server.client()
@@ -95,6 +97,7 @@ def test_what_has_vanished_fails_with_a_reason(servers, tmp_path):
     assert len(pids(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_an_orderly_stop_leaves_tasks_running_unless_nothing_is_kept(servers, tmp_path):
     server = servers()
     ecs = server.client("ecs")
@@ -108,6 +111,7 @@ def test_an_orderly_stop_leaves_tasks_running_unless_nothing_is_kept(servers, tm
     assert jobs.stopped(again.client("ecs"), arn)["containers"][0]["exitCode"] == 143
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_tasks_of_a_server_that_keeps_nothing_end_with_it(tmp_path, how):
     server = Server(tmp_path / "data", "--store", "memory")
@@ -121,6 +125,7 @@ def test_tasks_of_a_server_that_keeps_nothing_end_with_it(tmp_path, how):
     until(lambda: gone(pid), "the end of the process")
 
 
+@pytest.mark.slow
 def test_batch_jobs_are_adopted_and_what_waits_goes_on(servers, tmp_path):
     server = servers()
     batch, sfn = server.client("batch"), server.client()

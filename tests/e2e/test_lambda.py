@@ -46,8 +46,8 @@ def aws(server: Server) -> Any:
 
 def made(aws: Any, source: str = ECHO, **settings: Any) -> str:
     name = f"f-{uuid4()}"
-    given = {"Runtime": RUNTIME, "Role": ROLE, "Handler": "app.handler", "Code": {"ZipFile": zipped(source)}}
-    aws.create_function(FunctionName=name, **{**given, **settings})
+    given = {"Runtime": RUNTIME, "Role": ROLE, "Handler": "app.handler", "Timeout": 300}
+    aws.create_function(FunctionName=name, **{**given, "Code": {"ZipFile": zipped(source)}, **settings})
     return name
 
 

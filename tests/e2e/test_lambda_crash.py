@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
-from tests.deadlines import PATIENCE_SECONDS, until
+import pytest
+
+from tests.deadlines import until
 from tests.e2e.conftest import Server, ended, machine
 from tests.e2e.test_lambda import made
 from tests.unit.functions.test_misbehaving_handlers import gone
@@ -31,6 +32,7 @@ def lines(path: Path) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line]
 
 
+@pytest.mark.slow
 def test_a_killed_server_takes_its_workers_along_and_runs_its_events_again(tmp_path):
     server = Server(tmp_path / "data")
     aws = server.client("lambda")
@@ -44,9 +46,7 @@ def test_a_killed_server_takes_its_workers_along_and_runs_its_events_again(tmp_p
     until(lambda: len(lines(runs)) == 3, "the runs of three events")
     pids = {int(pid) for line in lines(runs) for pid in line[1:]}
     server.kill()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not all(gone(pid) for pid in pids):
-        assert time.monotonic() < deadline, f"still there: {[pid for pid in pids if not gone(pid)]}"
+    until(lambda: all(gone(pid) for pid in pids), f"the end of {pids}")
     (tmp_path / "gate").touch()
     again = Server(tmp_path / "data")
     try:

@@ -44,8 +44,9 @@ def function(server: Server) -> str:
         archive.writestr("index.py", CODE)
     client = server.client("lambda")
     client.create_function(
-        FunctionName=name, Runtime="python3.12", Role=ROLE, Handler="index.handler", Code={"ZipFile": packed.getvalue()}
-    )
+        FunctionName=name, Runtime="python3.12", Role=ROLE, Handler="index.handler", Timeout=300,
+        Code={"ZipFile": packed.getvalue()},
+    )  # fmt: skip
     for number in range(3):
         client.invoke(FunctionName=name, Payload=json.dumps({"n": number}))
     return name
@@ -236,6 +237,7 @@ def test_refusals_in_a_group(logs: Any, group: str) -> None:
     assert "retentionInDays" in refused(logs.put_retention_policy, logGroupName=group, retentionInDays=2)[2]
 
 
+@pytest.mark.slow
 def test_what_was_put_outlives_a_kill(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     logs = server.client("logs")

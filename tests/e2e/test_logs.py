@@ -80,6 +80,7 @@ def test_histories_are_in_the_group_once_the_server_has_stopped(logging_server: 
     assert [one["event"]["type"] for one in failed] == ["FailStateEntered", "ExecutionFailed"]
 
 
+@pytest.mark.slow
 def test_an_express_execution_without_a_log(logging_server: Server) -> None:
     sfn = logging_server.client()
     made = sfn.create_state_machine(name="quiet", definition=json.dumps(DEFINITION), roleArn=ROLE, type="EXPRESS")[
@@ -91,6 +92,7 @@ def test_an_express_execution_without_a_log(logging_server: Server) -> None:
     assert "logs nothing" in shown.stderr
 
 
+@pytest.mark.slow
 def test_the_server_answers_while_a_heavy_expression_is_evaluated(logging_server: Server) -> None:
     sfn = logging_server.client()
     product = {"Type": "Pass", "Output": "{% $states.input.big.($states.input.big) %}", "End": True}

@@ -153,6 +153,7 @@ def test_events_that_a_function_refuses_are_counted(own: Server) -> None:
     assert stats(own, LAMBDA, "Errors", FunctionName=name, Resource=name) == 1
 
 
+@pytest.mark.slow
 def test_a_kill_loses_no_more_than_the_last_minute(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     server.client("sqs").send_message(
@@ -459,6 +460,7 @@ def test_the_command_lists_and_shows(own: Server, capsys: pytest.CaptureFixture[
     assert run_command(["metrics", "--endpoint", "http://127.0.0.1:9"]) == 4
 
 
+@pytest.mark.slow
 def test_minutes_survive_a_stop(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     try:

@@ -122,6 +122,7 @@ def other(shown: dict[str, Any], *expected: str) -> list[dict[str, Any]]:
     return [one for one in shown["resources"] if one["outcome"] not in expected and one["id"] not in LEFT_OUT]
 
 
+@pytest.mark.slow
 def test_every_type(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     mark = f"all{uuid4().hex[:8]}"
     root = tmp_path / mark

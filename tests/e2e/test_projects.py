@@ -20,7 +20,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from statewright.cli.main import run_command
-from tests.deadlines import until
+from tests.deadlines import PATIENCE_SECONDS, end, started, until
 from tests.e2e.conftest import Server, ended
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "projects"
@@ -147,6 +147,7 @@ Resources:
     assert any(one["severity"] == "ERROR" and "Two" in one["message"] for one in shown["findings"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cdk-out-etl", "sam-orders", "serverless-signup"])
 def test_an_example_is_deployed_twice(server: Server, name: str, capsys: pytest.CaptureFixture[str]):
     code, shown = deploy(capsys, server, EXAMPLES / name)
@@ -220,7 +221,7 @@ class Dev:
     def said(self, **members: Any) -> dict[str, Any]:
         """The next event that has these members."""
         while True:
-            event = self.events.get(timeout=60)
+            event = self.events.get(timeout=PATIENCE_SECONDS)
             if all(event.get(key) == value for key, value in members.items()):
                 return event
 
@@ -242,7 +243,7 @@ def dev(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Dev, P
     """`statewright dev` of a copy of an example."""
     root = tmp_path / str(request.param)
     shutil.copytree(EXAMPLES / str(request.param), root)
-    process = subprocess.Popen(
+    process = started(
         [sys.executable, "-m", "statewright.cli.main", "dev", str(root), "--port", "0", "-o", "json",
          "--store", "memory", "--data", str(tmp_path / "data")],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -255,10 +256,9 @@ def dev(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Dev, P
         yield made, root
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
-        listener.join(5)
-        assert process.stdout is not None
-        process.stdout.close()
+        process.wait(PATIENCE_SECONDS)
+        listener.join(PATIENCE_SECONDS)
+        end(process)
 
 
 @pytest.mark.parametrize("dev", ["sam-orders"], indirect=True)
@@ -290,6 +290,7 @@ def test_dev_of_a_sam_template(dev: tuple[Dev, Path]):
     assert sqs.get_queue_url(QueueName="sam-orders-Extra")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dev", ["serverless-signup"], indirect=True)
 def test_dev_of_a_serverless_service(dev: tuple[Dev, Path]):
     made, root = dev
@@ -310,6 +311,7 @@ def test_dev_of_a_serverless_service(dev: tuple[Dev, Path]):
     assert made.said(event="loaded", function="signup-dev-register")["outcome"] == "updated"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dev", ["cdk-out-etl"], indirect=True)
 def test_dev_of_a_cdk_application_s_output(dev: tuple[Dev, Path]):
     made, root = dev

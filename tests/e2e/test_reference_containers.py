@@ -77,6 +77,7 @@ def put_file(made: System, number: int) -> str:
     return f"s3://{made.named('files')}/in/{number:02}.csv"
 
 
+@pytest.mark.slow
 def test_a_function_only_starts_a_container_for_each_file(made):
     table = made.named("status")
     _, dead_arn = made.queue("dead")
@@ -148,6 +149,7 @@ while True:
 MESSAGES, MOST = 30, 4
 
 
+@pytest.mark.slow
 def test_a_container_starts_more_while_the_queue_is_deep(made):
     ecs, sqs = made.client("ecs"), made.client("sqs")
     url, _ = made.queue("deep", VisibilityTimeout="30")

@@ -222,6 +222,7 @@ def run_wall(made: System, mode: str) -> tuple[dict[str, Any], str]:
     return ended(made.client("stepfunctions"), execution), execution
 
 
+@pytest.mark.slow
 def test_an_inline_map_ends_at_the_limit_of_its_history(made):
     shown, execution = run_wall(made, "INLINE")
     assert (shown["status"], shown["error"]) == ("FAILED", "States.Runtime"), shown
@@ -232,11 +233,13 @@ def test_an_inline_map_ends_at_the_limit_of_its_history(made):
     assert (last["id"], last["type"]) == (25_000, "ExecutionFailed")
 
 
+@pytest.mark.slow
 def test_a_distributed_map_does_not(made):
     shown, _ = run_wall(made, "DISTRIBUTED")
     assert (shown["status"], json.loads(shown["output"])) == ("SUCCEEDED", {"count": WALL_ITEMS})
 
 
+@pytest.mark.slow
 def test_nor_an_inline_map_without_that_limit(tmp_path):
     running = Server(tmp_path / "data", "--limits", "open")
     try:

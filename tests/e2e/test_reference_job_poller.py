@@ -49,6 +49,7 @@ def objects(poller: System, execution: str) -> list[str]:
     return poller.keys(poller.named("jobs"), f"{job}/")
 
 
+@pytest.mark.slow
 def test_a_job_that_succeeds(poller, started):
     sfn = poller.client("stepfunctions")
     shown = ended(sfn, started["succeeds"])
@@ -81,6 +82,7 @@ def test_the_payload_is_the_whole_context(poller, started):
     assert context["StateMachine"] == {"Id": shown["stateMachineArn"], "Name": poller.named("machine")}
 
 
+@pytest.mark.slow
 def test_a_job_that_sleeps_too_long(poller, started):
     sfn = poller.client("stepfunctions")
     shown = ended(sfn, started["sleeps too long"])
@@ -140,6 +142,7 @@ def counted(*, language: str) -> dict[str, Any]:
     return {"QueryLanguage": language, "StartAt": "Begin", "States": states}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["JSONPath", "JSONata"])
 def test_so_many_waits_and_no_more(server, language):
     made = system(server)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from tests.deadlines import until
 from tests.e2e.conftest import Server
 from tests.e2e.systems import System, ended, entered, history, system
@@ -25,6 +27,7 @@ def guarded(made: System, seconds: float) -> dict[str, Any]:
     return {"StartAt": "Enter", "States": {"Enter": enter, "Critical Path": work}}
 
 
+@pytest.mark.slow
 def test_one_after_the_other_without_a_transition_of_waiting(server):
     made = system(server, "semaphore")
     made.function("critical-work")
@@ -42,6 +45,7 @@ def test_one_after_the_other_without_a_transition_of_waiting(server):
         assert one["ended"] <= following["began"]
 
 
+@pytest.mark.slow
 def test_a_permit_survives_the_server_and_not_its_holder(tmp_path):
     data = tmp_path / "data"
     made = system(Server(data))

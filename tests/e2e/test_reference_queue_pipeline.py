@@ -51,6 +51,7 @@ def put_files(made: System, bucket: str) -> None:
         list(pool.map(put, range(FILES)))
 
 
+@pytest.mark.slow
 def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
     made = system(server, "file-pipeline")
     files, table = made.bucket("files"), made.table("status", "run_id", "file")
@@ -221,6 +222,7 @@ def bodies(made: System, url: str, count: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_with_reports_only_the_poison_dies(server):
     made = system(server)
     _, dead_url = poisoned(made, reports=True)
@@ -228,6 +230,7 @@ def test_with_reports_only_the_poison_dies(server):
     assert sorted(bodies(made, dead_url, POISON)) == ["poison 13", "poison 33", "poison 53"]
 
 
+@pytest.mark.slow
 def test_without_reports_good_messages_die_of_their_neighbours(server):
     made = system(server)
     _, dead_url = poisoned(made, reports=False)
@@ -257,6 +260,7 @@ def handler(event, context):
 """
 
 
+@pytest.mark.slow
 def test_a_mapping_keeps_to_its_maximum_concurrency_and_the_counters_add_up(server):
     made = system(server)
     bucket = made.bucket("crowd")

@@ -78,6 +78,7 @@ def one_after_the_other(made: System, machine: str, seconds: float) -> None:
         assert turns == 0 if number == 0 else turns >= number
 
 
+@pytest.mark.slow
 def test_never_two_are_inside(server):
     made, machine = semaphore(server)
     one_after_the_other(made, machine, 1.2)
@@ -107,6 +108,7 @@ def test_the_function_may_be_written_for_node(server, package, client):
     one_after_the_other(made, machine, 1.2)
 
 
+@pytest.mark.slow
 def test_who_waits_too_long_times_out(server):
     made, machine = semaphore(server)
     sfn = made.client("stepfunctions")
@@ -178,6 +180,7 @@ def handler(event, context):
 MOST, ORDERS = 2, 6
 
 
+@pytest.mark.slow
 def test_starts_are_limited_by_a_queue_in_order(server):
     """A schedule of every minute invokes the function at once; its next minutes are moved to the next seconds."""
     made = system(server)

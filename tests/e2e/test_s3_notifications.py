@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.deadlines import PATIENCE_SECONDS
 from tests.e2e.conftest import ROLE, Server
 from tests.e2e.systems import RUNTIME, zipped
 
@@ -141,7 +142,7 @@ def test_topics_functions_and_the_bus(place: Place):
                                                          "detail": {"bucket": {"name": [place.bucket]}}}))  # fmt: skip
     events.put_targets(Rule=rule, Targets=[{"Id": "1", "Arn": bus_queue}])
     function = functions.create_function(
-        FunctionName=f"f-{uuid4()}", Runtime=RUNTIME, Handler="app.handler", Role=ROLE,
+        FunctionName=f"f-{uuid4()}", Runtime=RUNTIME, Handler="app.handler", Role=ROLE, Timeout=300,
         Code={"ZipFile": zipped(app=HANDLER.replace("URL", repr(place.url)))},
     )["FunctionArn"]  # fmt: skip
     place.configure(
@@ -220,6 +221,7 @@ def test_configurations_that_are_refused(place: Place, config: dict[str, Any], m
     assert "QueueConfigurations" not in place.s3.get_bucket_notification_configuration(Bucket=place.bucket)
 
 
+@pytest.mark.slow
 def test_an_acknowledged_put_is_told_of_after_a_kill(tmp_path: Path):
     server = Server(tmp_path / "data")
     try:
@@ -243,7 +245,7 @@ def test_an_acknowledged_put_is_told_of_after_a_kill(tmp_path: Path):
         workers = [threading.Thread(target=put, args=(number,)) for number in range(4)]
         for worker in workers:
             worker.start()
-        assert enough.wait(30)
+        assert enough.wait(PATIENCE_SECONDS)
         server.kill()
         for worker in workers:
             worker.join()

@@ -153,6 +153,7 @@ def test_a_block_of_public_access_shows_what_it_was_not_told(s3: Any, bucket: st
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_settings_made_at_once_outlive_a_kill(tmp_path: Path):
     server = Server(tmp_path / "data")
     try:

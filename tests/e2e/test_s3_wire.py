@@ -22,8 +22,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
-from tests.deadlines import completed
+from tests.deadlines import PATIENCE_SECONDS, completed
 from tests.e2e.conftest import Server
+from tests.unit.cli.conftest import Result
 
 MIB = 1024 * 1024
 KEY, SECRET = "AKIDEXAMPLE", "a secret key"
@@ -58,7 +59,7 @@ def bucket(strict: Server) -> str:
 def send(url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
     request = urllib.request.Request(url, body, {n.replace("_", "-"): v for n, v in headers.items()}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:
         with refusal:
@@ -105,7 +106,7 @@ def signed_head(server: Server, path: str, content_hash: str, **headers: str) ->
 
 
 def put_raw(server: Server, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
     connection.request("PUT", path, body, headers)
     answer = connection.getresponse()
     found = answer.status, answer.read()
@@ -240,7 +241,7 @@ def test_a_body_in_odd_pieces_with_requests_behind_it(server, open_bucket, size,
     head = f"PUT /{open_bucket}/odd HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n"
     follow = f"PUT /{open_bucket}/behind HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
     last = f"GET /{open_bucket}/odd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as connection:
         reader = connection.makefile("rb")
         connection.sendall(f"{head}{'Expect: 100-continue' if expects else 'X: y'}\r\n\r\n".encode())
         if expects:
@@ -266,11 +267,12 @@ def test_an_upload_that_breaks_off_leaves_nothing(server, open_bucket):
     assert b"<KeyCount>0</KeyCount>" in send(f"{server.url}/{open_bucket}?list-type=2")[1]
 
 
+@pytest.mark.slow
 def test_memory_stays_small_and_a_kill_loses_nothing(tmp_path):
     server = Server(tmp_path / "data")
     send(f"{server.url}/bucket", "PUT")
     size, piece = 192 * MIB, os.urandom(MIB)
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
     connection.request("PUT", "/bucket/large", (piece for _ in range(size // MIB)), {"Content-Length": str(size)})
     answer = connection.getresponse()
     answer.read()
@@ -304,6 +306,7 @@ def test_memory_stays_small_and_a_kill_loses_nothing(tmp_path):
     assert again.stop() == 0
 
 
+@pytest.mark.slow
 def test_the_aws_cli(server, open_bucket, tmp_path):
     source = tmp_path / "there"
     source.mkdir()
@@ -329,12 +332,11 @@ def test_the_aws_cli(server, open_bucket, tmp_path):
     aws("rb", f"s3://{open_bucket}")
 
 
-def test_the_commands_on_objects(server, open_bucket, tmp_path):
+def test_the_commands_on_objects(statewright, open_bucket, tmp_path):
     def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "statewright.cli.main", "object", *arguments, "--endpoint", server.url]
-        done = completed(command)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        done: Result = statewright("object", *arguments)
+        assert done.code == 0, done.out + done.err
+        return done.out
 
     (tmp_path / "one.txt").write_text("one")
     run("cp", str(tmp_path / "one.txt"), f"s3://{open_bucket}/a/")

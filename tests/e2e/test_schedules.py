@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -11,8 +10,9 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.deadlines import completed, until
+from tests.deadlines import until
 from tests.e2e.conftest import ROLE, Server, machine
+from tests.unit.cli.conftest import Result
 
 OFF = {"Mode": "OFF"}
 
@@ -143,6 +143,7 @@ def test_what_a_schedule_shows(server):
     assert listed["Target"] == {"Arn": arn}
 
 
+@pytest.mark.slow
 def test_kills_lose_no_instant(tmp_path):
     data = tmp_path / "data"
     server = Server(data)
@@ -175,15 +176,14 @@ def test_kills_lose_no_instant(tmp_path):
         assert server.stop() == 0, server.log.read_text()
 
 
-def test_the_command_line(server):
+def test_the_command_line(server, statewright):
     url, arn = queue(server)
     name = create(server, arn, "cron(0 9 1 1 ? *)", Input="by hand")
 
     def said(*arguments: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "statewright.cli.main", "schedule", *arguments, "--endpoint", server.url]
-        done = completed(command)
-        assert done.returncode == code, done.stderr
-        return done.stdout
+        done: Result = statewright("schedule", *arguments)
+        assert done.code == code, done.err
+        return done.out
 
     assert said("next", name, "-n", "1").endswith("-01-01T09:00:00+00:00\n")
     assert json.loads(said("run", name, "-o", "json"))["target"] == arn

@@ -267,6 +267,7 @@ def test_what_secrets_refuse(secrets: Any, operation: str, members: dict[str, An
 # ------------------------------------------------------------------ both
 
 
+@pytest.mark.slow
 def test_both_outlive_a_kill(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     made = server.client("secretsmanager").create_secret(Name="s", SecretString="one")
@@ -297,6 +298,7 @@ def test_tasks_read_both(server: Server, sfn: Any, ssm: Any, secrets: Any, name:
     assert found["error"] == "SecretsManager.ResourceNotFoundException"
 
 
+@pytest.mark.slow
 def test_the_aws_cli(server: Server, name: str) -> None:
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("AWS_")},

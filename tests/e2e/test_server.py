@@ -98,6 +98,7 @@ def test_the_log_names_executions_and_no_payloads(server, sfn):
     assert "swordfish" not in server.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_killed_server_goes_on_where_it_was(tmp_path):
     data = tmp_path / "data"
     first = Server(data)

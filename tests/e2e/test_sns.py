@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.deadlines import until
+from tests.deadlines import PATIENCE_SECONDS, until
 from tests.e2e.conftest import ROLE, Server, ended, machine
 
 SOURCE = """
@@ -120,7 +120,7 @@ def test_a_message_reaches_every_queue(sns: Any, sqs: Any) -> None:
     [bare] = messages(sqs, raw)
     assert (bare["Body"], bare["MessageAttributes"]) == ("h\u00e9llo", attributes)
     # The link in the message ends the subscription, without any signature.
-    with urlopen(notification["UnsubscribeURL"], timeout=10) as answer:
+    with urlopen(notification["UnsubscribeURL"], timeout=PATIENCE_SECONDS) as answer:
         assert b"UnsubscribeResponse" in answer.read()
     listed = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
     assert [one["Endpoint"] for one in listed] == [raw_arn]
@@ -152,7 +152,7 @@ def test_an_endpoint_is_asked_posted_to_and_tried_again(sns: Any, endpoint: Endp
     [asked] = until(lambda: endpoint.of("SubscriptionConfirmation"), "the question")
     [listed] = sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"]
     assert listed["SubscriptionArn"] == "PendingConfirmation"
-    with urlopen(asked["SubscribeURL"], timeout=10) as response:
+    with urlopen(asked["SubscribeURL"], timeout=PATIENCE_SECONDS) as response:
         assert arn.encode() in response.read()
     endpoint.statuses = [503, 500]
     published = sns.publish(TopicArn=arn, Message="m")
@@ -170,7 +170,7 @@ def test_a_function_gets_an_event(server: Server, sns: Any, endpoint: Endpoint) 
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("f.py", SOURCE)
     function = server.client("lambda").create_function(
-        FunctionName=f"f-{uuid4()}", Runtime="python3.12", Role=ROLE, Handler="f.handler",
+        FunctionName=f"f-{uuid4()}", Runtime="python3.12", Role=ROLE, Handler="f.handler", Timeout=300,
         Code={"ZipFile": packed.getvalue()},
     )  # fmt: skip
     arn = topic(sns)
@@ -232,8 +232,9 @@ def test_a_function_reports_to_a_topic(server: Server, sns: Any, sqs: Any) -> No
         archive.writestr("f.py", "def handler(event, context):\n    return {'said': event}\n")
     functions, name = server.client("lambda"), f"f-{uuid4()}"
     functions.create_function(
-        FunctionName=name, Runtime="python3.12", Role=ROLE, Handler="f.handler", Code={"ZipFile": packed.getvalue()}
-    )
+        FunctionName=name, Runtime="python3.12", Role=ROLE, Handler="f.handler", Timeout=300,
+        Code={"ZipFile": packed.getvalue()},
+    )  # fmt: skip
     functions.put_function_event_invoke_config(FunctionName=name, DestinationConfig={"OnSuccess": {"Destination": arn}})
     functions.invoke(FunctionName=name, InvocationType="Event", Payload=b'"x"')
     [message] = until(lambda: messages(sqs, url), "the report")
@@ -377,7 +378,7 @@ def test_links_need_no_signature_and_everything_else_does(tmp_path: Path, endpoi
         arn = topic(sns)
         sns.subscribe(TopicArn=arn, Protocol="http", Endpoint=endpoint.url)
         [asked] = until(lambda: endpoint.of("SubscriptionConfirmation"), "the question")
-        with urlopen(asked["SubscribeURL"], timeout=10) as answer:
+        with urlopen(asked["SubscribeURL"], timeout=PATIENCE_SECONDS) as answer:
             assert answer.status == 200
         with pytest.raises(ClientError, match="security token"):
             server.client("sns").list_topics()
@@ -386,6 +387,6 @@ def test_links_need_no_signature_and_everything_else_does(tmp_path: Path, endpoi
             "Action=ConfirmSubscription&Action=ListTopics&TopicArn=a&Token=b",
         ):
             with pytest.raises(OSError, match="HTTP Error 40"):
-                urlopen(f"{server.url}/?{query}", timeout=10)
+                urlopen(f"{server.url}/?{query}", timeout=PATIENCE_SECONDS)
     finally:
         assert server.stop() == 0

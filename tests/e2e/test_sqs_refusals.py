@@ -93,14 +93,18 @@ def client(server: Server) -> Any:
     return _clients[server.url]
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=called)
+# An empty map cannot be said in a form.
+IN_A_FORM = [
+    case for case in REFUSED if not (case[2] == "MissingParameter" and case[3].endswith("parameter Attributes."))
+]
+
+
+@pytest.mark.parametrize("case", IN_A_FORM, ids=called)
 def test_through_the_query_protocol(server: Server, queues: dict[str, str], case: Case) -> None:
     operation, given, code, message = case
     status, root = query(server, operation, filled(given, queues))
     if code.endswith("NonExistentQueue"):
         message = "The specified queue does not exist for this wsdl version."
-    elif code == "MissingParameter" and message.endswith("parameter Attributes."):
-        pytest.skip("an empty map cannot be said in a form")
     error = root.find(f"{XML}Error")
     assert error is not None, ElementTree.tostring(root)
     said = [error.findtext(f"{XML}{name}") for name in ("Type", "Code", "Message")]

@@ -114,6 +114,7 @@ def test_what_goes_wrong(statewright: Command, arguments: tuple[str, ...], code:
     assert words in " ".join(result.err.split())
 
 
+@pytest.mark.slow
 def test_the_aws_cli(server: Server) -> None:
     environment = {
         "PATH": str(Path(sys.executable).parent), "STATEWRIGHT_ENDPOINT": server.url, "HOME": "/nonexistent"

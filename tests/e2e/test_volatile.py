@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import boto3  # type: ignore[import-untyped]
@@ -13,7 +12,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import ROLE, Server
+from tests.e2e.conftest import ROLE, Server, ended
 
 
 def client(server: Server, service: str):
@@ -27,6 +26,7 @@ def children(pid: int) -> list[psutil.Process]:
     return [one for one in found if "statewright.integrations.endpoints.volatile_server" in (one.info["cmdline"] or [])]
 
 
+@pytest.mark.slow
 def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None:
     data = tmp_path / "data"
     server = Server(data)
@@ -52,9 +52,7 @@ def test_another_service_answers_and_outlives_the_server(tmp_path: Path) -> None
         }  # fmt: skip
         machine = states.create_state_machine(name="m", definition=json.dumps(definition), roleArn=ROLE)
         run = states.start_execution(stateMachineArn=machine["stateMachineArn"])
-        deadline = time.monotonic() + 30
-        while (seen := states.describe_execution(executionArn=run["executionArn"]))["status"] == "RUNNING":
-            assert time.monotonic() < deadline
+        seen = ended(states, run["executionArn"])
         assert json.loads(seen["output"]) == {"found": "kept"}
     finally:
         server.kill()

@@ -47,6 +47,7 @@ def aws(environment: dict[str, str]) -> Aws:
     return run
 
 
+@pytest.mark.slow
 def test_the_walk(aws, sfn, tmp_path):
     activity = aws("create-activity", "--name", f"cli-{uuid4()}")["activityArn"]
     each = {

@@ -20,7 +20,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from botocore.httpsession import URLLib3Session
 
-from tests.deadlines import until
+from tests.deadlines import PATIENCE_SECONDS, until
 from tests.e2e.conftest import ROLE, Server, ended
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -259,20 +259,21 @@ def test_a_presigned_request(server):
     assert b"does not match" in status(forged)[1]
 
 
+@pytest.mark.slow
 def test_callers_bridge_a_server_that_is_killed_and_started_again(tmp_path: Path):
     """boto3 tries again by itself: a start that falls into the gap is made once the server is back."""
     first = Server(tmp_path / "data")
     arn = create(first.client(), "m", {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
     session = boto3.session.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1")
     patient = session.client(
-        "stepfunctions", endpoint_url=first.url, config=Config(retries={"mode": "standard", "total_max_attempts": 8})
+        "stepfunctions", endpoint_url=first.url, config=Config(retries={"mode": "standard", "total_max_attempts": 60})
     )
     patient.start_execution(stateMachineArn=arn, name="before")
     first.kill()
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(patient.start_execution, stateMachineArn=arn, name="meanwhile")
         second = Server(tmp_path / "data", "--port", str(first.port))
-        assert call.result(60)["executionArn"].endswith(":m:meanwhile")
+        assert call.result(PATIENCE_SECONDS)["executionArn"].endswith(":m:meanwhile")
     names = {one["name"] for one in second.client().list_executions(stateMachineArn=arn)["executions"]}
     assert names == {"before", "meanwhile"}
     patient.close()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statewright.asl.compile import compile_definition
@@ -20,6 +20,7 @@ from statewright.payload import Payload, dump_json
 from statewright.simulator.simulate import make_identity
 from tests.conformance.watch import Watch
 from tests.property.machines import definitions, inputs, records, values
+from tests.thoroughness import examples
 
 START_MS = 1_767_225_600_000
 
@@ -119,7 +120,7 @@ def shown(step: Any) -> tuple[Any, ...]:
     return history, step.commands, step.changed, step.removed
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(150))
 @given(st.data(), definitions(), inputs, some_limits, st.sampled_from([200, 1, 2, 5]))
 def test_whatever_happens(data: st.DataObject, definition: Any, given_input: Any, limits: Limits, budget: int) -> None:
     errors = [str(found) for found in validate_value(definition, lints=False) if found.severity == "ERROR"]
@@ -157,7 +158,7 @@ def whatever_happens(data: st.DataObject, program: Program, given_input: Any, li
     assert encode(again) == encode(state)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(60))
 @given(definitions(), inputs, st.lists(records, min_size=1, max_size=5))
 def test_the_budget_changes_nothing(definition: Any, given_input: Any, answers: list[Any]) -> None:
     """Bursts that go on before anything else happens make the same history, however short they are."""

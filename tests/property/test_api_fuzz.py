@@ -16,9 +16,10 @@ from statewright.api.routing import route
 from statewright.api.shapes import operation_names, validator
 from statewright.arn import parse_arn
 from statewright.errors import ApiError
+from tests.thoroughness import examples
 from tests.unit.api.asgi import call, make_api
 
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=examples(150))
 NAMES = sorted(operation_names("states"))
 LATIN = st.text(st.characters(max_codepoint=255, exclude_categories=["Cc"]), max_size=60)
 VALUES = st.recursive(

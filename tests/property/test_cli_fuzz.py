@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statewright.cli.main import run_command
+from tests.thoroughness import examples
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 MACHINE = {
@@ -74,7 +75,7 @@ def code_of(*arguments: str) -> int:
     return code
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150))
 @given(changed(MACHINE), changed(CASES), values, st.binary(max_size=20) | st.none())
 def test_no_file_makes_a_command_fail_by_its_own_mistake(
     machine: Any, cases: Any, value: Any, raw: bytes | None
@@ -104,7 +105,7 @@ arguments = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.lists(arguments, max_size=6))
 def test_no_arguments_make_a_command_fail_by_its_own_mistake(typed: list[str]) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(b"{}"))

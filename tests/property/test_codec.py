@@ -13,6 +13,7 @@ from statewright.interpreter import codec
 from statewright.interpreter.codec import Decoder, decode, encode
 from statewright.interpreter.state import Children, ExecutionState, Finished, Frame, Identity, OpenTask
 from statewright.payload import Payload, dump_json, parse_json
+from tests.thoroughness import examples
 
 NO_TEXTS: dict[bytes, str] = {}
 
@@ -90,7 +91,7 @@ def everything(thing: Any) -> Any:
     return list(thing)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(states(), st.sampled_from([1, 10, 4096]))
 def test_round_trip(state: ExecutionState, large: int) -> None:
     with patch.object(codec, "LARGE_BYTES", large):
@@ -100,7 +101,7 @@ def test_round_trip(state: ExecutionState, large: int) -> None:
     assert everything(copy) == everything(state)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(values)
 def test_values_are_the_same_to_the_byte(value: Any) -> None:
     written = dump_json(value)
@@ -108,7 +109,7 @@ def test_values_are_the_same_to_the_byte(value: Any) -> None:
     assert parse_json(written.encode()) == parse_json(written)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.one_of(st.binary(max_size=30), values.map(lambda value: dump_json(value).encode())))
 def test_rubbish_is_an_error_of_its_own(body: bytes) -> None:
     decoder = Decoder(NO_TEXTS.__getitem__)

@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as ET
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from statewright.graph.layout import layout
@@ -12,10 +12,11 @@ from statewright.graph.mermaid import render_mermaid
 from statewright.graph.model import Overlay, build_graph
 from statewright.graph.svg import render_svg
 from statewright.graph.text import render_text
+from tests.thoroughness import examples
 from tests.unit.graph.geometry import check_layout
 
 NAMES = ["A", "B", "C", "D", "E", "F", "a state with a very long name, longer than any box could be", "日本", "<&\"'>"]
-MODERATE = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MODERATE = settings(max_examples=examples(80))
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12)
 names = st.sampled_from(NAMES)

@@ -17,8 +17,9 @@ from statewright.query.intrinsic_functions import FUNCTIONS
 from statewright.query.intrinsics import Intrinsic, IntrinsicSyntaxError, compile_intrinsic
 from statewright.query.jsonpath import PathNotFound
 from statewright.query.scope import Entropy, Scope
+from tests.thoroughness import examples
 
-moderate = settings(max_examples=150, deadline=None)
+moderate = settings(max_examples=examples(150))
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from statewright.query.jsonata import Expression, JsonataError, JsonataSyntaxError
 from statewright.query.scope import UNDEFINED, Scope
+from tests.thoroughness import examples
 
-moderate = settings(max_examples=150, deadline=None)
+moderate = settings(max_examples=examples(150))
 
 NAMES = ("a", "b", "c", "long name")
 VARIABLES = ("x", "y", "count")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from statewright.errors import ExecutionFailure
 from statewright.query.jsonpath import JsonPath, PathNotFound, PathSyntaxError, compile_path
+from tests.thoroughness import examples
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([1.0, 2.5, "", "a", "b", "red"]),
@@ -34,7 +35,7 @@ def compiled(text: str) -> JsonPath | None:
     return None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(FRAGMENTS, max_size=14).map("".join) | st.text(max_size=20), JSON)
 @example("$[?(@.a =~ /a/)]", [{"a": "a"}])
 @example("$[?(@.a in @.b)]", [{"a": 1, "b": [1]}])
@@ -125,7 +126,7 @@ def naively(values: list[Any], step: tuple[str, Any]) -> list[Any]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(STEP, min_size=1, max_size=4), JSON)
 def test_a_random_path_answers_as_a_naive_evaluator(steps, document):
     path = compile_path("$" + "".join(written(step) for step in steps))

@@ -31,6 +31,7 @@ from statewright.interpreter.map_run.state import (
 from statewright.interpreter.phases import CLOSED, MAP_RUN_PHASES, OPEN
 from statewright.payload import Payload, parse_json
 from tests.conformance.watch import watched_phases
+from tests.thoroughness import examples
 
 ARN = "arn:aws:states:eu-north-1:123456789012:mapRun:Shop/Each:11111111-2222-3333-4444-555555555555"
 STATUSES = ("SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
@@ -164,7 +165,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     kind=st.sampled_from(["STANDARD", "EXPRESS"]),
     count=st.integers(0, 12),
@@ -269,7 +270,7 @@ def joined(chunks: list[Any]) -> dict[str, str]:
     return files
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(
     items=st.lists(st.text(max_size=12) | st.integers() | st.lists(st.integers(), max_size=3), max_size=40),
     most=st.none() | st.integers(1, 7),

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from statewright.projects.intrinsics import Unresolved, resolve
 from statewright.projects.reading import read_project
 from statewright.projects.resources import Project
+from tests.thoroughness import examples
 
-EXAMPLES = settings(max_examples=120, deadline=None)
+EXAMPLES = settings(max_examples=examples(120))
 
 NAMES = st.sampled_from(["A", "B", "Queue", "Work", "Stage", "AWS::Region", "AWS::NoValue", "Yes", "a.b", "", "Fn::X"])
 TEXTS = NAMES | st.sampled_from(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from statewright.asl.reader import Document, ReadError, Syntax, read_document
 from statewright.asl.text import jackson
+from tests.thoroughness import examples
 
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=examples(150))
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12)

@@ -13,6 +13,7 @@ from statewright.errors import DefinitionError
 from statewright.simulator.mock_config import load_mock_config
 from statewright.simulator.mocks import _matches
 from statewright.simulator.script import Result, Returned, Rule, Script, TaskCall, load_script, read_spans
+from tests.thoroughness import examples
 
 WORDS = st.sampled_from([
     "mocks", "comment", "returns", "returns_payload", "throws", "error", "cause", "hangs", "times", "delay",
@@ -77,7 +78,7 @@ def ask(script: Script, calls: list[TaskCall]) -> None:
             assert list(answer.heartbeats) == sorted(answer.heartbeats)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(JSON | st.builds(lambda value: {"mocks": value}, JSON), st.lists(CALLS, max_size=3))
 def test_any_json_is_read_or_refused(value, calls):
     script = read_or_refuse(load_script, json.dumps(value))
@@ -85,7 +86,7 @@ def test_any_json_is_read_or_refused(value, calls):
         ask(script, calls)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.dictionaries(st.sampled_from(["A", "B*", "resource:sqs:*"]), ENTRIES, max_size=3), st.lists(CALLS, max_size=5)
 )
@@ -95,14 +96,14 @@ def test_any_mocks_are_read_or_refused(mocks, calls):
         ask(script, calls)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.text(max_size=60) | st.text("mocks: A{}[]-\n\"'|>&*!%", max_size=60))
 def test_any_text_is_read_or_refused(text):
     read_or_refuse(load_script, text)
     read_or_refuse(load_mock_config, text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     JSON | st.builds(lambda machines, responses: {"StateMachines": machines, "MockedResponses": responses}, JSON, JSON)
 )
@@ -174,7 +175,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(OPERATIONS)
 def test_the_queue_is_a_sorted_list(operations):
     queue: TimerQueue[int] = TimerQueue()
@@ -198,7 +199,7 @@ def test_the_queue_is_a_sorted_list(operations):
         assert len(queue) == len(model)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.lists(st.tuples(st.integers(0, 400 * 86_400_000), st.booleans()), max_size=30))
 def test_virtual_timers_run_at_their_instants_in_order(timers):
     async def main(clock: VirtualClock) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from statewright.simulator.mocks import Hung, Outcome, Result, Returned, Rule, S
 from statewright.simulator.running import Run
 from statewright.simulator.simulate import Simulation, Stalled
 from statewright.simulator.story import Story
+from tests.thoroughness import examples
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"
 CATCH = [{"ErrorEquals": ["States.ALL"], "Next": "?"}]
@@ -85,7 +86,7 @@ def entered(run: Run) -> int:
     return len(run.path) + sum(entered(child) for child in run.children)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(machines(), results)
 def test_every_state_is_accounted_for(definition: dict[str, Any], answers: list[Result]) -> None:
     program = compile_definition(definition)

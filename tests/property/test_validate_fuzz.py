@@ -11,6 +11,7 @@ from statewright.asl.checks.fields import MACHINE_SHAPE, OBJECT_SHAPES, RULE_SHA
 from statewright.asl.findings import LINT_CODES, SERVICE_CODES
 from statewright.asl.program import MachineType
 from statewright.asl.validate import validate_value
+from tests.thoroughness import examples
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:work"
 
@@ -108,13 +109,13 @@ def resolves(value: Any, path: tuple[str | int, ...]) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(VALUES)
 def test_any_value(value):
     check(value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.dictionaries(st.sampled_from(["First", "Good", "B", ""]), STATES, max_size=3),
     st.dictionaries(st.sampled_from(sorted(MACHINE_SHAPE.fields)), VALUES, max_size=2),
@@ -147,7 +148,7 @@ def changed(value: Any, path: tuple[Any, ...], change: Any) -> Any:
     return copy
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(PLACES), VALUES, st.sampled_from(["replace", "remove", "rename"]), st.sampled_from(WORDS))
 def test_mutated_machines(place, value, how, word):
     def change(container: Any, key: Any) -> None:
@@ -165,7 +166,7 @@ def test_the_seed_itself_is_valid():
     assert [d for d in validate_value(SEED) if d.severity == "ERROR"] == []
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(st.integers(100, 3_000), st.sampled_from(["Parallel", "Not", "And", "Parameters", "Result", "Output", "Map"]))
 def test_deep_nesting(depth, kind):
     deep: Any = {"Variable": "$.x", "IsNull": True} if kind in ("Not", "And") else "$.x"

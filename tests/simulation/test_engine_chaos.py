@@ -9,12 +9,14 @@ import pytest
 
 from statewright.clock import run_virtual
 from tests.simulation.chaos import Chaos
+from tests.thoroughness import THOROUGH, scaled
 
-SEEDS = int(os.environ.get("STATEWRIGHT_SEEDS", "2000"))
-GROUPS = 40
+SEEDS = int(os.environ.get("STATEWRIGHT_SEEDS", "2000" if THOROUGH else "20"))
+GROUPS = 40 if THOROUGH else 4
 FIRST = int(os.environ.get("STATEWRIGHT_SEED", "0"))
 
 
+@scaled
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_nothing_acknowledged_is_lost(group: int) -> None:
     for seed in range(FIRST + group, FIRST + SEEDS, GROUPS):

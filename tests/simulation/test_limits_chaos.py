@@ -9,12 +9,14 @@ import pytest
 
 from statewright.clock import run_virtual
 from tests.simulation.limits import LimitsChaos
+from tests.thoroughness import THOROUGH, scaled
 
-SEEDS = int(os.environ.get("STATEWRIGHT_SEEDS", "500"))
-GROUPS = 20
+SEEDS = int(os.environ.get("STATEWRIGHT_SEEDS", "500" if THOROUGH else "20"))
+GROUPS = 20 if THOROUGH else 4
 FIRST = int(os.environ.get("STATEWRIGHT_SEED", "0"))
 
 
+@scaled
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_nobody_is_lost_nobody_overtakes_and_never_too_many_are_inside(group: int) -> None:
     for seed in range(FIRST + group, FIRST + SEEDS, GROUPS):

@@ -20,9 +20,10 @@ from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import ApiError, Unavailable
 from statewright.queues.messages import Outgoing, Received
 from statewright.queues.queues import Queue
+from tests.thoroughness import THOROUGH, scaled
 from tests.unit.queues.running import SECOND, Rig
 
-SEEDS = range(30)
+SEEDS = range(30 if THOROUGH else 3)
 PLAY_MS = 90_000
 FAILURES = ("send", "claim", "drop", "hide", "move", "load", "expire", "look", "note")
 
@@ -219,6 +220,7 @@ class Chaos:
         assert not lost, f"lost: {sorted(lost)}"
 
 
+@scaled
 @pytest.mark.parametrize("seed", [int(os.environ["SEED"])] if "SEED" in os.environ else SEEDS)
 def test_nothing_is_lost_overtaken_or_miscounted(seed):
     print(f"SEED={seed}")

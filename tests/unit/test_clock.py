@@ -27,6 +27,7 @@ from statewright.clock import (
     parse_duration_ms,
     run_virtual,
 )
+from tests.deadlines import PATIENCE_SECONDS
 
 YEAR_MS = 366 * 86_400_000
 
@@ -141,7 +142,7 @@ def test_time_stands_still_while_a_thread_works():
 
     def work() -> str:
         started.set()
-        assert finish.wait(10)
+        assert finish.wait(PATIENCE_SECONDS)
         return "done"
 
     async def main(clock: VirtualClock) -> tuple[int, str, int]:
@@ -149,7 +150,7 @@ def test_time_stands_still_while_a_thread_works():
         clock.call_at(1000, finish.set)  # would run early if time jumped while the thread works
         with clock.busy() as token:
             future = loop.run_in_executor(None, work)
-            assert started.wait(10)
+            assert started.wait(PATIENCE_SECONDS)
             assert clock.is_busy
             loop.call_soon(loop.call_soon, finish.set)
             result = await future
@@ -171,7 +172,7 @@ def test_a_token_released_from_another_thread_wakes_the_loop(monkeypatch):
         if timeout is not None:
             return select(self, timeout)
         blocked.set()
-        ready = select(self, 10)  # instead of for ever, so that a loop that is not woken fails the test
+        ready = select(self, PATIENCE_SECONDS)  # instead of for ever, so that a loop that is not woken fails the test
         woken.append(bool(ready))
         return ready
 
@@ -181,7 +182,7 @@ def test_a_token_released_from_another_thread_wakes_the_loop(monkeypatch):
         token = clock.busy()
 
         def release() -> None:
-            assert blocked.wait(10)
+            assert blocked.wait(PATIENCE_SECONDS)
             token.release()
 
         threading.Thread(target=release).start()

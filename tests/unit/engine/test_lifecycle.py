@@ -129,6 +129,7 @@ def test_a_stop_in_good_order_leaves_the_rest_to_the_next() -> None:
     run_virtual(main)
 
 
+@pytest.mark.slow
 def test_ten_thousand_waiting_executions_cost_no_task() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock, hot=10).up()

@@ -38,7 +38,7 @@ def zipped(**files: str) -> bytes:
 
 async def create(functions: Functions, name: str, source: str, **settings: Any) -> None:
     """Create a Python function from the text of its only module, `app`."""
-    given = {"Runtime": RUNTIME, "Handler": "app.handler", "Role": ROLE, **settings}
+    given = {"Runtime": RUNTIME, "Handler": "app.handler", "Role": ROLE, "Timeout": 300, **settings}
     await functions.definitions.create(name, given, Code(zip=zipped(app__py=source)))
 
 

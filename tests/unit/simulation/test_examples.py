@@ -29,6 +29,7 @@ def dead(document: dict[str, Any]) -> int:
     return int(sum(one["left"] for one in document["queues"] if one["deadLettersOf"]))
 
 
+@pytest.mark.slow
 def test_the_published_burst():
     document = run("burst")
     [work] = document["functions"]
@@ -39,6 +40,7 @@ def test_the_published_burst():
     assert 36 * 60 < last_start < 40 * 60
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_files_costs_a_tenth():
     tenth: dict[str, Json] = {
         "dynamodb.write_units": 10_000, "s3.put_requests": 10,
@@ -69,12 +71,14 @@ def test_a_limit_of_the_machine_needs_no_turns():
     assert limited["virtualSeconds"] < asking["virtualSeconds"]
 
 
+@pytest.mark.slow
 def test_poison_alone_dies_where_failures_are_reported():
     document = run("poison", arrivals__0__burst=4_000)
     assert dead(document) == document["arrivals"][0]["poisoned"] > 20
     assert dead(run("poison", "without", arrivals__0__burst=4_000)) > 3 * dead(document)
 
 
+@pytest.mark.slow
 def test_a_poll_every_second_gets_the_hint():
     document = run("poller")
     assert usd(document, "Step Functions") == pytest.approx(0.10, abs=0.002)

@@ -161,6 +161,7 @@ def test_errors_of_executions_are_told(poller):
     assert (row["count"], row["reason"]) == (1, "ValueError 1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("quotas", "refused"), [("on", True), ("off", False)])
 def test_quotas_of_the_api(poller, quotas, refused):
     document = played(poller, POLLER, arrivals__0__burst=40, quotas=quotas)

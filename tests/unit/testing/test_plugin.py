@@ -194,6 +194,7 @@ def test_coverage_below_the_minimum_fails(project: pytest.Pytester):
     assert run(project, "--sfn-coverage-min=70").ret == 0
 
 
+@pytest.mark.slow
 def test_several_processes_count_together(project: pytest.Pytester):
     project.makepyfile(COVERED)
     result = project.runpytest_subprocess(*PLUGIN, "-n", "2", "--sfn-coverage")

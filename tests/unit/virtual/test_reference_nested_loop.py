@@ -63,6 +63,7 @@ def never_ending(system: VirtualSystem, users: int) -> str:
     return start(system, machine(system, text("never-ends")), "one")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("users", "alerts", "hours"), [(3, 2205, 61.25), (0, 0, None)], ids=["three users", "nobody"])
 def test_one_that_never_ends_fills_its_history(users, alerts, hours):
     with VirtualSystem() as system:
@@ -79,6 +80,7 @@ def test_one_that_never_ends_fills_its_history(users, alerts, hours):
             assert shown["stopDate"] - began_ms == hours * 3_600_000
 
 
+@pytest.mark.slow
 def test_without_that_limit_it_runs_on():
     with VirtualSystem(config=replace(Config(), limits=OPEN)) as system:
         execution = never_ending(system, 3)

@@ -97,6 +97,7 @@ def test_the_last_state_comes_as_soon_as_every_file_is_final(pipeline):
     assert summed(pipeline, "AWS/Lambda", "Errors", FunctionName="treat-file") == 0
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_is_killed_on_the_way_forgets_no_file(pipeline):
     text = (EXAMPLES / "file-pipeline" / "file-pipeline.asl.json").read_text()
     execution = start(pipeline, machine(pipeline, text, "files"), "run", {"prefix": "s3://incoming/day/"})
@@ -130,6 +131,7 @@ def mapped(system: VirtualSystem, mode: str) -> tuple[Any, str]:
     return system.call("states", "DescribeExecution", {"executionArn": execution}), execution
 
 
+@pytest.mark.slow
 def test_an_inline_map_is_at_its_end_with_25000_events():
     with VirtualSystem() as system:
         shown, execution = mapped(system, "INLINE")
@@ -140,6 +142,7 @@ def test_an_inline_map_is_at_its_end_with_25000_events():
         assert (last["id"], last["type"]) == (25_000, "ExecutionFailed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "limits"), [("DISTRIBUTED", None), ("INLINE", OPEN)], ids=["distributed", "without the limit"]
 )

@@ -173,6 +173,7 @@ def test_ten_waits_of_six_seconds_are_a_minute(language):
         assert entered(told(system, execution)).count("Wait") == 10
 
 
+@pytest.mark.slow
 def test_who_looks_every_second_pays_for_it():
     """A job of 22.5 minutes: 4,050 transitions of the loop, a tenth of a dollar, and what would cost 165 times less."""
     with VirtualSystem() as system:

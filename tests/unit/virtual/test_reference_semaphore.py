@@ -89,6 +89,7 @@ def passed(system: VirtualSystem, executions: list[str]) -> int:
     return locked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "is_real"), [(25, False), (8, True)], ids=["by a model", "by the function itself"])
 def test_who_starts_in_one_burst_hands_over_within_seconds(count, is_real):
     """Everybody asks at the same second of each minute, and 300 s are five minutes: the next asks just afterwards."""
@@ -103,6 +104,7 @@ def test_who_starts_in_one_burst_hands_over_within_seconds(count, is_real):
         assert turns == pytest.approx(3 * 5 * count * (count - 1) / 2, rel=0.05)
 
 
+@pytest.mark.slow
 def test_as_many_whose_function_takes_its_time():
     """The published sum for a hundred: 81,000 transitions, 2.03 USD and 9.1 h, half a minute for each hand-over.
 
@@ -126,6 +128,7 @@ def test_as_many_whose_function_takes_its_time():
         assert line.usd == pytest.approx(2.03, abs=0.13)
 
 
+@pytest.mark.slow
 def test_three_hundred_at_the_quotas_of_the_service_lose_two_thirds():
     """Three pages for each of 300 every minute are three times what ListExecutions allows: tasks fail, and with them
     executions, until those that are left fit into one page."""

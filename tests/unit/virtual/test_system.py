@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,6 @@ def status(system: VirtualSystem, execution: str) -> str:
 
 
 def test_time_stands_still_between_calls_and_jumps_when_it_is_told_to():
-    began = time.monotonic()
     with VirtualSystem(start=datetime(2030, 5, 1, tzinfo=UTC)) as system:
         execution = start(system, machine(system, HOUR), "one")
         assert system.now == datetime(2030, 5, 1, tzinfo=UTC)
@@ -51,7 +49,6 @@ def test_time_stands_still_between_calls_and_jumps_when_it_is_told_to():
         assert system.now == datetime(2031, 1, 1, tzinfo=UTC)
         shown = system.client("stepfunctions").describe_execution(executionArn=execution)
         assert shown["stopDate"] == datetime(2030, 5, 1, 1, tzinfo=UTC)
-    assert time.monotonic() - began < 30
 
 
 def test_everything_of_an_instant_is_done_when_time_stops_there():

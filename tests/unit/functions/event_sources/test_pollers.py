@@ -289,6 +289,7 @@ def test_the_burst_of_2022() -> None:
     assert counts.failed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{"most_receives": 2}, {"maximum": 1_000}])
 def test_what_would_have_saved_the_burst(more) -> None:
     bench = burst(**more)

@@ -7,6 +7,7 @@ from pathlib import Path
 from statewright.config import Config
 from statewright.integrations.endpoints.volatile import LONGEST_SOCKET_PATH, VolatileServices, _socket_path
 from statewright.integrations.endpoints.volatile_server import _keep_company
+from tests.deadlines import PATIENCE_SECONDS
 
 
 def test_it_may_be_unwanted(tmp_path: Path) -> None:
@@ -28,7 +29,7 @@ def test_a_child_that_answers_is_adopted(tmp_path: Path) -> None:
     assert services.endpoint() is found
     # Once its last guest has gone, a child that waits for nobody ends.
     services.close()
-    child.join(10)
+    child.join(PATIENCE_SECONDS)
     listening.close()
     assert not child.is_alive()
 

@@ -27,7 +27,7 @@ from statewright.stores.sqlite.file import (
 )
 from statewright.stores.sqlite.store import SqliteStore
 from tests.contract.stores import start
-from tests.deadlines import completed
+from tests.deadlines import PATIENCE_SECONDS, completed
 
 OPEN = """
 import asyncio, fcntl, os, sys
@@ -119,7 +119,7 @@ def test_a_forked_child_that_outlives_its_parent_does_not_keep_the_folder(tmp_pa
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "child\n"
-        assert parent.wait(30) == -9
+        assert parent.wait(PATIENCE_SECONDS) == -9
         FolderLock(tmp_path, "test").release()
 
 

@@ -14,6 +14,7 @@ from statewright.stores.protocol import Committed, Record, Stale
 from statewright.stores.sqlite import writer as sqlite_writer
 from statewright.stores.sqlite.store import SqliteStore
 from tests.contract.stores import START_MS, end, start, step
+from tests.deadlines import PATIENCE_SECONDS
 
 
 def with_store(folder: Path, body: Callable[[SqliteStore], Awaitable[None]]) -> None:
@@ -189,7 +190,7 @@ def test_a_loop_that_is_gone_does_not_stop_the_writer(tmp_path):
         return store
 
     store = asyncio.run(abandon())
-    store.file.opened.writer._thread.join(30)
+    store.file.opened.writer._thread.join(PATIENCE_SECONDS)
     file = sqlite3.connect(tmp_path / "statewright.db")
     assert file.execute("SELECT count(*) FROM execution").fetchone() == (299,)
     file.close()

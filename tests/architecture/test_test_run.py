@@ -1,0 +1,67 @@
+"""The run of the tests itself: which belong to a package, how much is drawn, what a skip on CI is, what is not left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests import deadlines, skips, thoroughness
+from tests.architecture.source import SOURCE
+from tests.belonging import ELSEWHERE, HERE, targets
+
+
+def test_every_package_has_tests_that_are_there() -> None:
+    for package in [path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()]:
+        assert HERE / "unit" / package in targets(package)
+    missing = [pattern for patterns in ELSEWHERE.values() for pattern in patterns if not any(HERE.glob(pattern))]
+    assert missing == []
+    with pytest.raises(LookupError, match="no tests belong to nothing"):
+        targets("nothing")
+
+
+def report(outcome: str, nodeid: str = "tests/a.py::test_b") -> pytest.TestReport:
+    return pytest.TestReport(nodeid, ("", 0, ""), {}, outcome, ("a.py", 1, "Skipped: no engine"), "call")  # type: ignore[arg-type]
+
+
+def test_a_skip_on_ci_is_a_failure_that_says_what_was_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    skipped = report("skipped")
+    skips.judge(skipped, on_ci=False)
+    assert skipped.outcome == "skipped"
+    skips.judge(skipped, on_ci=True)
+    assert (skipped.outcome, "no engine" in str(skipped.longrepr)) == ("failed", True)
+    monkeypatch.setitem(skips.ALLOWED, "tests/a.py", "CI has no engine")
+    allowed = report("skipped")
+    skips.judge(allowed, on_ci=True)
+    assert allowed.outcome == "skipped"
+
+
+def test_expected_failures_are_no_skips() -> None:
+    expected = report("skipped")
+    expected.wasxfail = "known"
+    skips.judge(expected, on_ci=True)
+    assert expected.outcome == "skipped"
+
+
+def test_a_tenth_of_the_examples_unless_thorough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thoroughness, "THOROUGH", False)
+    assert [thoroughness.examples(many) for many in (5, 60, 200)] == [5, 10, 20]
+    monkeypatch.setattr(thoroughness, "THOROUGH", True)
+    assert thoroughness.examples(200) == 200
+
+
+def test_a_process_that_a_test_leaves_is_ended() -> None:
+    process = deadlines.started([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    deadlines.OPEN[id(process)]()
+    assert process.returncode == -9
+    assert process.stdout is not None
+    assert process.stdout.closed
+    assert id(process) not in deadlines.OPEN
+
+
+def test_waiting_ends_at_its_deadline_and_says_for_what() -> None:
+    answers = iter([0, "", "here"])
+    assert deadlines.until(lambda: next(answers), "an answer") == "here"
+    with pytest.raises(AssertionError, match="the thing did not happen"):
+        deadlines.until(lambda: False, "the thing", seconds=0)
