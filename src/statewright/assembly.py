@@ -24,7 +24,8 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.machines.catalogue import MachineCatalogue
-from statewright.events.deliveries import POST, Deliveries
+from statewright.events.deliveries import Deliveries
+from statewright.events.delivery_records import POST
 from statewright.integrations.registry import Registry
 from statewright.metrics.recorder import Recorder
 from statewright.stores.store import Store

@@ -20,7 +20,8 @@ from statewright.config import Config
 from statewright.engine.executions.views import ExecutionView, StatusChange
 from statewright.errors import ApiError, Conflict
 from statewright.events.bus_records import BUS, DEFAULT_BUS, MOST_BUSES, Bus, invalid, no_bus, too_many
-from statewright.events.deliveries import Deliveries, call_id_of
+from statewright.events.deliveries import Deliveries
+from statewright.events.delivery_records import call_id_of
 from statewright.events.rules import Event, Rules
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder

@@ -11,18 +11,17 @@ Source: EventBridge Scheduler user guide, "Configuring a dead-letter queue"; Eve
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
-from statewright import chance
 from statewright.clock import Clock
 from statewright.engine.catalogue_timers import timer_key
 from statewright.errors import ApiError, StoreError
+from statewright.events.delivery_records import DELIVERY, Delivery
 from statewright.events.due_work import DueWork
 from statewright.events.meter import DeliveryMeter
 from statewright.events.retry_phases import pause_ms as phased_pause_ms
@@ -52,61 +51,6 @@ DEAD_BODY_BYTES: Final = 262_144
 """How much of an undeliverable payload a dead letter carries. Ours."""
 
 log = logging.getLogger("statewright.events")
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One invocation of a target. `target` has the members that a schedule or rule gives it.
-
-    Topics give others, too: `Http` has the headers of a POST to `Arn`, `Phases` a policy of `retry_phases`, and
-    `IsSubscription` the names that dead letters have.
-
-    `event_ms` is when its age begins. `origin` are attributes of a dead letter, `dead_body` is its body, `None` for
-    the parameters of the call. `counts_attempts` says that the payload has the keyword of the attempt's number.
-    """
-
-    number: int
-    target: Mapping[str, Any]
-    payload: str
-    event_ms: int
-    due_ms: int
-    origin: Mapping[str, str] = field(default_factory=dict)
-    dead_body: str | None = None
-    counts_attempts: bool = False
-    attempts: int = 0
-    dead: Mapping[str, str] | None = None
-    """Once it is given up: the rest of the dead letter's attributes."""
-    stored: int = 0
-
-    @property
-    def call_id(self) -> str:
-        """The name of the invocation."""
-        return call_id_of(self.number)
-
-
-def _kind(name: str) -> EntryKind[Delivery]:
-    return EntryKind(
-        name,
-        Delivery,
-        lambda delivery: timer_key(delivery.number),
-        sort=lambda delivery: delivery.due_ms,
-        columns={"number": lambda record: int(record.key), "due_ms": lambda record: record.sort},
-    )
-
-
-DELIVERY: Final = _kind("delivery")
-POST: Final = _kind("delivery-post")
-"""Deliveries to HTTP endpoints, which may be slow."""
-
-
-def call_id_of(number: int) -> str:
-    """The name of an invocation, in the form of a UUID."""
-    return chance.uuid_of(hashlib.blake2b(f"delivery {number}".encode(), digest_size=16).digest())
-
-
-def execution_id(number: int) -> str:
-    """Sixteen hexadecimal digits that name an invocation."""
-    return hashlib.blake2b(f"execution {number}".encode(), digest_size=8).hexdigest()
 
 
 class Deliveries:

@@ -6,15 +6,12 @@ Source: EventBridge Scheduler user guide, "Monitoring with Amazon CloudWatch"; E
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from statewright.errors import ApiError
+from statewright.events.delivery_records import Delivery
 from statewright.events.targets import is_throttled
 from statewright.metrics.recorder import Recorder
-
-if TYPE_CHECKING:
-    from statewright.errors import ApiError
-    from statewright.events.bus_records import Rule
-    from statewright.events.deliveries import Delivery
 
 SCHEDULES: Final = "AWS/Scheduler"
 EVENTS: Final = "AWS/Events"
@@ -90,11 +87,11 @@ class BusMeter:
         self._entries.add(entries)
         self._failed.add(failed)
 
-    def matched(self, rule: Rule, invocations: int) -> None:
-        """An event, or its schedule, has triggered a rule."""
-        for dimensions in _dimensions(rule.bus, rule.name):
+    def matched(self, bus: str, rule: str, invocations: int, *, by_pattern: bool) -> None:
+        """An event, or its schedule, has triggered a rule, by their names."""
+        for dimensions in _dimensions(bus, rule):
             self._recorder.counter(EVENTS, "TriggeredRules", dimensions).add()
-            if dimensions and rule.pattern is not None:
+            if dimensions and by_pattern:
                 self._recorder.counter(EVENTS, "MatchedEvents", dimensions).add()
         if invocations:
             self._created.add(invocations)

@@ -15,7 +15,8 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.events.bus_records import DEFAULT_BUS
 from statewright.events.buses import Buses
-from statewright.events.deliveries import DELIVERY, Deliveries, Delivery, execution_id
+from statewright.events.deliveries import Deliveries
+from statewright.events.delivery_records import DELIVERY, Delivery, execution_id
 from statewright.events.due_work import STORE_PAUSE_MS
 from statewright.objects.notifications import (
     EVENT_BRIDGE,

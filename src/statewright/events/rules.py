@@ -32,7 +32,8 @@ from statewright.events.bus_records import (
     sources_of,
     too_many,
 )
-from statewright.events.deliveries import MOST_AGE_SECONDS, Deliveries, Delivery, call_id_of
+from statewright.events.deliveries import MOST_AGE_SECONDS, Deliveries
+from statewright.events.delivery_records import Delivery, call_id_of
 from statewright.events.due_work import DueWork
 from statewright.events.expressions import Rate
 from statewright.events.inputs import payload_of, with_paths
@@ -229,7 +230,7 @@ class Rules:
                 Delivery(number, with_paths(target, event), payload, now_ms, now_ms, {"RULE_ARN": arn}, dead_body=whole)
             )
         if self.meter is not None:
-            self.meter.matched(rule, len(found))
+            self.meter.matched(rule.bus, rule.name, len(found), by_pattern=rule.pattern is not None)
         return found
 
     def _own_bus(self, arn: str) -> str | None:

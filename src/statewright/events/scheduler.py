@@ -21,7 +21,8 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_key
 from statewright.errors import ApiError, Conflict
-from statewright.events.deliveries import ATTEMPT, Deliveries, Delivery, call_id_of, execution_id, policy_of
+from statewright.events.deliveries import ATTEMPT, Deliveries, policy_of
+from statewright.events.delivery_records import Delivery, call_id_of, execution_id
 from statewright.events.due_work import DueWork
 from statewright.events.schedule_records import (
     DEFAULT_GROUP,

@@ -14,18 +14,19 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from statewright.background import Background
 from statewright.clock import Clock, Timer
 from statewright.errors import ApiError, Conflict
+from statewright.functions.event_records import EVENT, Event
 from statewright.functions.invoke import Invoker
 from statewright.functions.invoke_settings import EventSettings
 from statewright.functions.names import LATEST
 from statewright.functions.records import InvokeSettings
-from statewright.functions.reports import Delivery, ending, reports_of
-from statewright.stores.entries import Entries, EntryKind, Form
+from statewright.functions.reports import ending, reports_of
+from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogStore
 
 RETRY_AFTER_MS: Final = (60_000, 120_000)
@@ -41,35 +42,6 @@ log = logging.getLogger("statewright.functions")
 
 Deliver = Callable[[str, bytes, dict[str, tuple[str, str]]], Awaitable[None]]
 """Hands a payload to a target by its ARN, with attributes as (type, value). Raises whatever keeps it from there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event on its way. `deliveries` are what is left to hand out once the function is through."""
-
-    id: str
-    function: str
-    qualifier: str | None
-    accepted_ms: int
-    due_ms: int
-    attempts: int = 0
-    context: dict[str, Any] | None = None
-    trace: str | None = None
-    deliveries: tuple[Delivery, ...] | None = None
-    delivery_attempts: int = 0
-    stored: int = 0
-    payload: bytes = field(default=b"", repr=False)
-
-
-EVENT: Final = EntryKind(
-    "functionEvent",
-    Event,
-    lambda event: event.id,
-    sort=lambda event: event.due_ms,
-    columns={"id": lambda record: record.key, "due_ms": lambda record: record.sort},
-    form=Form(tail="payload"),
-)
-"""Stand in the order in which they are due; the payload follows the JSON as it is."""
 
 
 class _Lane:

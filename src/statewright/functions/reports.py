@@ -5,19 +5,17 @@ Shapes are observed; an answer that is no JSON goes in as text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
+from statewright.functions.event_records import Delivery, Event
+from statewright.functions.invoke import Target
 from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked
 from statewright.functions.records import InvokeSettings
 from statewright.instants import iso_ms
-
-if TYPE_CHECKING:
-    from statewright.functions.async_queue import Event
-    from statewright.functions.invoke import Target
 
 ERROR_MESSAGE_BYTES = 1_024
 """Source: developer guide: the first 1 KB of the error message."""
@@ -29,15 +27,6 @@ class Ending:
 
     condition: str
     answer: Invoked | None
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One thing to deliver: to whom, what, and with which attributes, as (type, value)."""
-
-    arn: str
-    body: bytes
-    attributes: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def ending(condition: str, answer: Invoked | None = None) -> Ending:

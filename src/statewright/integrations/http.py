@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
+from functools import cached_property
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -18,8 +19,8 @@ from statewright.config import Config, Connection
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
 from statewright.errors import RUNTIME, ExecutionFailure
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.http_client import HttpClient
 from statewright.integrations.http_requests import (
+    Client,
     NoAnswer,
     Request,
     Response,
@@ -66,8 +67,14 @@ class HttpTasks:
         self._config = config
         self._blocking = blocking
         self._body_bytes = config.limits.payload_bytes or OPEN_BODY_BYTES
-        self._client = HttpClient()
         self._tokens = Tokens(lambda request: self._client.send(request, TOKEN_BYTES), now_ms)
+
+    @cached_property
+    def _client(self) -> Client:
+        # What speaks HTTP takes a while to load.
+        from statewright.integrations.http_client import HttpClient
+
+        return HttpClient()
 
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of an HTTP Task."""

@@ -10,7 +10,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from statewright.config import Connection
@@ -64,6 +64,13 @@ class NoAnswer(Exception):
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"{type(cause).__name__}: {cause}")
         self.cause = cause
+
+
+class Client(Protocol):
+    """What sends requests: `http_client.HttpClient`, whose library takes a while to load."""
+
+    def send(self, request: Request, body_bytes: int, seconds: float = ...) -> Response:
+        """See `HttpClient.send`."""
 
 
 @dataclass(frozen=True, slots=True)

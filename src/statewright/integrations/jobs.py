@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded
 from statewright.integrations.members import from_api, to_api
@@ -19,11 +19,10 @@ from statewright.integrations.service_calls import Refusal
 from statewright.integrations.service_names import Api, optimised_api
 from statewright.payload import Json
 
-if TYPE_CHECKING:
-    from statewright.integrations.endpoints.clients import Clients
-
 Named = Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
 """Makes a request from what the task submitted and the parameters it gave."""
+Send = Callable[[Api, Mapping[str, Any]], Mapping[str, Any]]
+"""Sends a request in botocore's names; blocks. Raises: Refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,29 +216,25 @@ def name_of(task: ScheduledCall, submitted: Json) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def look(clients: Clients, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+def look(send: Send, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
     """Ask how a job stands; `None` while it runs. Blocks."""
-    from statewright.integrations.endpoints.clients import send
-
     asked = question(task, submitted)
     if isinstance(asked, Failed):
         return asked
     try:
-        answer = send(clients, asked.api, asked.request)
+        answer = send(asked.api, asked.request)
     except Refusal as refusal:
         return None if refusal.may_pass else Failed(refusal.error, refusal.cause)
     return judged(task, asked, answer)
 
 
-def stop(clients: Clients, task: ScheduledCall, submitted: Json) -> None:
+def stop(send: Send, task: ScheduledCall, submitted: Json) -> None:
     """Stop a job, best effort. Blocks."""
-    from statewright.integrations.endpoints.clients import send
-
     asked = ending(task, submitted)
     if asked is None:
         return
     try:
-        send(clients, asked.api, asked.request)
+        send(asked.api, asked.request)
     except Refusal:
         # It has ended by itself, or cannot be reached.
         return

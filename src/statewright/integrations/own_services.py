@@ -10,7 +10,8 @@ Source: names of headers are observed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from contextlib import suppress
+from typing import Any, Final, Protocol
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
@@ -19,10 +20,6 @@ from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.function_calls import FunctionCalls, InvokeFunction, invocation_headers
 from statewright.integrations.patterns import Answers, Follower, named_uuid, too_large
 from statewright.payload import Json
-
-if TYPE_CHECKING:
-    from statewright.integrations.jobs import Request
-    from statewright.integrations.service_names import Api
 
 LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
 """What a streamed answer may hold at most: far over what any state can take."""
@@ -93,39 +90,35 @@ class OwnServices:
 
     def _follow(self, task: ScheduledCall, submitted: Json) -> None:
         from statewright.integrations import jobs
-        from statewright.integrations.service_calls import Refusal
+        from statewright.integrations.service_calls import refusal_by
 
         async def look() -> Succeeded | Failed | None:
             asked = jobs.question(task, submitted)
             if isinstance(asked, Failed):
                 return asked
+            request_id = named_uuid(task.execution_arn, task.idempotency_key, "look")
             try:
-                return jobs.judged(task, asked, await self._ask(task, asked, "look"))
-            except Refusal as refusal:
+                answer = await self._invoke(task, asked.api.operation.name, asked.request, request_id)
+            except ApiError as problem:
+                refusal = refusal_by(asked.api, problem, request_id)
                 return Failed(refusal.error, refusal.cause)
+            return jobs.judged(task, asked, answer)
 
         async def stop() -> None:
             asked = jobs.ending(task, submitted)
             if asked is not None:
-                try:
-                    await self._ask(task, asked, "stop")
-                except Refusal:
-                    # It has ended by itself.
-                    return
+                request_id = named_uuid(task.execution_arn, task.idempotency_key, "stop")
+                # Where it is refused, the job has ended by itself.
+                with suppress(ApiError):
+                    await self._invoke(task, asked.api.operation.name, asked.request, request_id)
 
         self._follower.follow(task, look, stop, name=jobs.name_of(task, submitted))
 
-    async def _ask(self, task: ScheduledCall, asked: Request, what: str) -> dict[str, Any]:
-        """The answer about a job. Raises: Refusal, StoreError."""
-        from statewright.integrations.service_calls import Refusal
-
-        api = asked.api
-        request_id = named_uuid(task.execution_arn, task.idempotency_key, what)
-        try:
-            return dict(await self._invokers[_service(task)](api.operation.name, asked.request, request_id=request_id))
-        except ApiError as error:
-            cause = api.cause(error.code, error.message, error.status or 400, request_id)
-            raise Refusal(api.error_name(error.code), cause) from None
+    async def _invoke(
+        self, task: ScheduledCall, operation: str, request: dict[str, Any], request_id: str
+    ) -> dict[str, Any]:
+        """The answer of the task's service. Raises: ApiError, StoreError."""
+        return dict(await self._invokers[_service(task)](operation, request, request_id=request_id))
 
     async def _invoked(self, task: ScheduledCall) -> TaskResult:
         functions = self._functions
@@ -136,13 +129,14 @@ class OwnServices:
         try:
             done = await functions.invoke(plain.name, plain.payload, request_id=request_id)
         except (ApiError, StoreError) as problem:
+            from statewright.integrations.service_calls import refusal_by, refused
             from statewright.integrations.service_names import optimised_api
 
-            return _refused(task, optimised_api("lambda", "invoke"), problem, request_id)
+            return refused(task, refusal_by(optimised_api("lambda", "invoke"), problem, request_id))
         return functions.finished(task, plain.is_bare, done, request_id)
 
     async def _answered(self, task: ScheduledCall) -> TaskResult:
-        from statewright.integrations.service_calls import Prepared, finished, prepare
+        from statewright.integrations.service_calls import Prepared, finished, prepare, refusal_by, refused
 
         # A service's model takes long to load, and is there from then on.
         name = task.resource.arn
@@ -153,9 +147,10 @@ class OwnServices:
         api, service = prepared.api, _service(task)
         request_id = _request_id(task)
         try:
-            answer = dict(await self._invokers[service](api.operation.name, prepared.request, request_id=request_id))
+            answer = await self._invoke(task, api.operation.name, prepared.request, request_id)
         except (ApiError, StoreError) as problem:
-            return _refused(task, api, problem, request_id)
+            extended = named_uuid(request_id, "extended") if service == "s3" else None
+            return refused(task, refusal_by(api, problem, request_id, extended))
         self._functions.passed(task)
         for member, value in answer.items():
             if isinstance(value, AsyncIterator):
@@ -185,17 +180,6 @@ class OwnServices:
                 "x-amzn-RequestId": request_id,
             }
         return {"RequestId": request_id, "HTTPStatusCode": status, "HTTPHeaders": headers}
-
-
-def _refused(task: ScheduledCall, api: Api, problem: ApiError | StoreError, request_id: str) -> TaskResult:
-    from statewright.integrations.service_calls import Refusal, refused
-
-    if isinstance(problem, StoreError):
-        cause = api.cause("ServiceUnavailable", f"The store does not answer: {problem}", 503, request_id)
-        return refused(task, Refusal(api.error_name("ServiceUnavailable"), cause))
-    extended = named_uuid(request_id, "extended") if _service(task) == "s3" else None
-    cause = api.cause(problem.code, problem.message, problem.status or 400, request_id, extended)
-    return refused(task, Refusal(api.error_name(problem.code), cause))
 
 
 def _request_id(task: ScheduledCall) -> str:

@@ -6,20 +6,30 @@ Owns their parameters and answers. Semaphores are the engine's, polls are in `po
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
 from statewright.integrations.patterns import Settles
 from statewright.payload import Json
 
-if TYPE_CHECKING:
-    from statewright.integrations.polls import Polls
-
 BAD: Final = "Statewright.InvalidParameters"
 LONGEST_NAME: Final = 256
 _ACQUIRE: Final = ("Name", "Limit", "Key")
 _RELEASE: Final = ("Name", "Key", "Permit")
+
+
+class Poller(Protocol):
+    """What asks again and again: `polls.Polls`, loaded at first use."""
+
+    def begin(self, task: ScheduledCall) -> Later | Failed:
+        """Ask for a task until an answer satisfies it."""
+
+    def cancel(self, task: ScheduledCall) -> None:
+        """Ask no more."""
+
+    async def close(self) -> None:
+        """Let go; what waits begins again after the next start."""
 
 
 class OwnTasks:
@@ -31,7 +41,7 @@ class OwnTasks:
         self._clock = clock
         self._engine = engine
         self._ask = ask
-        self._polls: Polls | None = None
+        self._polls: Poller | None = None
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
         """Begin, or carry out, a task of ours."""
@@ -72,8 +82,9 @@ class OwnTasks:
         if self._polls is not None:
             await self._polls.close()
 
-    def _poller(self) -> Polls:
+    def _poller(self) -> Poller:
         if self._polls is None:
+            # It loads the compilers of expressions.
             from statewright.integrations.polls import Polls
 
             self._polls = Polls(self._clock, self._ask, self._engine.settle)

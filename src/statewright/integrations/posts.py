@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
-from statewright.integrations.http_requests import NoAnswer, Request
-
-if TYPE_CHECKING:
-    from statewright.integrations.http_client import HttpClient
+from statewright.integrations.http_requests import Client, NoAnswer, Request
 
 THREADS: Final = 16
 SECONDS: Final = 15.0
@@ -46,7 +43,7 @@ class Posts:
             )
 
     @cached_property
-    def _client(self) -> HttpClient:
+    def _client(self) -> Client:
         # What speaks HTTP takes a while to load.
         from statewright.integrations.http_client import HttpClient
 

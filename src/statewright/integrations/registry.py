@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -19,20 +19,18 @@ from statewright.engine.dispatch import Failed, Later, ScheduledCall, TaskResult
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
+from statewright.integrations.endpoints.tasks import AwsServices
 from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.function_calls import InvokeFunction
+from statewright.integrations.http import HttpTasks, traced
 from statewright.integrations.map_data.buckets import Buckets, EndpointBuckets, OwnBuckets
 from statewright.integrations.map_data.items_and_results import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
+from statewright.integrations.own_tasks import OwnTasks, tried
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, Settles, no_endpoint_text, not_here_yet
 from statewright.integrations.posts import Posts
 from statewright.integrations.states_execution import Invoke, StatesExecution
 from statewright.payload import Json
-
-if TYPE_CHECKING:
-    from statewright.integrations.endpoints.tasks import AwsServices
-    from statewright.integrations.http import HttpTasks
-    from statewright.integrations.own_tasks import OwnTasks
 
 log = logging.getLogger("statewright.integrations")
 
@@ -114,15 +112,11 @@ class Registry:
         """Make a task's call, and show `request` and `response` if it was an HTTP Task. Raises nothing."""
         service = task.resource.resource_type
         if service == _EXTRA:
-            from statewright.integrations.own_tasks import tried
-
             return tried(task), {}
         if service != "http":
             result = await self.call(task)
             assert not isinstance(result, Later), "only tasks of our own are answered later"
             return result, {}
-        from statewright.integrations.http import traced
-
         try:
             answer, exchange = await self._http_tasks().exchange(task)
         except Exception as problem:
@@ -181,23 +175,17 @@ class Registry:
 
     def _extra_tasks(self) -> OwnTasks:
         if self._extra is None:
-            from statewright.integrations.own_tasks import OwnTasks
-
             assert self._engine is not None, "connect() comes before the first task"
             self._extra = OwnTasks(self._clock, self._engine, self.call)
         return self._extra
 
     def _http_tasks(self) -> HttpTasks:
         if self._http is None:
-            from statewright.integrations.http import HttpTasks
-
             self._http = HttpTasks(self._config, self._blocking, self._clock.now_ms)
         return self._http
 
     def _aws_services(self) -> AwsServices:
         if self._services is None:
-            from statewright.integrations.endpoints.tasks import AwsServices
-
             self._services = AwsServices(self._config, self._clock, self._blocking, self._answerer, self.volatile)
         return self._services
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from statewright.arn import parse_arn
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
+from statewright.errors import ApiError, StoreError
 from statewright.integrations.members import ForeignMembers, from_api, sdk_members, to_api
 from statewright.integrations.patterns import NOT_CONFIGURED, answered, bad_parameters, not_here_yet, refused_how
 from statewright.integrations.service_names import Api, UnknownApi, api_of, optimised_api
@@ -120,6 +121,15 @@ def refusal_of(api: Api, response: Mapping[str, Any]) -> Refusal:
 
 
 # ------------------------------------------------------------------ what single integrations do besides
+
+
+def refusal_by(api: Api, problem: ApiError | StoreError, request_id: str, extended: str | None = None) -> Refusal:
+    """What a service of ours has refused, or could not keep; `extended` is the second id that S3 gives a request."""
+    if isinstance(problem, StoreError):
+        cause = api.cause("ServiceUnavailable", f"The store does not answer: {problem}", 503, request_id)
+        return Refusal(api.error_name("ServiceUnavailable"), cause)
+    cause = api.cause(problem.code, problem.message, problem.status or 400, request_id, extended)
+    return Refusal(api.error_name(problem.code), cause)
 
 
 def _complete(task: ScheduledCall, request: dict[str, Any]) -> None:

@@ -22,7 +22,8 @@ from typing import Any, Final
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError, Conflict
-from statewright.events.deliveries import Deliveries, Delivery, call_id_of
+from statewright.events.deliveries import Deliveries
+from statewright.events.delivery_records import Delivery, call_id_of
 from statewright.metrics.recorder import Recorder
 from statewright.queues.fan_out import Letter
 from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of

@@ -10,8 +10,8 @@ import pytest
 
 from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
-from statewright.functions.async_queue import EVENT
 from statewright.functions.definitions import Code
+from statewright.functions.event_records import EVENT
 from statewright.functions.functions import Functions
 from statewright.functions.outcomes import Invoked
 from statewright.stores.memory.store import MemoryStore

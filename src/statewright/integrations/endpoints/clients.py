@@ -1,8 +1,4 @@
-"""Services at configured endpoints: every `aws-sdk:*` and every optimised integration that is not ours.
-
-Owns botocore's clients and how they send. What parameters become and what becomes of answers is in `service_calls.py`,
-jobs that `.sync` waits for are in `jobs.py`.
-"""
+"""botocore's clients of services at endpoints: which endpoint an API has, and sending a request there."""
 
 from __future__ import annotations
 
@@ -16,10 +12,9 @@ from botocore.config import Config as ClientConfig
 from botocore.exceptions import BotoCoreError, ClientError
 
 from statewright.config import Config, Endpoint
-from statewright.engine.dispatch import ScheduledCall, TaskResult
 from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import NOT_CONFIGURED, no_endpoint_text
-from statewright.integrations.service_calls import Prepared, Refusal, finished, prepare, refusal_of, refused
+from statewright.integrations.service_calls import Refusal, refusal_of
 from statewright.integrations.service_names import Api
 
 CONNECT_SECONDS: Final = 5
@@ -81,6 +76,25 @@ class Clients:
                 found = self._clients[key] = self._make(api.model.service_name, endpoint)
         return found
 
+    def send(self, api: Api, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Send a request in botocore's names. Raises: Refusal. Blocks."""
+        try:
+            client = self.client(api)
+        except NoEndpoint as nowhere:
+            raise Refusal(NOT_CONFIGURED, str(nowhere)) from None
+        try:
+            answer: Mapping[str, Any] = client._make_api_call(api.operation.name, dict(request))
+        except ClientError as refusal:
+            raise refusal_of(api, refusal.response) from None
+        except BotoCoreError as problem:
+            raise Refusal(
+                f"{api.prefix}.SdkClientException", f"Unable to execute HTTP request: {problem}", may_pass=True
+            ) from None
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            # The serialiser meets a value that its shape does not allow.
+            raise Refusal(f"{api.prefix}.SdkClientException", f"Unable to marshall request: {problem!r}") from None
+        return answer
+
     def _make(self, name: str, endpoint: Endpoint) -> Any:
         return self._session.create_client(
             name,
@@ -99,35 +113,3 @@ class Clients:
                 s3={"addressing_style": "path"},
             ),
         )
-
-
-def call_service(clients: Clients, task: ScheduledCall) -> TaskResult:
-    """Make the call of a service integration. Blocks."""
-    prepared = prepare(task)
-    if not isinstance(prepared, Prepared):
-        return prepared
-    try:
-        answer = send(clients, prepared.api, prepared.request)
-    except Refusal as refusal:
-        return refused(task, refusal)
-    return finished(task, prepared, answer)
-
-
-def send(clients: Clients, api: Api, request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Send a request in botocore's names. Raises: Refusal. Blocks."""
-    try:
-        client = clients.client(api)
-    except NoEndpoint as nowhere:
-        raise Refusal(NOT_CONFIGURED, str(nowhere)) from None
-    try:
-        answer: Mapping[str, Any] = client._make_api_call(api.operation.name, dict(request))
-    except ClientError as refusal:
-        raise refusal_of(api, refusal.response) from None
-    except BotoCoreError as problem:
-        raise Refusal(
-            f"{api.prefix}.SdkClientException", f"Unable to execute HTTP request: {problem}", may_pass=True
-        ) from None
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        # The serialiser meets a value that its shape does not allow.
-        raise Refusal(f"{api.prefix}.SdkClientException", f"Unable to marshall request: {problem!r}") from None
-    return answer

@@ -1,13 +1,13 @@
 """Tasks of services at endpoints, seen from the event loop: calls go to threads, jobs are followed to their end.
 
-botocore takes long to load, so `clients` and `jobs`, which need it, are imported on the thread of the first call.
+botocore takes long to load, so `calls`, which needs it, is imported on the thread of the first call.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -17,8 +17,18 @@ from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import Answers, Follower
 from statewright.payload import Json
 
-if TYPE_CHECKING:
-    from statewright.integrations.endpoints.clients import Clients
+
+class Calls(Protocol):
+    """What is done on threads: `calls.ServiceCalls`."""
+
+    def call(self, task: ScheduledCall) -> TaskResult:
+        """Make the call of a service integration. Blocks."""
+
+    def look(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+        """Ask how the job of a `.sync` task stands; `None` while it runs. Blocks."""
+
+    def stop(self, task: ScheduledCall, submitted: Json) -> None:
+        """Stop the job of a `.sync` task, best effort. Blocks."""
 
 
 class AwsServices:
@@ -36,7 +46,7 @@ class AwsServices:
         self._volatile = volatile
         self._blocking = blocking
         self._follower = Follower(clock, answers)
-        self._clients: Clients | None = None
+        self._calls: Calls | None = None
         self._lock = threading.Lock()
 
     async def call(self, task: ScheduledCall) -> TaskResult:
@@ -44,7 +54,7 @@ class AwsServices:
         if task.submitted is not None:
             self._follow(task, task.submitted.value)
             return Submitted(task.submitted)
-        result = await self._blocking.run(self._send, task)
+        result = await self._blocking.run(self._call, task)
         if isinstance(result, Submitted) and task.resource.pattern == "sync":
             self._follow(task, result.output)
         return result
@@ -68,30 +78,19 @@ class AwsServices:
 
     # -------------------------------------------------------------- on threads
 
-    def _loaded(self) -> Clients:
+    def _loaded(self) -> Calls:
         with self._lock:
-            if self._clients is None:
-                from statewright.integrations.endpoints.clients import Clients
+            if self._calls is None:
+                from statewright.integrations.endpoints.calls import ServiceCalls
 
-                self._clients = Clients(self._config, self._volatile)
-        return self._clients
+                self._calls = ServiceCalls(self._config, self._volatile)
+        return self._calls
 
-    def _send(self, task: ScheduledCall) -> TaskResult:
-        from statewright.integrations.endpoints.clients import call_service
-        from statewright.integrations.jobs import refusal_of
-
-        if task.resource.pattern == "sync":
-            refused = refusal_of(task)
-            if refused is not None:
-                return refused
-        return call_service(self._loaded(), task)
+    def _call(self, task: ScheduledCall) -> TaskResult:
+        return self._loaded().call(task)
 
     def _look(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
-        from statewright.integrations.jobs import look
-
-        return look(self._loaded(), task, submitted)
+        return self._loaded().look(task, submitted)
 
     def _stop(self, task: ScheduledCall, submitted: Json) -> None:
-        from statewright.integrations.jobs import stop
-
-        stop(self._loaded(), task, submitted)
+        self._loaded().stop(task, submitted)

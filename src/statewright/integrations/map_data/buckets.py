@@ -5,19 +5,15 @@ Answers are by the names of the S3 API. Nothing here knows formats.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
-from statewright.asl.resources import parse_resource
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
-
-if TYPE_CHECKING:
-    from statewright.integrations.endpoints.clients import Clients
-    from statewright.integrations.own_services import InvokeOwn
+from statewright.integrations.own_services import InvokeOwn
 
 PIECE_BYTES: Final = 1024 * 1024
 PART_BYTES: Final = 16 * 1024 * 1024
@@ -52,7 +48,7 @@ class EndpointBuckets:
     def __init__(self, config: Config, blocking: BlockingCalls) -> None:
         self._config = config
         self._blocking = blocking
-        self._clients: Clients | None = None
+        self._calls: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
 
     async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Send the request. Raises: ApiError."""
@@ -62,24 +58,11 @@ class EndpointBuckets:
         return answer
 
     def _send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        from botocore.exceptions import BotoCoreError, ClientError
+        if self._calls is None:
+            from statewright.integrations.endpoints.calls import bucket_calls
 
-        from statewright.integrations.endpoints.clients import Clients, NoEndpoint
-        from statewright.integrations.service_names import api_of
-
-        if self._clients is None:
-            self._clients = Clients(self._config)
-        api = api_of(parse_resource(f"arn:aws:states:::aws-sdk:s3:{operation[:1].lower()}{operation[1:]}"))
-        try:
-            answer: dict[str, Any] = self._clients.client(api)._make_api_call(operation, request)
-        except NoEndpoint as nowhere:
-            raise ApiError("NotConfigured", str(nowhere)) from None
-        except ClientError as refusal:
-            error = refusal.response.get("Error", {})
-            raise ApiError(str(error.get("Code", "Unknown")), str(error.get("Message", ""))) from None
-        except BotoCoreError as problem:
-            raise ApiError("SdkClientException", f"Unable to execute HTTP request: {problem}") from None
-        return answer
+            self._calls = bucket_calls(self._config)
+        return self._calls(operation, request)
 
     async def _pieces(self, body: Any) -> AsyncIterator[bytes]:
         try:
