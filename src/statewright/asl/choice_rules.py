@@ -11,13 +11,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from statewright.asl.timestamps import parse_timestamp
 from statewright.errors import RUNTIME, ExecutionFailure
+from statewright.payload import Json
 from statewright.query.comparison import EXACT_INTEGER, as_double, is_number, text_less
 from statewright.query.jsonpath import PathNotFound, compile_path
-from statewright.query.scope import Json, Scope
+from statewright.query.scope import Scope
 
 OperandType = Literal["string", "number", "boolean", "timestamp", "path"]
 """The JSON type of an operator's operand; a timestamp is a string that `parse_timestamp` accepts."""
@@ -228,7 +229,7 @@ def _test(name: str, operand: Json) -> Callable[[Json], bool]:
     return lambda value: relation(value, operand)
 
 
-def _number_test(compare: Callable[[Any, Any], bool], number: float) -> Callable[[Json], bool]:
+def _number_test(compare: Callable[[Json, Json], bool], number: float) -> Callable[[Json], bool]:
     def test(value: Json) -> bool:
         if value.__class__ is float or (value.__class__ is int and -EXACT_INTEGER <= value <= EXACT_INTEGER):
             return compare(value, number)
@@ -237,7 +238,7 @@ def _number_test(compare: Callable[[Any, Any], bool], number: float) -> Callable
     return test
 
 
-def _compared_to_instant(compare: Callable[[Any, Any], bool], value: Json, instant: int | None) -> bool:
+def _compared_to_instant(compare: Callable[[Json, Json], bool], value: Json, instant: int | None) -> bool:
     other = parse_timestamp(value) if isinstance(value, str) else None
     return other is not None and compare(other, instant)
 
@@ -297,7 +298,7 @@ _HAS_TYPE: Final[Mapping[str, Callable[[Json], bool]]] = {
     "IsTimestamp": _is_timestamp,
 }
 
-_ORDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+_ORDER: Final[Mapping[str, Callable[[Json, Json], bool]]] = {
     "Equals": operator.eq,
     "LessThan": operator.lt,
     "GreaterThan": operator.gt,
@@ -318,11 +319,11 @@ def _texts(compare: Callable[[str, str], bool]) -> Callable[[Json, Json], bool]:
     return lambda left, right: isinstance(left, str) and isinstance(right, str) and compare(left, right)
 
 
-def _numbers(compare: Callable[[Any, Any], bool]) -> Callable[[Json, Json], bool]:
+def _numbers(compare: Callable[[Json, Json], bool]) -> Callable[[Json, Json], bool]:
     return lambda left, right: is_number(left) and is_number(right) and compare(as_double(left), as_double(right))
 
 
-def _instants(compare: Callable[[Any, Any], bool]) -> Callable[[Json, Json], bool]:
+def _instants(compare: Callable[[Json, Json], bool]) -> Callable[[Json, Json], bool]:
     def relation(left: Json, right: Json) -> bool:
         instant = parse_timestamp(right) if isinstance(right, str) else None
         return instant is not None and _compared_to_instant(compare, left, instant)

@@ -5,8 +5,6 @@ The tree must have passed `validate`; its faults are not reported again here. Th
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.asl import field_leaves as leaf
 from statewright.asl.choice_rules import compile_rule
 from statewright.asl.program import (
@@ -39,10 +37,11 @@ from statewright.asl.templates import (
     expression_text,
     is_expression,
 )
+from statewright.payload import Json, JsonObject
 from statewright.query.jsonata import JsonataSyntaxError, compile_expression
 from statewright.query.refpath import compile_reference_path
 
-Node = dict[str, Any]
+Node = JsonObject
 
 
 def compile_definition(definition: Node) -> Program:
@@ -67,7 +66,7 @@ def compile_definition(definition: Node) -> Program:
 
 def _by_library(definition: Node) -> bool:
     """True if some expression is more than plain closures; those that were compiled just now cost a look-up."""
-    pending: list[Any] = [definition]
+    pending: list[Json] = [definition]
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
@@ -187,7 +186,7 @@ class _Compiler:
 # ------------------------------------------------------------------ data flow
 
 
-def _jsonata_flow(node: Node, reads: set[str]) -> dict[str, Any]:
+def _jsonata_flow(node: Node, reads: set[str]) -> JsonObject:
     return {
         "arguments": compile_jsonata(node["Arguments"], "Arguments", reads) if "Arguments" in node else None,
         "output": compile_jsonata(node["Output"], "Output", reads) if "Output" in node else None,
@@ -195,7 +194,7 @@ def _jsonata_flow(node: Node, reads: set[str]) -> dict[str, Any]:
     }
 
 
-def _jsonpath_flow(kind: str, node: Node, reads: set[str]) -> dict[str, Any]:
+def _jsonpath_flow(kind: str, node: Node, reads: set[str]) -> JsonObject:
     takes_parameters = kind != "Map" and "Parameters" in node
     return {
         "input_path": leaf.path_or_empty(node, "InputPath", reads),

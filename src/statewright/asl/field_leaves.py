@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.choice_rules import rule_paths
 from statewright.asl.program import Evaluate
@@ -25,11 +25,11 @@ from statewright.asl.templates import (
 from statewright.asl.timestamps import parse_timestamp
 from statewright.errors import QUERY_EVALUATION, RUNTIME, EvaluationFailure, ExecutionFailure
 from statewright.limits import LONGEST_WAIT_MS, TASK_TIMEOUT_SECONDS
-from statewright.payload import dump_json
+from statewright.payload import Json, JsonObject, dump_json
 from statewright.query.jsonpath import PathNotFound, compile_path
-from statewright.query.scope import Json, Scope
+from statewright.query.scope import Scope
 
-Node = dict[str, Any]
+Node = JsonObject
 
 RESERVED_VARIABLE: Final = "states"
 """The one name that no workflow variable may have. Source: open specification, "Variables"."""

@@ -20,7 +20,7 @@ from statewright.asl.text.document import Document, ReadError
 from statewright.asl.text.document import Path as Place
 from statewright.asl.validate import validate
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 UNFILLED: Final = "PLACEHOLDER_NOT_FILLED"
 

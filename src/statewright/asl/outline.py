@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from statewright.asl.checks.fields import JSONATA, JSONPATH, STATE_SHAPES, Language
 from statewright.asl.findings import Path, has_placeholder
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonObject
 
-Node = dict[str, Any]
+Node = JsonObject
 EdgeKind = Literal["next", "rule", "default", "catch"]
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from statewright.asl.resources import Resource
-from statewright.query.scope import Json, Scope
+from statewright.payload import Json
+from statewright.query.scope import Scope
 
 Evaluate = Callable[[Scope], Json]
 Condition = Callable[[Scope], bool]

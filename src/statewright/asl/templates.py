@@ -10,11 +10,11 @@ from typing import Any
 
 from statewright.asl.program import Evaluate
 from statewright.errors import INTRINSIC_FAILURE, RUNTIME, EvaluationFailure, ExecutionFailure
-from statewright.payload import dump_json
+from statewright.payload import Json, dump_json
 from statewright.query.intrinsics import compile_intrinsic
 from statewright.query.jsonata import JsonataError, UnsupportedResult, compile_expression
 from statewright.query.jsonpath import PathNotFound, compile_path
-from statewright.query.scope import UNDEFINED, Json, Scope
+from statewright.query.scope import UNDEFINED, Scope
 
 _INPUT_SHOWN_CHARACTERS = 2_000
 """A failure quotes its input; a huge one is cut, because causes are limited to 32,768 characters."""

@@ -45,7 +45,7 @@ from statewright.asl.outline import Node, ScopeOutline, StateOutline, outline, t
 from statewright.asl.program import MachineType
 from statewright.asl.text.document import MAX_DEPTH
 from statewright.errors import Diagnostic
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 _LABEL_FORBIDDEN = frozenset('?*<>{}[]:;,\\|^~$#%&`"')
 

@@ -7,7 +7,7 @@ the memory of a function, what a nested execution or a job cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.cost.usage import (
     EVENT_CHUNK_BYTES,
@@ -18,7 +18,7 @@ from statewright.cost.usage import (
     add_invocation,
     chunks,
 )
-from statewright.payload import JsonTextError, parse_json
+from statewright.payload import JsonMapping, JsonTextError, parse_json
 
 ASSUMED_MEMORY_MIB: Final = 128
 _SCHEDULED: Final = ("TaskScheduled", "LambdaFunctionScheduled")
@@ -52,7 +52,7 @@ class Event(Protocol):
         """When it happened."""
 
     @property
-    def details(self) -> Mapping[str, Any] | None:
+    def details(self) -> JsonMapping | None:
         """Its members."""
 
 
@@ -120,28 +120,28 @@ def _count_function(usage: Usage, name: str, took_ms: int, memory_of: MemoryOf) 
     add_invocation(usage, took_ms, memory)
 
 
-def _count_queue(usage: Usage, _action: str, parameters: Mapping[str, Any]) -> None:
+def _count_queue(usage: Usage, _action: str, parameters: JsonMapping) -> None:
     item = "sqs.fifo_requests" if str(parameters.get("QueueUrl", "")).endswith(".fifo") else "sqs.requests"
     usage.add(item, chunks(_size(parameters.get("MessageBody", parameters.get("Entries")))))
 
 
-def _count_topic(usage: Usage, _action: str, parameters: Mapping[str, Any]) -> None:
+def _count_topic(usage: Usage, _action: str, parameters: JsonMapping) -> None:
     usage.add("sns.publishes", chunks(_size(parameters.get("Message")), EVENT_CHUNK_BYTES))
 
 
-def _count_events(usage: Usage, action: str, parameters: Mapping[str, Any]) -> None:
+def _count_events(usage: Usage, action: str, parameters: JsonMapping) -> None:
     if action.lower() == "putevents":
         for entry in parameters.get("Entries") or ():
             usage.add("events.events", chunks(_size(entry), EVENT_CHUNK_BYTES))
 
 
-def _count_bucket(usage: Usage, action: str, _parameters: Mapping[str, Any]) -> None:
+def _count_bucket(usage: Usage, action: str, _parameters: JsonMapping) -> None:
     name = action.lower()
     if not name.startswith("delete"):
         usage.add("s3.put_requests" if name.startswith(_S3_PUTS) else "s3.get_requests")
 
 
-def _count_table(usage: Usage, action: str, parameters: Mapping[str, Any]) -> None:
+def _count_table(usage: Usage, action: str, parameters: JsonMapping) -> None:
     name = action.lower()
     if name.startswith(("describe", "list", "create", "update_table", "export")):
         return
@@ -155,7 +155,7 @@ def _count_table(usage: Usage, action: str, parameters: Mapping[str, Any]) -> No
     usage.assume("the size of an item is taken from the request that wrote it")
 
 
-_COUNTERS: Final[Mapping[str, Callable[[Usage, str, Mapping[str, Any]], None]]] = {
+_COUNTERS: Final[Mapping[str, Callable[[Usage, str, JsonMapping], None]]] = {
     "sqs": _count_queue,
     "sns": _count_topic,
     "events": _count_events,
@@ -165,7 +165,7 @@ _COUNTERS: Final[Mapping[str, Callable[[Usage, str, Mapping[str, Any]], None]]] 
 }
 
 
-def _parsed(text: object) -> Mapping[str, Any]:
+def _parsed(text: object) -> JsonMapping:
     if not isinstance(text, str):
         return {}
     try:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from statewright.cost.usage import ITEMS
-from statewright.payload import JsonTextError, parse_json
+from statewright.payload import Json, JsonTextError, parse_json
 
 FOLDER: Final = Path(__file__).parent / "prices"
 
@@ -79,7 +79,7 @@ def load(name: str | None = None) -> PriceTable:
     return _table(path.stem, read)
 
 
-def _table(name: str, read: Any) -> PriceTable:
+def _table(name: str, read: Json) -> PriceTable:
     try:
         prices = {
             item: _price(name, item, given, service["source"])
@@ -91,7 +91,7 @@ def _table(name: str, read: Any) -> PriceTable:
         raise PriceTableError(f"the price table {name} is not well-formed: {problem!r}") from None
 
 
-def _price(table: str, item: str, given: Any, source: str) -> Price:
+def _price(table: str, item: str, given: Json, source: str) -> Price:
     if item not in ITEMS:
         raise PriceTableError(f"the price table {table} has a price for '{item}'; items are {', '.join(ITEMS)}")
     usd, per = given["usd"], given["per"]

@@ -16,8 +16,7 @@ from statewright.asl.resources import Resource, parse_resource
 from statewright.formats import array_in, damaged
 from statewright.interpreter import events
 from statewright.interpreter.commands import ScheduleTask
-from statewright.payload import Payload, dump_row, embedded, parse_json
-from statewright.query.scope import Json
+from statewright.payload import Json, Payload, dump_row, embedded, parse_json
 from statewright.stores import fail_points
 
 CALL_VERSION: Final = 1

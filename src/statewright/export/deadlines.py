@@ -6,13 +6,14 @@ the loop comes round again.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.checks.loops import loops_of
 from statewright.asl.extensions import LOOP_FIELDS, MAX_TURNS
 from statewright.asl.findings import has_placeholder
 from statewright.asl.outline import Node, ScopeOutline, StateOutline
 from statewright.export.edits import LATE, Edits, expression, picked, redirected
+from statewright.payload import JsonObject
 
 _SECONDS: Final = "seconds"
 
@@ -40,7 +41,7 @@ def bounded(
         return None
     plain = {key: value for key, value in node.items() if key not in LOOP_FIELDS}
     before: dict[str, Node] = {}
-    kept: dict[str, Any] = {}
+    kept: JsonObject = {}
     if has_deadline:
         edits.may_be_late(state)
         seconds = node.get("TimeoutSeconds")
@@ -82,7 +83,7 @@ def _worked_out(edits: Edits, state: StateOutline, p: str) -> dict[str, Node]:
 
 def _watched(
     edits: Edits, state: StateOutline, branch: Node, p: str, heads: list[str], entries: dict[str, str],
-    kept: dict[str, Any], most: int | None, has_deadline: bool,
+    kept: JsonObject, most: int | None, has_deadline: bool,
 ) -> Node:  # fmt: skip
     """The branch with a Choice before each head of a loop."""
     if not heads:

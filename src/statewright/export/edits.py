@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from statewright.asl.checks.fields import JSONATA
 from statewright.asl.outline import Node, StateOutline, top_language
 from statewright.asl.text.document import Path
 from statewright.errors import ALL, TASK_FAILED, TIMEOUT
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonObject
 
 LONGEST_NAME: Final = 80
 """Source: language specification: names of states have at most 80 characters."""
@@ -130,14 +130,14 @@ def redirected(node: Node, elsewhere: Mapping[str, str]) -> Node:
             return listed
         return [{**e, "Next": target(e["Next"])} if isinstance(e, dict) and "Next" in e else e for e in listed]
 
-    changed: dict[str, Any] = {key: target(node[key]) for key in ("Next", "Default") if key in node}
+    changed: JsonObject = {key: target(node[key]) for key in ("Next", "Default") if key in node}
     changed |= {key: entries(node[key]) for key in ("Choices", "Catch") if key in node}
     return {**node, **changed}
 
 
 def knowing_late(node: Node) -> Node:
     """A state whose Retry and Catch treat `LATE` as they treat `States.Timeout`."""
-    changed: dict[str, Any] = {}
+    changed: JsonObject = {}
     for key in ("Retry", "Catch"):
         listed = node.get(key)
         if isinstance(listed, list):

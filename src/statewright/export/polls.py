@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.outline import Node, StateOutline
 from statewright.export.edits import LATE, Edits, expression, picked
 from statewright.export.stand_in import given, has_deadline, stand_in
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonObject
 
 EXHAUSTED: Final = "Statewright.MaxAttemptsExceeded"
 _ANSWER: Final = re.compile(r"\$states\s*\.\s*result\b")
@@ -62,7 +62,7 @@ def _asking(edits: Edits, state: StateOutline, plan: Node) -> Node:
         call["TimeoutSeconds"] = expression(f"$max([1, $ceil((${p}until - $millis()) / 1000)])")
         due = f"$min([{due}, ${p}until])"
     is_spent = {"Condition": expression(f"${p}asked >= $number(${p}given.MaxAttempts)"), "Next": spent}
-    states: dict[str, Any] = {
+    states: JsonObject = {
         begin: edits.jsonata({"Type": "Pass", "Assign": kept, "Next": ask}),
         ask: edits.jsonata(call),
         satisfied: {**_until(edits, plan["Until"], answer), "Default": over if is_counted else wait},

@@ -7,11 +7,12 @@ takes nothing twice. An execution that finds no permit waits and asks again: no 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.outline import Node, StateOutline
 from statewright.export.edits import LATE, Edits, expression, quoted
 from statewright.export.stand_in import given, has_deadline, stand_in
+from statewright.payload import JsonObject
 
 KEY: Final = "LockName"
 REFUSED: Final = "DynamoDB.ConditionalCheckFailedException"
@@ -177,7 +178,7 @@ def giving_all_back(edits: Edits, owner: str, arn: str, then: str) -> tuple[str,
         "Catch": [{"ErrorEquals": [REFUSED], "Output": {}, "Next": done}], "Next": done,
     }  # fmt: skip
     inner: dict[str, Node] = {one: each, done: {"Type": "Succeed"}}
-    states: dict[str, Any] = {
+    states: JsonObject = {
         begin: {
             "Type": "Pass", "Next": look,
             "Assign": {f"{p}mark": expression(f"{arn} & '#'"), f"{p}after": expression("{}")},
@@ -223,7 +224,7 @@ def guarded(edits: Edits, scope: Node, *, limit: int | None = None) -> Node:
         },
         "Next": begin,
     }  # fmt: skip
-    states: dict[str, Any] = {
+    states: JsonObject = {
         whole: {
             "Type": "Parallel", "Branches": [{key: scope[key] for key in ("StartAt", "States")}],
             "Assign": {

@@ -7,11 +7,11 @@ array of one, so in JSONPath a Pass follows that does with the element what the 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.outline import Node, StateOutline
 from statewright.export.edits import Edits, expression, onward, picked
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonObject
 
 _RESULT: Final = re.compile(r"\$states\s*\.\s*result\b")
 
@@ -22,7 +22,7 @@ def given(state: StateOutline, parameters: Json = None) -> Node:
     `parameters` takes the place of the Task's own.
     """
     node = state.node
-    begun: dict[str, Any] = {}
+    begun: JsonObject = {}
     if state.jsonata:
         begun["Given"] = parameters or node.get("Arguments", expression("$states.input"))
     elif parameters is not None or "Parameters" in node:

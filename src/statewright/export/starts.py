@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any
 
 from statewright.asl.outline import Node
 from statewright.export.edits import Edits, expression
 from statewright.export.semaphores import AGAIN, KEY, REFUSED, UPDATE
+from statewright.payload import JsonObject
 
 NAME = "'starts:' & $states.context.StateMachine.Name"
 
@@ -31,7 +31,7 @@ def paced(edits: Edits, scope: Node, per_second: float) -> Node:
             "Next": wait,
         }  # fmt: skip
 
-    states: dict[str, Any] = {
+    states: JsonObject = {
         # Others wait for their turn: the next free instant is the row's.
         queue: reserving(
             "SET #next = #next + :gap", "#next >= :now", {":gap": f"'{gap_ms}'", ":now": "$string($millis())"},

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from statewright.graph import summary
+from statewright.payload import Json, JsonMapping
 
 Status = Literal["ok", "fail", "run", "wait", "caught", "idle"]
 DEFAULT: Final = "Default"
@@ -119,14 +120,14 @@ class Graph:
                 pending.extend(reversed(scope.nodes))
 
 
-def build_graph(definition: Any, overlay: Overlay | None = None) -> Graph:
+def build_graph(definition: Json, overlay: Overlay | None = None) -> Graph:
     """Read a definition value (the `value` of an `asl.reader.Document`). Never raises, whatever the value is."""
     comment = definition.get("Comment") if isinstance(definition, Mapping) else None
     builder = _Builder(_all_state_names(definition))
     return Graph(builder.scope(definition, (), 0), comment if isinstance(comment, str) else "", overlay)
 
 
-def _inner_definitions(state: Any) -> list[tuple[Path, Any]]:
+def _inner_definitions(state: Json) -> list[tuple[Path, Json]]:
     """The scopes that a state holds, each with its path below the state."""
     if not isinstance(state, Mapping):
         return []
@@ -143,12 +144,12 @@ def _inner_definitions(state: Any) -> list[tuple[Path, Any]]:
     return []
 
 
-def _states_of(definition: Any) -> Mapping[str, Any]:
+def _states_of(definition: Json) -> JsonMapping:
     states = definition.get("States") if isinstance(definition, Mapping) else None
     return states if isinstance(states, Mapping) else {}
 
 
-def _all_state_names(*definitions: Any) -> frozenset[str]:
+def _all_state_names(*definitions: Json) -> frozenset[str]:
     names: set[str] = set()
     pending = list(definitions)
     while pending:
@@ -166,13 +167,13 @@ class _Builder:
         self._known_names = known_names
         self._count = 0
 
-    def scope(self, definition: Any, path: Path, depth: int) -> Scope:
+    def scope(self, definition: Json, path: Path, depth: int) -> Scope:
         states = _states_of(definition)
         start = definition.get("StartAt") if isinstance(definition, Mapping) else None
         ids = {name: self._new_id() for name in states}
         missing: dict[str, Node] = {}
 
-        def target_id(target: Any) -> str:
+        def target_id(target: Json) -> str:
             name = target if isinstance(target, str) else "\0a name"
             if name in ids and isinstance(target, str):
                 return ids[name]
@@ -204,7 +205,7 @@ class _Builder:
         ]
         return Scope((*nodes, *missing.values()), tuple(edges), start_id)
 
-    def _node(self, name: str, state: Any, path: Path, node_id: str, reachable: bool, depth: int) -> Node:
+    def _node(self, name: str, state: Json, path: Path, node_id: str, reachable: bool, depth: int) -> Node:
         if not isinstance(state, Mapping):
             return Node(node_id, name, "Unknown", path, "not an object", reachable=reachable)
         kind = _kind(state)
@@ -232,7 +233,7 @@ class _Builder:
             reachable=reachable,
         )
 
-    def _folded(self, definitions: Iterable[Any], path: Path) -> Scope:
+    def _folded(self, definitions: Iterable[Json], path: Path) -> Scope:
         count = len(_all_state_names(*definitions))
         words = f"{count} state{'' if count == 1 else 's'}, nested deeper than {DEEPEST_SCOPE}"
         node = Node(self._new_id(), "…", "Folded", path, words)
@@ -246,12 +247,12 @@ class _Builder:
         return f"n{self._count}"
 
 
-def _kind(state: Any) -> Kind:
+def _kind(state: Json) -> Kind:
     said = state.get("Type") if isinstance(state, Mapping) else None
     return said if isinstance(said, str) and said in _STATE_TYPES else "Unknown"  # type: ignore[return-value]
 
 
-def _exits(state: Any) -> Iterator[tuple[Any, EdgeKind, str]]:
+def _exits(state: Json) -> Iterator[tuple[Json, EdgeKind, str]]:
     """The transitions of a state, in the order of evaluation: (target, kind, label)."""
     if not isinstance(state, Mapping):
         return
@@ -280,7 +281,7 @@ def _merged(exits: Iterable[tuple[str, str, EdgeKind, str]]) -> list[Edge]:
     return [Edge(source, target, kind, tuple(found)) for (source, target, kind), found in labels.items()]
 
 
-def _is_dangling(state: Any) -> bool:
+def _is_dangling(state: Json) -> bool:
     if not isinstance(state, Mapping):
         return False
     kind = _kind(state)

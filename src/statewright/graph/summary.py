@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import TypeGuard
+
+from statewright.payload import Json, JsonMapping
 
 LONGEST = 240
 """Characters of a summary that are kept; a drawing shows fewer still and puts these in a tooltip."""
@@ -40,7 +42,7 @@ _BLANKS = re.compile(r"\s+")
 _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"))
 
 
-def rule_words(rule: Any) -> str:
+def rule_words(rule: Json) -> str:
     """The condition of a Choice rule in words: `$.total > 100 and $.vip is present`."""
     if not isinstance(rule, Mapping):
         return "?"
@@ -50,7 +52,7 @@ def rule_words(rule: Any) -> str:
     return _clip(_predicate(rule, 0, nested=False))
 
 
-def _predicate(rule: Any, depth: int, *, nested: bool) -> str:
+def _predicate(rule: Json, depth: int, *, nested: bool) -> str:
     """One rule in words; `nested` asks for brackets round anything with its own `and` or `or`."""
     if not isinstance(rule, Mapping):
         return "?"
@@ -69,7 +71,7 @@ def _predicate(rule: Any, depth: int, *, nested: bool) -> str:
     return _comparison(rule, negated=False)
 
 
-def _negation(rule: Any, depth: int) -> str:
+def _negation(rule: Json, depth: int) -> str:
     if isinstance(rule, Mapping) and not {"And", "Or", "Not"} & rule.keys():
         flipped = _comparison(rule, negated=True)
         if flipped:
@@ -77,7 +79,7 @@ def _negation(rule: Any, depth: int) -> str:
     return "not " + _predicate(rule, depth + 1, nested=True)
 
 
-def _comparison(rule: Mapping[str, Any], *, negated: bool) -> str:
+def _comparison(rule: JsonMapping, *, negated: bool) -> str:
     """`$.a ≥ 3`; of a negation only what reads well without brackets, else an empty text."""
     variable = rule.get("Variable")
     left = _BLANKS.sub(" ", variable) if isinstance(variable, str) else "?"
@@ -101,7 +103,7 @@ def _comparison(rule: Mapping[str, Any], *, negated: bool) -> str:
     return "" if negated else (f"{left} ?" if left != "?" else "?")
 
 
-def error_words(catcher: Any) -> str:
+def error_words(catcher: Json) -> str:
     """The error names a catcher or retrier matches: `States.Timeout, Declined`."""
     names = catcher.get("ErrorEquals") if isinstance(catcher, Mapping) else None
     if not isinstance(names, list) or not names:
@@ -110,14 +112,14 @@ def error_words(catcher: Any) -> str:
     return _clip(", ".join(said[:3]) + (f" +{len(said) - 3}" if len(said) > 3 else ""))
 
 
-def retry_words(retriers: Any) -> Iterator[str]:
+def retry_words(retriers: Json) -> Iterator[str]:
     """One line per retrier: `3 times (2 s, 4 s, 8 s) on States.Timeout`."""
     for retrier in retriers if isinstance(retriers, list) else ():
         if isinstance(retrier, Mapping):
             yield _clip(f"{_attempts(retrier)} on {error_words(retrier)}")
 
 
-def _attempts(retrier: Mapping[str, Any]) -> str:
+def _attempts(retrier: JsonMapping) -> str:
     attempts = retrier.get("MaxAttempts", 3)
     if attempts == 0:
         return "never"
@@ -146,14 +148,14 @@ def seconds_words(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 1e6 else f"{int(seconds)} s"
 
 
-def detail_words(state: Mapping[str, Any]) -> str:
+def detail_words(state: JsonMapping) -> str:
     """A state's work in a few words, beside its name and type: the resource, the delay, the error. May be empty."""
     kind = state.get("Type")
     describe = _DETAILS.get(kind) if isinstance(kind, str) else None
     return _clip(describe(state)) if describe else ""
 
 
-def _task_detail(state: Mapping[str, Any]) -> str:
+def _task_detail(state: JsonMapping) -> str:
     resource = state.get("Resource")
     if not isinstance(resource, str):
         return ""
@@ -173,7 +175,7 @@ def _task_detail(state: Mapping[str, Any]) -> str:
     return f"{service} {rest}"
 
 
-def _function_name(state: Mapping[str, Any]) -> str:
+def _function_name(state: JsonMapping) -> str:
     for field in ("Parameters", "Arguments"):
         arguments = state.get(field)
         name = arguments.get("FunctionName") if isinstance(arguments, Mapping) else None
@@ -183,7 +185,7 @@ def _function_name(state: Mapping[str, Any]) -> str:
     return ""
 
 
-def _wait_detail(state: Mapping[str, Any]) -> str:
+def _wait_detail(state: JsonMapping) -> str:
     seconds = state.get("Seconds")
     if _is_number(seconds):
         return seconds_words(seconds)
@@ -197,12 +199,12 @@ def _wait_detail(state: Mapping[str, Any]) -> str:
     return ""
 
 
-def _fail_detail(state: Mapping[str, Any]) -> str:
+def _fail_detail(state: JsonMapping) -> str:
     error = state.get("Error", state.get("ErrorPath"))
     return _expression(error) if isinstance(error, str) else ""
 
 
-def _map_detail(state: Mapping[str, Any]) -> str:
+def _map_detail(state: JsonMapping) -> str:
     parts = []
     processor = state.get("ItemProcessor")
     config = processor.get("ProcessorConfig") if isinstance(processor, Mapping) else None
@@ -226,7 +228,7 @@ def _map_detail(state: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _parallel_detail(state: Mapping[str, Any]) -> str:
+def _parallel_detail(state: JsonMapping) -> str:
     branches = state.get("Branches")
     count = len(branches) if isinstance(branches, list) else 0
     return f"{count} branch{'' if count == 1 else 'es'}"
@@ -249,7 +251,7 @@ def _expression(text: str) -> str:
     return _BLANKS.sub(" ", stripped[: 4 * LONGEST]).strip()
 
 
-def _value(value: Any) -> str:
+def _value(value: Json) -> str:
     """A JSON value as JSON; arrays and objects only as a hint, since they have no limit."""
     if isinstance(value, str):
         return json.dumps(value[:LONGEST], ensure_ascii=False)
@@ -261,7 +263,7 @@ def _value(value: Any) -> str:
         return "?"
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
+def _is_number(value: Json) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -1e12 < value < 1e12
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from statewright.formats import array_in, damaged
 from statewright.interpreter.state import Children, ExecutionState, Finished, Frame, Identity, OpenTask
-from statewright.payload import MAX_DEPTH, Payload, dump_json, dump_row, embedded, parse_json
+from statewright.payload import MAX_DEPTH, Json, Payload, dump_json, dump_row, embedded, parse_json
 
 VERSION: Final = 1
 LARGE_BYTES: Final = 4096
@@ -93,11 +93,11 @@ class Encoder:
             ]
         )
 
-    def _children(self, children: Children) -> list[Any]:
+    def _children(self, children: Children) -> list[Json]:
         numbers = [getattr(children, name) for name in _CHILDREN]
         return [self._value(children.input), self._value(children.items), *numbers]
 
-    def _value(self, payload: Payload | None) -> Any:
+    def _value(self, payload: Payload | None) -> Json:
         if payload is None:
             return None
         if payload.size_bytes >= LARGE_BYTES:
@@ -124,14 +124,14 @@ class Decoder:
         """One frame. Raises: Unreadable."""
         return self._understood(self._frame, body)
 
-    def _understood(self, build: Callable[[list[Any]], Built], body: bytes) -> Built:
+    def _understood(self, build: Callable[[list[Json]], Built], body: bytes) -> Built:
         fields = read_row(body)
         try:
             return build(fields)
         except (AttributeError, IndexError, TypeError, ValueError) as problem:
             raise damaged(_WHAT, problem) from None
 
-    def _execution(self, fields: list[Any]) -> ExecutionState:
+    def _execution(self, fields: list[Json]) -> ExecutionState:
         identity = Identity(*fields[1][: len(_IDENTITY)]) if fields[1] is not None else self._identity
         if identity is None:
             raise damaged(_WHAT, "the identity is missing")
@@ -147,7 +147,7 @@ class Decoder:
         state.clock_ms = fields[20] if len(fields) > 20 else None
         return state
 
-    def _frame(self, fields: list[Any]) -> Frame | Finished:
+    def _frame(self, fields: list[Json]) -> Frame | Finished:
         if fields[1] == "finished":
             return Finished(fields[2], fields[3], fields[4], _some(self._value(fields[5])))
         frame = Frame(fields[2], fields[3], fields[4], fields[5], fields[6], _some(self._value(fields[7])))
@@ -167,7 +167,7 @@ class Decoder:
         frame.turns = fields[20] if len(fields) > 20 else None
         return frame
 
-    def _value(self, stored: Any) -> Payload | None:
+    def _value(self, stored: Json) -> Payload | None:
         if stored is None:
             return None
         if stored[0] == 0:
@@ -199,7 +199,7 @@ def decode(execution: bytes, frames: Iterable[bytes], texts: Texts) -> Execution
     return state
 
 
-def read_row(body: bytes) -> list[Any]:
+def read_row(body: bytes) -> list[Json]:
     """The members of a stored row. Raises: Unreadable."""
     try:
         fields = parse_json(body, max_depth=_ROW_DEPTH)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from statewright.asl.program import MapDef
 from statewright.asl.resources import Resource
-from statewright.payload import Payload
-from statewright.query.scope import Json
+from statewright.payload import Json, Payload
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any
 
 from statewright.asl.program import StateDef
 from statewright.asl.timestamps import format_timestamp
 from statewright.interpreter.state import SERIAL_BITS, ExecutionState, Frame
 from statewright.interpreter.turn import Turn
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonObject
 
 
 def build_context(
@@ -23,7 +22,7 @@ def build_context(
         return given if item is None else {**given, "Map": {"Item": item}}
     state = turn.state
     identity = state.identity
-    execution: dict[str, Any] = {
+    execution: JsonObject = {
         "Id": identity.execution_arn,
         "Input": state.input.value,
         "Name": identity.name,
@@ -35,7 +34,7 @@ def build_context(
         execution["RedriveCount"] = state.redrive_count
     if state.redriven_ms is not None:
         execution["RedriveTime"] = format_timestamp(state.redriven_ms)
-    here: dict[str, Any] = {"EnteredTime": format_timestamp(frame.entered_ms), "Name": definition.name}
+    here: JsonObject = {"EnteredTime": format_timestamp(frame.entered_ms), "Name": definition.name}
     if definition.type in ("Task", "Parallel", "Map"):
         here["RetryCount"] = frame.retry_count
     context: dict[str, Json] = {

@@ -5,15 +5,13 @@ Payloads that pass unchanged keep their identity, so that their text is made onc
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.asl.program import Catcher, ChoiceRule, Evaluate, StateDef
 from statewright.errors import TIMEOUT, Failure
 from statewright.interpreter.context import build_context
 from statewright.interpreter.state import Frame
 from statewright.interpreter.turn import Turn
-from statewright.payload import Payload
-from statewright.query.scope import Json, Scope
+from statewright.payload import Json, JsonObject, Payload
+from statewright.query.scope import Scope
 
 
 def scope_of(turn: Turn, frame: Frame, definition: StateDef, token: str | None = None) -> Scope:
@@ -115,7 +113,7 @@ def exit_by_catcher(turn: Turn, frame: Frame, definition: StateDef, failure: Fai
     """Leave a failed state by a catcher, with the error output. Returns True: there is always a next state."""
     # A timeout has no cause in the history, and an empty one here.
     cause = "" if failure.cause is None and failure.error == TIMEOUT else failure.cause
-    error_output: dict[str, Any] = {"Error": failure.error, "Cause": cause}
+    error_output: JsonObject = {"Error": failure.error, "Cause": cause}
     scope = scope_of(turn, frame, definition)
     if definition.jsonata:
         scope.error_output = error_output

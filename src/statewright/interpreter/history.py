@@ -5,11 +5,11 @@ An event is kept small (`details` without what can be derived) and dressed for t
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonObject
 
-Details = dict[str, Any]
+Details = JsonObject
 
 
 class HistoryEvent:

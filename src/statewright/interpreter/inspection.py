@@ -10,7 +10,7 @@ from typing import Final
 
 from statewright.asl.program import PassDef, StateDef
 from statewright.errors import Failure
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 _AFTER: Final = ("afterResultSelector", "afterResultPath")
 _MAP: Final = (

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from statewright.interpreter.phases import PHASES, READY
-from statewright.payload import Payload
-from statewright.query.scope import Entropy, Json
+from statewright.payload import Json, Payload
+from statewright.query.scope import Entropy
 
 Status = Literal["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from statewright.asl.program import MapDef, ParallelDef, Program, ScopeDef, StateDef, TaskDef
 from statewright.errors import ApiError, ExecutionFailure, Failure
@@ -27,8 +27,8 @@ from statewright.interpreter.phases import BACKING_OFF, TASK
 from statewright.interpreter.state import ROOT, ExecutionState, Frame, Identity
 from statewright.interpreter.turn import Turn
 from statewright.limits import AWS, Limits
-from statewright.payload import Payload, dump_json
-from statewright.query.scope import Entropy, Json
+from statewright.payload import Json, JsonObject, Payload, dump_json
+from statewright.query.scope import Entropy
 
 Mock = Payload | Failure
 """The result that a Task, Map or Parallel is to have, or the error that it is to fail with."""
@@ -185,7 +185,7 @@ def trial_identity(seed: bytes, role_arn: str, *, account: str, region: str) -> 
     )
 
 
-def machine_of(state: dict[str, Any]) -> dict[str, Any]:
+def machine_of(state: JsonObject) -> JsonObject:
     """The definition of a machine around the definition of a single state; its targets are not there."""
     return {"StartAt": STATE_NAME, "States": {STATE_NAME: state}}
 

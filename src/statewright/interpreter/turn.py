@@ -17,8 +17,8 @@ from statewright.interpreter.inspection import Inspection
 from statewright.interpreter.phases import JOINED, READY, SPAWNING
 from statewright.interpreter.state import ROOT, ExecutionState, Finished, Frame, Status
 from statewright.limits import Limits
-from statewright.payload import Payload, dump_json
-from statewright.query.scope import NO_VARIABLES, Json
+from statewright.payload import Json, Payload, dump_json
+from statewright.query.scope import NO_VARIABLES
 
 _TOO_LARGE = "with a size exceeding the maximum number of bytes service limit."
 

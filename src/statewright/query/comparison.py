@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 EXACT_INTEGER: Final = 1 << 53
 """Integers up to this size, either way from zero, are doubles already."""

@@ -14,11 +14,11 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.query.scope import Json
+from statewright.payload import Json
 
-Test = Callable[[Any], bool]
+Test = Callable[[Json], bool]
 """Judges one value; `MISSING` stands for none."""
 
 MISSING: Final = object()
@@ -77,7 +77,7 @@ def _object(pattern: Mapping[str, Json], where: Place) -> Test:
         else:
             raise PatternError(f'"{name}" must be an object or an array', at)
 
-    def matches(value: Any) -> bool:
+    def matches(value: Json) -> bool:
         if isinstance(value, list):
             # An array matches if one of its elements does.
             return any(matches(element) for element in value if isinstance(element, dict))
@@ -106,7 +106,7 @@ def _alternatives(part: Json, at: Place) -> list[Test]:
     return found
 
 
-def _of_list(test: Test, values: list[Any]) -> bool:
+def _of_list(test: Test, values: list[Json]) -> bool:
     """True if a leaf matches an array: one of its elements must, or the array's being there must."""
     return any(test(value) for value in values) or (not values and test(_EMPTY))
 
@@ -167,7 +167,7 @@ def _affix(name: str, starts: bool) -> Callable[[Json, Place], Test]:
             raise PatternError(f"{name} match pattern must be a string", where)
         wanted = text.casefold() if folded else text
 
-        def test(value: Any) -> bool:
+        def test(value: Json) -> bool:
             if not isinstance(value, str):
                 return False
             seen = value.casefold() if folded else value
@@ -255,7 +255,7 @@ def _numeric(argument: Json, where: Place) -> Test:
         what = "Too many terms in numeric range expression" if len(bounds) == 2 else _TOO_MANY
         raise PatternError(what, (*where, 2 * len(bounds)))
 
-    def test(value: Any) -> bool:
+    def test(value: Json) -> bool:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
             return False
         return all(compare(value, bound) for compare, bound in bounds)
@@ -303,7 +303,7 @@ def _cidr(argument: Json, where: Place) -> Test:
     except (ValueError, TypeError):
         raise PatternError("Malformed CIDR, one '/' required", where) from None
 
-    def test(value: Any) -> bool:
+    def test(value: Json) -> bool:
         try:
             return isinstance(value, str) and ipaddress.ip_address(value) in network
         except ValueError:

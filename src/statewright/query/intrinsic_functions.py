@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from statewright.errors import INTRINSIC_FAILURE, ExecutionFailure
-from statewright.query.scope import Entropy, Json
+from statewright.payload import Json
+from statewright.query.scope import Entropy
 
 ARRAY_RANGE_ITEMS: Final = 1000
 """Source: Step Functions developer guide, States.ArrayRange."""

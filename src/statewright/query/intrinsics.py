@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from statewright.payload import Json
 from statewright.query.intrinsic_functions import FUNCTIONS, Function, format_pattern, format_text
 from statewright.query.jsonpath import JsonPath, PathSyntaxError, compile_path
-from statewright.query.scope import Json, Scope
+from statewright.query.scope import Scope
 
 NESTED_CALLS: Final = 10
 """How deep calls may nest, the outermost included. Source: Step Functions developer guide, Intrinsic functions."""

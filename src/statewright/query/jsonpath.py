@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NoReturn
 
+from statewright.payload import Json
 from statewright.query.comparison import kind_of
 from statewright.query.jsonpath_filters import MISSING, Run
 from statewright.query.jsonpath_functions import PathFunctionError
@@ -33,7 +34,7 @@ from statewright.query.jsonpath_tree import (
     is_definite,
     plain_keys,
 )
-from statewright.query.scope import Json, Scope
+from statewright.query.scope import Scope
 
 __all__ = ["JsonPath", "PathNotFound", "PathSyntaxError", "compile_path"]
 

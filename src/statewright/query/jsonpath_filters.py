@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from statewright.errors import RUNTIME, ExecutionFailure
+from statewright.payload import Json
 from statewright.query.comparison import is_number, json_equal, text_less
 from statewright.query.jsonpath_tree import (
     AllOf,
@@ -26,7 +27,7 @@ from statewright.query.jsonpath_tree import (
     is_definite,
 )
 from statewright.query.linear_regex import LinearRegex
-from statewright.query.scope import Json, Scope
+from statewright.query.scope import Scope
 
 MAX_VISITS: Final = 5_000_000
 """Values that one evaluation may visit. Ours: a few dozen characters of path can multiply a document without end."""
@@ -50,7 +51,7 @@ class Run:
         self.root = root
         self.scope = scope
         self.left = MAX_VISITS
-        self.computed: dict[int, tuple[object, Any]] = {}
+        self.computed: dict[int, tuple[object, Json]] = {}
         """By identity of what it was computed from, which the first part keeps alive."""
 
     def spend(self, visits: int) -> None:
@@ -202,7 +203,7 @@ def _is_empty(value: Json, wanted: Json, _: Run) -> bool:
     return isinstance(value, str | list | dict) and (not value) is wanted
 
 
-_ORDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+_ORDER: Final[Mapping[str, Callable[[Json, Json], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from statewright.payload import Json
 from statewright.query.comparison import as_double
-from statewright.query.scope import Json
 
 
 class PathFunctionError(Exception):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NoReturn
 
+from statewright.payload import Json
 from statewright.query.jsonpath_functions import FUNCTIONS
 from statewright.query.jsonpath_tree import (
     WORD_OPERATORS,
@@ -38,7 +39,6 @@ from statewright.query.jsonpath_tree import (
     is_definite,
 )
 from statewright.query.linear_regex import RegexSyntaxError, compile_regex
-from statewright.query.scope import Json
 
 MAX_NESTING: Final = 32
 MAX_INDEX_DIGITS: Final = 10

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from statewright.payload import Json
 from statewright.query.jsonpath_filters import MISSING, Reader, Run, compile_condition
 from statewright.query.jsonpath_functions import FUNCTIONS, PathFunctionError
 from statewright.query.jsonpath_tree import (
@@ -26,7 +27,6 @@ from statewright.query.jsonpath_tree import (
     Step,
     is_definite,
 )
-from statewright.query.scope import Json
 
 Walk = Callable[[Json], Json]
 """From a value to the value that definite steps lead to, or `MISSING`."""

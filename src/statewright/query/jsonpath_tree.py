@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from statewright.payload import Json
 from statewright.query.linear_regex import LinearRegex
-from statewright.query.scope import Json
 
 Root = Literal["data", "context", "variable", "current"]
 """The start of a path: `$`, `$$`, `$name`, and inside a filter `@`."""

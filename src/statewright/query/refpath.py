@@ -11,10 +11,10 @@ import json
 from typing import Final
 
 from statewright.errors import RESULT_PATH_MATCH, ExecutionFailure
+from statewright.payload import Json
 from statewright.query.comparison import kind_of
 from statewright.query.jsonpath_parser import PathSyntaxError, parse_path
 from statewright.query.jsonpath_tree import Index, Name
-from statewright.query.scope import Json
 
 SHOWN_INPUT: Final = 1_000
 """Characters of the document that a failure's cause repeats."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
-Json = Any
-"""A JSON value: dict, list, str, int, float, bool or None. Never mutated once it is shared."""
+from statewright.payload import Json
 
 
 class _Undefined:

@@ -18,8 +18,7 @@ from statewright.asl.outline import outline, states_of
 from statewright.clock import VIRTUAL_START_MS, RealClock, parse_duration_ms
 from statewright.errors import DefinitionError, Diagnostic, Step
 from statewright.limits import AWS, PROFILES, Limits
-from statewright.payload import JsonTextError, dump_json
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonTextError, dump_json
 from statewright.simulator.expectations import (
     STATUSES,
     Bounds,

@@ -11,8 +11,7 @@ from difflib import SequenceMatcher
 from typing import Final, Literal
 
 from statewright.errors import Step
-from statewright.payload import dump_json
-from statewright.query.scope import Json
+from statewright.payload import Json, dump_json
 
 MOST_DIFFERENCES: Final = 50
 """How many places are listed. Ours: nobody reads more, and two large values could differ in all."""

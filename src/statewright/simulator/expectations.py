@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from statewright.errors import Diagnostic, ExecutionFailure
-from statewright.query.scope import Json, Scope
+from statewright.payload import Json
+from statewright.query.scope import Scope
 from statewright.simulator.differences import ABSENT, Absent, Difference, differences, is_subsequence
 from statewright.simulator.running import Run
 

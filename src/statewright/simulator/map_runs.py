@@ -30,8 +30,7 @@ from statewright.interpreter.map_run.state import (
 )
 from statewright.interpreter.state import Identity
 from statewright.limits import EXPRESS, Limits
-from statewright.payload import dump_json
-from statewright.query.scope import Json
+from statewright.payload import Json, dump_json
 from statewright.simulator.mocks import Returned, Threw
 from statewright.simulator.running import Handler, Running
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from statewright.asl.findings import did_you_mean
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.query.scope import Json
+from statewright.payload import Json
 from statewright.simulator.mocks import Outcome, Result, Returned, Rule, Script, Threw
 from statewright.simulator.script import MockFile, read_spans
 

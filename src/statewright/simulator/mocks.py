@@ -19,8 +19,7 @@ from statewright.asl.findings import closest, did_you_mean
 from statewright.asl.program import MapDef, Program
 from statewright.asl.resources import Resource, parse_resource
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.payload import dump_json
-from statewright.query.scope import Json
+from statewright.payload import Json, dump_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from statewright.interpreter.advance import advance, new_execution
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.limits import Limits
-from statewright.payload import Payload
-from statewright.query.scope import Json
+from statewright.payload import Json, Payload
 from statewright.simulator.mocks import Answer, Hung, Returned, ScriptRun, TaskCall, Threw
 
 ACQUIRE: Final = "arn:aws:states:::statewright:acquire"

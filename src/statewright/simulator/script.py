@@ -17,8 +17,8 @@ from statewright.asl.reader import read_document
 from statewright.asl.text.document import Document, Syntax
 from statewright.clock import parse_duration_ms
 from statewright.errors import DefinitionError, Diagnostic, ExecutionFailure, Step
-from statewright.payload import dump_json
-from statewright.query.scope import Entropy, Json, Scope
+from statewright.payload import Json, dump_json
+from statewright.query.scope import Entropy, Scope
 from statewright.simulator.mocks import (
     Answer,
     Compute,

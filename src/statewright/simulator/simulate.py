@@ -15,8 +15,7 @@ from statewright.interpreter import events
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.limits import AWS, BURST_TRANSITIONS, Limits
-from statewright.payload import Payload
-from statewright.query.scope import Json
+from statewright.payload import Json, Payload
 from statewright.simulator.map_runs import MapRuns
 from statewright.simulator.mocks import Script
 from statewright.simulator.running import COMMANDS, Run, Running, Timeline

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.query.scope import Json
+from statewright.payload import Json
 from statewright.simulator.mock_config import MockConfig, load_mock_config, machine_name
 from statewright.simulator.script import Answer, Returned, TaskCall, Threw
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.query.scope import Json
+from statewright.payload import Json
 from statewright.simulator.script import (
     Answer,
     Hung,

@@ -12,7 +12,7 @@ from statewright.asl.checks.field_values import VariableRead
 from statewright.asl.checks.fields import VARIABLE_CHARACTERS
 from statewright.asl.findings import Findings, Path, has_placeholder
 from statewright.asl.outline import ScopeOutline, StateOutline
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 _RESERVED = "states"
 

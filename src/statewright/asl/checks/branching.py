@@ -22,7 +22,7 @@ from statewright.asl.checks.fields import (
 from statewright.asl.choice_rules import OPERATORS
 from statewright.asl.findings import Findings, Path, has_placeholder
 from statewright.asl.outline import Node
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 _CATCH_ALL = "States.ALL"
 _DEFAULT_HINT = "Default stands beside Choices, not inside it: move it out, to the column of Choices"

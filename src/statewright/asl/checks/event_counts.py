@@ -12,8 +12,8 @@ from collections.abc import Callable
 from statewright.asl.checks.field_values import is_expression
 from statewright.asl.checks.loops import Loop, leading_names
 from statewright.asl.outline import ScopeOutline, StateOutline
+from statewright.payload import Json
 from statewright.query.jsonpath import PathSyntaxError, compile_path
-from statewright.query.scope import Json
 
 _RANGE = re.compile(r"\[\s*(\d{1,9})\s*\.\.\s*(\d{1,9})\s*\]")
 

@@ -25,10 +25,10 @@ from statewright.asl.findings import (
     looks_like_path,
 )
 from statewright.asl.timestamps import parse_timestamp
+from statewright.payload import Json
 from statewright.query.intrinsics import IntrinsicSyntaxError, compile_intrinsic
 from statewright.query.jsonata import JsonataSyntaxError, compile_expression
 from statewright.query.jsonpath import PathSyntaxError, compile_path
-from statewright.query.scope import Json
 
 _TIMESTAMP_MESSAGE = "String does not match RFC3339 timestamp"
 _NOT_A_REFERENCE = "Value is not a Reference Path"

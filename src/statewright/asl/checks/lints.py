@@ -16,7 +16,7 @@ from statewright.asl.checks.loops import Dependency, Loop, loops_of
 from statewright.asl.findings import Findings, has_placeholder
 from statewright.asl.outline import Edge, Node, ScopeOutline, StateOutline, states_of
 from statewright.limits import AWS, TASK_TIMEOUT_SECONDS
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 MAX_STATES: Final = 1_000
 """Scopes of more states are not searched for loops and failures. Ours: the search is quadratic at worst."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from statewright.asl.checks.assignments import assignments_of
 from statewright.asl.checks.field_values import is_expression
 from statewright.asl.choice_rules import rule_paths
 from statewright.asl.outline import Edge, ScopeOutline, StateOutline
+from statewright.payload import Json, JsonObject
 from statewright.query.jsonata import JsonataSyntaxError, compile_expression
 from statewright.query.jsonpath import PathSyntaxError, compile_path
 from statewright.query.jsonpath_tree import Name
-from statewright.query.scope import Json
 
 MAX_LOOP_DEPTH = 8
 """How many loops inside each other are looked at. Ours: each level costs one more pass over the scope."""
@@ -175,7 +175,7 @@ def decision_dependencies(state: StateOutline, edge: Edge, assigned: set[str]) -
             yield from _rule_dependencies(rule, state.jsonata, assigned)
 
 
-def _rule_dependencies(rule: dict[str, Any], jsonata: bool, assigned: set[str]) -> Iterator[Dependency]:
+def _rule_dependencies(rule: JsonObject, jsonata: bool, assigned: set[str]) -> Iterator[Dependency]:
     if jsonata:
         yield from _condition_dependencies(rule.get("Condition"), assigned)
         return

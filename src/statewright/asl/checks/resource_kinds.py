@@ -11,7 +11,7 @@ from typing import Final
 
 from statewright.asl.checks.fields import INTEGRATIONS, READER_ACTIONS, WRITER_ACTIONS
 from statewright.asl.findings import Findings, Path, has_placeholder
-from statewright.query.scope import Json
+from statewright.payload import Json
 
 _PARTITION = r"arn:aws[a-z-]*:"
 # Region and account are taken as they are: the service was seen to accept a function of `your-region`.

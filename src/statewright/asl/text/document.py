@@ -11,12 +11,12 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from statewright.asl.text import jackson
 from statewright.errors import DefinitionError, Diagnostic, Step
+from statewright.payload import Json
 
-Json = Any
 Path = tuple[Step, ...]
 Syntax = Literal["json", "yaml"]
 

@@ -18,7 +18,6 @@ from statewright.asl.text.document import (
     MAX_FINDINGS,
     Document,
     Finding,
-    Json,
     Marks,
     Offsets,
     Path,
@@ -26,6 +25,7 @@ from statewright.asl.text.document import (
     repeated_name,
     too_deep,
 )
+from statewright.payload import Json
 
 # Trailing blanks belong to each match, so that every step starts at a token. Repetitions are possessive, so that a
 # hostile text cannot make them backtrack.

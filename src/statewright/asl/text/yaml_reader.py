@@ -24,7 +24,6 @@ from statewright.asl.text.document import (
     MAX_FINDINGS,
     Document,
     Finding,
-    Json,
     Marks,
     Offsets,
     Path,
@@ -34,6 +33,7 @@ from statewright.asl.text.document import (
     shown,
     too_deep,
 )
+from statewright.payload import Json
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The event source: libyaml where PyYAML was built with it, 10 to 20 times as fast as the other."""
@@ -131,7 +131,7 @@ class _Building:
         self.anchors: dict[str, _Node | None] = {}
         self.placeholders: dict[int, str] = {}
         self.findings: list[Finding] = []
-        self.handlers: dict[type, Callable[[Any, int], None]] = {
+        self.handlers: dict[type, Callable[..., None]] = {
             yaml.ScalarEvent: self.scalar,
             yaml.MappingStartEvent: self.mapping,
             yaml.SequenceStartEvent: self.sequence,
@@ -170,12 +170,12 @@ class _Building:
         except yaml.YAMLError as error:
             raise _Refused(yaml_faults.explain(self.source, error, self.skipped, self.here())) from None
 
-    def start(self, _event: Any, start: int) -> None:
+    def start(self, _event: yaml.Event, start: int) -> None:
         if self.root:
             found = "found the start of a second document, expected one"
             raise _Refused(Finding(start, found, "keep one document to a file: remove what follows the ---"))
 
-    def scalar(self, event: Any, start: int) -> None:
+    def scalar(self, event: yaml.ScalarEvent, start: int) -> None:
         text: str = event.value
         is_name = self.wants_name()
         if event.implicit[0] and event.tag is None:
@@ -214,7 +214,7 @@ class _Building:
             self.note(start, f"found {text}, expected a JSON value", "JSON has no such number: write null or a text")
         return text
 
-    def tagged(self, event: Any, text: str, start: int) -> Json:
+    def tagged(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, text: str, start: int) -> Json:
         """Resolve a scalar that is quoted, a block, or has a tag."""
         tag = event.tag
         if tag is None or tag in ("!", _PREFIX + "str"):
@@ -243,13 +243,13 @@ class _Building:
         self.containers[id(value)] = dict.fromkeys(value, (start, start))
         return value
 
-    def mapping(self, event: Any, start: int) -> None:
+    def mapping(self, event: yaml.MappingStartEvent, start: int) -> None:
         self.open(event, {}, start, "map")
 
-    def sequence(self, event: Any, start: int) -> None:
+    def sequence(self, event: yaml.SequenceStartEvent, start: int) -> None:
         self.open(event, [], start, "seq")
 
-    def open(self, event: Any, value: Json, start: int, kind: str) -> None:
+    def open(self, event: yaml.CollectionStartEvent, value: Json, start: int, kind: str) -> None:
         if self.wants_name():
             found = f"found {'a mapping' if kind == 'map' else 'a list'} as a name, expected text"
             raise _Refused(Finding(start, found, yaml_faults.name_hint(self.source, start), self.here()))
@@ -264,7 +264,7 @@ class _Building:
         if event.anchor:
             self.anchors[event.anchor] = None
 
-    def end(self, _event: Any, _start: int) -> None:
+    def end(self, _event: yaml.Event, _start: int) -> None:
         done = self.stack.pop()
         container = done.node.value
         # A member of its own wins over a merged one, and an earlier merge over a later one.
@@ -279,7 +279,7 @@ class _Building:
             done.node.height += 1
         self.add(done.node, done.anchor)
 
-    def alias(self, event: Any, start: int) -> None:
+    def alias(self, event: yaml.AliasEvent, start: int) -> None:
         if event.anchor not in self.anchors:
             hint = f"put &{event.anchor} before the value to repeat, above this line; quote the text if * belongs to it"
             self.note(start, f"found the alias *{event.anchor}, expected one whose anchor came before", hint)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.program import MapDef
 from statewright.errors import DATA_LIMIT, RUNTIME, ExecutionFailure, WordedFailure
@@ -30,6 +30,7 @@ from statewright.interpreter.map_run.state import (
     UNSUCCESSFUL,
     MapChild,
     MapRunState,
+    MapRunStatus,
     child_name,
 )
 from statewright.interpreter.phases import CLOSED, OPEN, STOPPING, WRITING
@@ -334,7 +335,7 @@ def _fail(turn: _Turn, error: str, cause: str) -> None:
     _begin_end(turn, "FAILED", error, cause)
 
 
-def _begin_end(turn: _Turn, ending: Any, error: str | None, cause: str | None) -> None:
+def _begin_end(turn: _Turn, ending: MapRunStatus, error: str | None, cause: str | None) -> None:
     """Settle how the run ends; it does so once no child runs any more. Whatever is pending stays pending."""
     state = turn.state
     state.ending, state.error, state.cause = ending, error, cause
@@ -456,7 +457,7 @@ def _line_up_again(turn: _Turn) -> None:
     state.not_redrivable = (len(lost), sum(child.item_count for child in lost))
 
 
-_ON: Final[dict[type, Callable[[_Turn, Any], None]]] = {
+_ON: Final[dict[type, Callable[..., None]]] = {
     messages.RunStarted: _on_started,
     messages.RunContinued: _on_continued,
     messages.ItemsRead: _on_items_read,

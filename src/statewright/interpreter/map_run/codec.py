@@ -7,12 +7,12 @@ Large values are named by hash, as in `interpreter/codec.py`. Which children wai
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from statewright.interpreter.codec import VERSION, Decoder, Encoder, Texts, read_row
 from statewright.interpreter.map_run.state import MapChild, MapRunSettings, MapRunState
 from statewright.interpreter.phases import OPEN
-from statewright.payload import Payload, dump_row
+from statewright.payload import Json, JsonObject, Payload, dump_row
 
 
 class MapRunEncoder(Encoder):
@@ -46,7 +46,7 @@ class MapRunDecoder(Decoder):
     def map_run(self, body: bytes) -> MapRunState:
         """The run, without its children. Raises: Unreadable."""
         _, plain, payloads, values, fields, entropy, batch, output = read_row(body)[:8]
-        given: dict[str, Any] = dict(zip(_SETTINGS, plain, strict=False))
+        given: JsonObject = dict(zip(_SETTINGS, plain, strict=False))
         given.update((name, self._value(stored)) for name, stored in zip(_SETTINGS_PAYLOADS, payloads, strict=False))
         given.update((name, self._json(stored)) for name, stored in zip(_SETTINGS_VALUES, values, strict=False))
         state = MapRunState(MapRunSettings(**given), 0, bytes.fromhex(entropy[0]))
@@ -67,7 +67,7 @@ class MapRunDecoder(Decoder):
         child.input, child.output = self._value(given), self._value(output)
         return child
 
-    def _json(self, stored: Any) -> Any:
+    def _json(self, stored: Json) -> Json:
         payload = self._value(stored)
         return payload.value if payload is not None else None
 

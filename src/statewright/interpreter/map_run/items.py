@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.program import Evaluate
 from statewright.errors import DATA_LIMIT, WordedFailure
 from statewright.interpreter.map_run.state import PENDING, MapChild, MapRunState
-from statewright.payload import Payload, dump_json
-from statewright.query.scope import NO_VARIABLES, Json, Scope
+from statewright.payload import Json, JsonObject, Payload, dump_json
+from statewright.query.scope import NO_VARIABLES, Scope
 
 NO_LIMIT: Final = 1 << 62
 
@@ -86,7 +86,7 @@ def _selecting(
         item: dict[str, Json] = {"Index": index, "Value": value, "Source": source}
         if key is not None:
             item["Key"] = key
-        context: dict[str, Any] = {**outer, "Map": {"Item": item}}
+        context: JsonObject = {**outer, "Map": {"Item": item}}
         return selector(Scope(data, variables, lambda: context, entropy=entropy, now_ms=now_ms))
 
     return select

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from statewright.payload import Payload
-from statewright.query.scope import Json
+from statewright.payload import Json, Payload
 
 ChildStatus = Literal["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
 

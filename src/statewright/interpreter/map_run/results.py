@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from statewright.asl.program import MapDef
 from statewright.asl.timestamps import format_timestamp
@@ -25,8 +25,7 @@ from statewright.interpreter.map_run.state import (
     child_machine_arn,
     child_name,
 )
-from statewright.payload import Payload, dump_json
-from statewright.query.scope import Json
+from statewright.payload import Json, JsonObject, Payload, dump_json
 
 FILE_BYTES: Final = 5 * 1024**3
 """The largest result file. Source: developer guide, "Exporting to Amazon S3"."""
@@ -116,7 +115,7 @@ def record_of(state: MapRunState, child: MapChild) -> dict[str, Json]:
     """A child execution with its metadata, as result files hold it."""
     arn = state.settings.map_run_arn
     name = child_name(arn, child.index)
-    record: dict[str, Any] = {}
+    record: JsonObject = {}
     if child.cause is not None:
         record["Cause"] = child.cause
     if child.error is not None:

@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.phases import OPEN
-from statewright.payload import Payload
-from statewright.query.scope import Entropy, Json
+from statewright.payload import Json, Payload
+from statewright.query.scope import Entropy
 
 MapRunStatus = Literal["RUNNING", "SUCCEEDED", "FAILED", "ABORTED"]
 

@@ -8,8 +8,7 @@ from statewright.interpreter.phases import CHILDREN, SPAWNING
 from statewright.interpreter.state import Children, Frame
 from statewright.interpreter.steps.map_run_start import start_map_run
 from statewright.interpreter.turn import Turn
-from statewright.payload import Payload
-from statewright.query.scope import Json
+from statewright.payload import Json, Payload
 
 
 def begin_map(turn: Turn, frame: Frame, definition: StateDef, *, unheard_of: bool = False) -> bool:

@@ -5,8 +5,6 @@ Items, children and counts are the business of `interpreter.map_run`, which no f
 
 from __future__ import annotations
 
-from typing import Any
-
 from statewright.asl.program import DistributedDef, Evaluate, MapDef, StateDef
 from statewright.errors import Failure
 from statewright.interpreter.commands import RedriveMapRun, StartMapRun
@@ -17,8 +15,8 @@ from statewright.interpreter.history import failure_details
 from statewright.interpreter.phases import MAP_RUN
 from statewright.interpreter.state import Frame, OpenTask
 from statewright.interpreter.turn import Turn
-from statewright.payload import Payload
-from statewright.query.scope import Json, Scope
+from statewright.payload import Json, JsonObject, Payload
+from statewright.query.scope import Scope
 
 
 def start_map_run(
@@ -47,7 +45,7 @@ def start_map_run(
     if body.item_selector is not None:
         context = Payload(build_context(turn, frame, definition))
         variables = Payload(dict(turn.variables_of(frame)))
-    command: dict[str, Any] = {
+    command: JsonObject = {
         "reader": _value(reader.arguments if reader else None, scope),
         "reader_config": _value(reader.config if reader else None, scope),
         "max_items": _value(reader.max_items if reader else None, scope),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from statewright.payload import Json
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS, analyse
 from statewright.query.jsonata.closures import compile_closure
 from statewright.query.jsonata.errors import (
@@ -24,7 +25,7 @@ from statewright.query.jsonata.errors import (
 from statewright.query.jsonata.fence import verdict
 from statewright.query.jsonata.library import Program, require_library
 from statewright.query.jsonata.parser import parse
-from statewright.query.scope import Json, Scope
+from statewright.query.scope import Scope
 
 __all__ = [
     "Expression",

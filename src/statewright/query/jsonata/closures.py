@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
+from statewright.payload import Json
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS
 from statewright.query.jsonata.parser import Node
-from statewright.query.scope import UNDEFINED, Json, Scope
+from statewright.query.scope import UNDEFINED, Scope
 
 Closure = Callable[[Scope], Json]
 
@@ -419,8 +420,8 @@ def _not(value: Json) -> Json:
 _CONSTANTS: Final = frozenset(("string", "number", "value"))
 _NO_SCOPE: Final = Scope(None)
 _EQUAL_BY_VALUE: Final = frozenset((str, bool, type(None)))
-_ARITHMETIC: Final[dict[str, Callable[[Any, Any], Any]]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+_ARITHMETIC: Final[dict[str, Callable[[Json, Json], Json]]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_COMPARISONS: Final[dict[str, Callable[[Json, Json], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,

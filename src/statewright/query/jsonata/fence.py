@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from statewright.payload import dump_json
-from statewright.query.scope import UNDEFINED, Json, Scope
+from statewright.payload import Json, dump_json
+from statewright.query.scope import UNDEFINED, Scope
 
 Verdict = Literal["fine", "time", "memory"]
 Trial = Callable[[Callable[[], object]], Verdict]

@@ -11,11 +11,12 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
+from statewright.payload import Json
 from statewright.query.jsonata.errors import JsonataError, JsonataMemory, JsonataStackOverflow
 from statewright.query.jsonata.guards import MAX_SEQUENCE
-from statewright.query.scope import Entropy, Json
+from statewright.query.scope import Entropy
 
 DEFINITIONS: Final[Mapping[str, str]] = {
     "now": "function($p,$z){$fromMillis($$.now,$p,$z)}",
@@ -130,7 +131,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def _exactly(function: str, count: int, arguments: tuple[Json, ...]) -> tuple[Any, ...]:
+def _exactly(function: str, count: int, arguments: tuple[Json, ...]) -> tuple[Json, ...]:
     if len(arguments) != count:
         _mismatch(function, min(len(arguments), count) + 1)
     return arguments

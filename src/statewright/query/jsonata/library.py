@@ -21,6 +21,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final
 
+from statewright.payload import Json
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS, Facts, analyse
 from statewright.query.jsonata.errors import (
     RUNTIME_MESSAGES,
@@ -34,7 +35,7 @@ from statewright.query.jsonata.errors import (
 from statewright.query.jsonata.functions import DEFINITIONS, Host
 from statewright.query.jsonata.guards import MAX_SEQUENCE, MEMORY_SIGNAL, mangled, rewrite
 from statewright.query.jsonata.parser import Node, parse
-from statewright.query.scope import UNDEFINED, Json, Scope
+from statewright.query.scope import UNDEFINED, Scope
 
 TIMEOUT_MS: Final = 1_000
 """How long one evaluation may take. Source: the service's limit for JSONata."""
@@ -188,7 +189,7 @@ class _Code:
         # The library's own Python layer adds half as much again to a small evaluation.
         bare = getattr(compiled, "_expr", compiled)
         self.compiled = compiled
-        self.lent: Callable[[Json], Any] = bare.evaluate
+        self.lent: Callable[[Json], object] = bare.evaluate
         self.converted: Callable[[Any], Any] = bare.evaluate_with_data
 
 
@@ -214,7 +215,7 @@ class _Data:
         self.handle_parts: frozenset[str] = frozenset()
         self.unusable = False
 
-    def run(self, code: _Code, needs: frozenset[str], scope: Scope) -> Any:
+    def run(self, code: _Code, needs: frozenset[str], scope: Scope) -> Json:
         """The envelope's object. Raises: JsonataError."""
         if "context" in needs:
             self.states["context"] = scope.context
