@@ -115,6 +115,6 @@ def assemble(
     rates = config.rates.of(config.region)
     throttle = Throttle(rates, clock, metrics) if rates else None
     forwarding = Forwarding(config, integrations.blocking, integrations.volatile)
-    app = App(engine, engine.machines, clock, config, services, integrations, forwarding, throttle)
+    app = App(engine, clock, config, services, integrations, forwarding, throttle)
     calls.connect(app)
     return System(engine, integrations, deliveries, posts, calls, app)

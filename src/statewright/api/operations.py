@@ -23,7 +23,6 @@ from statewright.payload import Json
 
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
-    from statewright.engine.machines.machines import Machines
     from statewright.integrations.registry import Registry
 
 
@@ -51,7 +50,6 @@ class App:
     """
 
     engine: Engine
-    machines: Machines
     clock: Clock
     config: Config
     services: Services

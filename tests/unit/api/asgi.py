@@ -18,8 +18,8 @@ SIGNED = (
 
 
 def make_api(config: Config | None = None, **settings: Any) -> Api:
-    """An application without an engine: what its operations need has to be given as `engine` or `machines`."""
-    parts = {name: settings.pop(name) for name in ("engine", "machines") if name in settings}
+    """An application without an engine: what its operations need has to be given as `engine`."""
+    parts = {"engine": settings.pop("engine")} if "engine" in settings else {}
     return Api(app_of(config, **parts), **settings)
 
 

@@ -53,7 +53,8 @@ class Asked:
 def api_of(**answers: Any) -> tuple[Api, Asked]:
     engine: Any = Asked(**answers)
     engine.map_runs = engine
-    return make_api(engine=engine, machines=Asked(resolve=SimpleNamespace(type="STANDARD"))), engine
+    engine.machines = Asked(resolve=SimpleNamespace(type="STANDARD"))
+    return make_api(engine=engine), engine
 
 
 def failed(reply: Reply) -> tuple[str, str]:

@@ -21,7 +21,8 @@ load()
 class Executions:
     """Stands in for the engine: it knows executions by ARN."""
 
-    def __init__(self) -> None:
+    def __init__(self, machines: Machines) -> None:
+        self.machines = machines
         self.views: dict[str, Any] = {}
 
     async def describe(self, arn: Any) -> Any:
@@ -37,10 +38,10 @@ class Client:
     """Calls operations the way the server does, without HTTP."""
 
     def __init__(self, machines: Machines, clock: VirtualClock) -> None:
-        self.engine = cast("Any", Executions())
+        self.engine = cast("Any", Executions(machines))
         self.machines = machines
         self.clock = clock
-        self.app = app_of(clock=clock, engine=self.engine, machines=machines, log_groups=NoGroups())
+        self.app = app_of(clock=clock, engine=self.engine, log_groups=NoGroups())
 
     async def call(self, what: str, /, **request: Any) -> Any:
         operation = find("states", what)

@@ -31,7 +31,7 @@ class Nest(Rig):
         self.registry = Registry(Config(volatile=False), self.clock, OwnCalls(calls.states))
         self.integrations = self.registry  # type: ignore[assignment]
         await super().up()
-        app = app_of(clock=self.clock, engine=self.engine, machines=self.machines, integrations=self.registry)
+        app = app_of(clock=self.clock, engine=self.engine, integrations=self.registry)
         calls.connect(app)
         self.registry.connect(self.engine)
         self.states = calls.states

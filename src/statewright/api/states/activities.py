@@ -26,7 +26,7 @@ async def get_activity_task(app: App, _call: Call, request: Json) -> Json:
 @operation("states", "CreateActivity")
 async def create_activity(app: App, _call: Call, request: Json) -> Json:
     """Create an activity, or answer as before for one that is there."""
-    activity = await app.machines.activities.create(
+    activity = await app.engine.machines.activities.create(
         request["name"], request.get("tags", ()), request.get("encryptionConfiguration")
     )
     return {"activityArn": activity.arn, "creationDate": activity.created_ms}
@@ -35,21 +35,23 @@ async def create_activity(app: App, _call: Call, request: Json) -> Json:
 @operation("states", "DescribeActivity")
 async def describe_activity(app: App, _call: Call, request: Json) -> Json:
     """Show an activity."""
-    activity = await app.machines.activities.get(request["activityArn"])
+    activity = await app.engine.machines.activities.get(request["activityArn"])
     return {**_listed(activity), "encryptionConfiguration": activity.encryption}
 
 
 @operation("states", "ListActivities")
 async def list_activities(app: App, _call: Call, request: Json) -> Json:
     """List activities, newest first."""
-    found, token = await app.machines.activities.list_activities(request.get("nextToken"), request.get("maxResults"))
+    found, token = await app.engine.machines.activities.list_activities(
+        request.get("nextToken"), request.get("maxResults")
+    )
     return {"activities": [_listed(activity) for activity in found], "nextToken": token}
 
 
 @operation("states", "DeleteActivity")
 async def delete_activity(app: App, _call: Call, request: Json) -> Json:
     """Delete an activity; harmless when there is none."""
-    await app.machines.activities.delete(request["activityArn"])
+    await app.engine.machines.activities.delete(request["activityArn"])
     return {}
 
 

@@ -9,7 +9,7 @@ from statewright.payload import Json
 @operation("states", "CreateStateMachineAlias")
 async def create_state_machine_alias(app: App, _call: Call, request: Json) -> Json:
     """Create an alias for one or two versions."""
-    alias = await app.machines.aliases.create(
+    alias = await app.engine.machines.aliases.create(
         request["name"], request["routingConfiguration"], request.get("description")
     )
     return {"stateMachineAliasArn": alias.arn, "creationDate": alias.created_ms}
@@ -18,7 +18,7 @@ async def create_state_machine_alias(app: App, _call: Call, request: Json) -> Js
 @operation("states", "UpdateStateMachineAlias")
 async def update_state_machine_alias(app: App, _call: Call, request: Json) -> Json:
     """Change an alias's routes, its description, or both."""
-    updated_ms = await app.machines.aliases.update(
+    updated_ms = await app.engine.machines.aliases.update(
         request["stateMachineAliasArn"], request.get("routingConfiguration"), request.get("description")
     )
     return {"updateDate": updated_ms}
@@ -27,7 +27,7 @@ async def update_state_machine_alias(app: App, _call: Call, request: Json) -> Js
 @operation("states", "DescribeStateMachineAlias")
 async def describe_state_machine_alias(app: App, _call: Call, request: Json) -> Json:
     """Show an alias."""
-    alias = await app.machines.aliases.get(request["stateMachineAliasArn"])
+    alias = await app.engine.machines.aliases.get(request["stateMachineAliasArn"])
     return {
         "stateMachineAliasArn": alias.arn,
         "name": alias.name,
@@ -41,7 +41,7 @@ async def describe_state_machine_alias(app: App, _call: Call, request: Json) -> 
 @operation("states", "ListStateMachineAliases")
 async def list_state_machine_aliases(app: App, _call: Call, request: Json) -> Json:
     """List the aliases of a machine, or those that route to one version."""
-    aliases, token = await app.machines.aliases.list_aliases(
+    aliases, token = await app.engine.machines.aliases.list_aliases(
         request["stateMachineArn"], request.get("nextToken"), request.get("maxResults")
     )
     listed = [{"stateMachineAliasArn": one.arn, "creationDate": one.created_ms} for one in aliases]
@@ -51,5 +51,5 @@ async def list_state_machine_aliases(app: App, _call: Call, request: Json) -> Js
 @operation("states", "DeleteStateMachineAlias")
 async def delete_state_machine_alias(app: App, _call: Call, request: Json) -> Json:
     """Delete an alias."""
-    await app.machines.aliases.delete(request["stateMachineAliasArn"])
+    await app.engine.machines.aliases.delete(request["stateMachineAliasArn"])
     return {}

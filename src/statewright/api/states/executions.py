@@ -126,7 +126,7 @@ async def _start_of(app: App, call: Call, request: Json) -> tuple[Json, str | No
     name = request.get("name")
     if name is not None:
         check_name(name)
-    target = await app.machines.resolve(arn)
+    target = await app.engine.machines.resolve(arn)
     trace = request.get("traceHeader") or call.headers.get("x-amzn-trace-id", "")[:TRACE_CHARACTERS] or None
     return target, name, request.get("input", "{}"), trace
 

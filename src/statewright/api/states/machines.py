@@ -19,7 +19,7 @@ DELIVERY_STREAM: Final = "log_stream_created_by_aws_to_validate_log_delivery_sub
 @operation("states", "CreateStateMachine")
 async def create_state_machine(app: App, _call: Call, request: Json) -> Json:
     """Create a machine, and a version of it if asked to."""
-    changed = await app.machines.create(
+    changed = await app.engine.machines.create(
         NewMachine(
             name=request["name"],
             definition=request["definition"],
@@ -58,7 +58,7 @@ async def _try_delivery(app: App, logging: Json) -> None:
 @operation("states", "UpdateStateMachine")
 async def update_state_machine(app: App, _call: Call, request: Json) -> Json:
     """Change a machine, and publish the outcome if asked to."""
-    changed = await app.machines.update(
+    changed = await app.engine.machines.update(
         request["stateMachineArn"],
         MachineChange(
             definition=request.get("definition"),
@@ -80,7 +80,7 @@ async def update_state_machine(app: App, _call: Call, request: Json) -> Json:
 @operation("states", "DescribeStateMachine")
 async def describe_state_machine(app: App, _call: Call, request: Json) -> Json:
     """Show a machine, a version, or the child machine of a distributed Map."""
-    view = await app.machines.describe(request["stateMachineArn"])
+    view = await app.engine.machines.describe(request["stateMachineArn"])
     version = view.version
     return {
         "stateMachineArn": view.arn,
@@ -102,7 +102,7 @@ async def describe_state_machine_for_execution(app: App, _call: Call, request: J
     execution = await app.engine.describe(request["executionArn"])
     arn = parse_arn(execution.machine_arn)
     label = parse_arn(execution.map_run_arn).label if execution.map_run_arn else None
-    view = await app.machines.describe_revision(execution.machine_id, execution.revision_id, label)
+    view = await app.engine.machines.describe_revision(execution.machine_id, execution.revision_id, label)
     return {
         "stateMachineArn": execution.machine_arn,
         "name": arn.name,
@@ -117,7 +117,7 @@ async def describe_state_machine_for_execution(app: App, _call: Call, request: J
 @operation("states", "ListStateMachines")
 async def list_state_machines(app: App, _call: Call, request: Json) -> Json:
     """List the machines, newest first."""
-    machines, token = await app.machines.list_machines(request.get("nextToken"), request.get("maxResults"))
+    machines, token = await app.engine.machines.list_machines(request.get("nextToken"), request.get("maxResults"))
     listed = [
         {"stateMachineArn": one.arn, "name": one.name, "type": one.type, "creationDate": one.created_ms}
         for one in machines
@@ -128,7 +128,7 @@ async def list_state_machines(app: App, _call: Call, request: Json) -> Json:
 @operation("states", "DeleteStateMachine")
 async def delete_state_machine(app: App, _call: Call, request: Json) -> Json:
     """Delete a machine, or begin to while executions run."""
-    await app.machines.delete(request["stateMachineArn"])
+    await app.engine.machines.delete(request["stateMachineArn"])
     return {}
 
 

@@ -9,19 +9,19 @@ from statewright.payload import Json
 @operation("states", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
     """Put tags on a machine or activity."""
-    await app.machines.tags.put(request["resourceArn"], request["tags"])
+    await app.engine.machines.tags.put(request["resourceArn"], request["tags"])
     return {}
 
 
 @operation("states", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
     """Take tags away from a machine or activity."""
-    await app.machines.tags.take(request["resourceArn"], request["tagKeys"])
+    await app.engine.machines.tags.take(request["resourceArn"], request["tagKeys"])
     return {}
 
 
 @operation("states", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """List the tags of a machine or activity."""
-    tags = await app.machines.tags.of(request["resourceArn"])
+    tags = await app.engine.machines.tags.of(request["resourceArn"])
     return {"tags": [{"key": key, "value": value} for key, value in tags.items()]}

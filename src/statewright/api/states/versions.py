@@ -9,7 +9,7 @@ from statewright.payload import Json
 @operation("states", "PublishStateMachineVersion")
 async def publish_state_machine_version(app: App, _call: Call, request: Json) -> Json:
     """Make a version of a machine's current revision."""
-    version = await app.machines.versions.publish(
+    version = await app.engine.machines.versions.publish(
         request["stateMachineArn"], request.get("revisionId"), request.get("description")
     )
     return {"stateMachineVersionArn": version.arn, "creationDate": version.created_ms}
@@ -18,7 +18,7 @@ async def publish_state_machine_version(app: App, _call: Call, request: Json) ->
 @operation("states", "ListStateMachineVersions")
 async def list_state_machine_versions(app: App, _call: Call, request: Json) -> Json:
     """List a machine's versions, newest first."""
-    versions, token = await app.machines.versions.list_versions(
+    versions, token = await app.engine.machines.versions.list_versions(
         request["stateMachineArn"], request.get("nextToken"), request.get("maxResults")
     )
     listed = [{"stateMachineVersionArn": one.arn, "creationDate": one.created_ms} for one in versions]
@@ -28,5 +28,5 @@ async def list_state_machine_versions(app: App, _call: Call, request: Json) -> J
 @operation("states", "DeleteStateMachineVersion")
 async def delete_state_machine_version(app: App, _call: Call, request: Json) -> Json:
     """Delete a version that no alias routes to."""
-    await app.machines.versions.delete(request["stateMachineVersionArn"])
+    await app.engine.machines.versions.delete(request["stateMachineVersionArn"])
     return {}
