@@ -7,7 +7,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any, Final, Protocol
 
 from statewright.asl.program import Program
@@ -19,7 +18,8 @@ from statewright.engine.express.run import ExpressRun
 from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.inputs import AlreadyThere, Input
 from statewright.engine.machines.programs import RetryingPrograms
-from statewright.engine.map_runs.data import ItemStream, MapRunData
+from statewright.engine.map_runs.data import MapRunData
+from statewright.engine.map_runs.files import RunFiles
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.orders import Order
 from statewright.engine.runner import Runner
@@ -32,7 +32,7 @@ from statewright.interpreter.map_run import messages
 from statewright.interpreter.map_run.advance import SLICE_ITEMS, advance_map_run
 from statewright.interpreter.map_run.codec import MapRunEncoder, decode_map_run
 from statewright.interpreter.map_run.messages import MapRunCommand, MapRunEvent
-from statewright.interpreter.map_run.results import bucket_of, folder_of, manifest_of, result_files
+from statewright.interpreter.map_run.results import bucket_of, folder_of
 from statewright.interpreter.map_run.state import (
     RUNNING,
     MapRunState,
@@ -43,7 +43,7 @@ from statewright.interpreter.map_run.state import (
     labelled_machine,
 )
 from statewright.interpreter.phases import CLOSED, OPEN, STOPPING, WRITING
-from statewright.payload import Payload, dump_json
+from statewright.payload import Payload
 from statewright.stores.protocol import Commit, Committed, Existing, Row
 
 logger = logging.getLogger(__name__)
@@ -122,9 +122,7 @@ class LiveRun:
         self._standard: dict[int, int] = {}
         """Index to execution id, of STANDARD children that run."""
         self._express: dict[int, ExpressRun] = {}
-        self._stream: ItemStream | None = None
-        self._position = 0
-        """How many items have been taken from the stream."""
+        self._files = RunFiles(site.data, head, self.definition)
         self._killed = False
         self._to_start: deque[messages.StartChild] = deque()
 
@@ -287,56 +285,19 @@ class LiveRun:
 
     async def _read_items(self, command: messages.ReadItems) -> None:
         try:
-            stream = await self._stream_at(command.first)
-            part = await stream.take(command.count)
+            part = await self._files.items(command.first, command.count)
         except ApiError as problem:
-            await self._close_stream()
             self.tell(messages.ReadFailed(problem.message))
             return
-        self._position = command.first + len(part.values)
-        if part.last:
-            await self._close_stream()
         self.tell(messages.ItemsRead(command.first, part.values, part.last, part.keys, part.total, part.source))
-
-    async def _stream_at(self, first: int) -> ItemStream:
-        """The run's items from one on. After a restart those before it are passed over."""
-        if self._stream is not None and self._position == first:
-            return self._stream
-        await self._close_stream()
-        distributed = self.definition.distributed
-        assert distributed is not None
-        assert distributed.reader is not None
-        head, resource = self.head, distributed.reader.resource.arn
-        self._stream = await self._site.data.open(head, head.reader, head.reader_config, resource)
-        self._position = 0
-        while self._position < first:
-            part = await self._stream.take(min(first - self._position, SLICE_ITEMS))
-            self._position += len(part.values)
-            if part.last:
-                break
-        return self._stream
-
-    async def _close_stream(self) -> None:
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            await stream.close()
 
     def write_results(self, command: messages.WriteResults) -> None:
         """Write the result files."""
         self._shard.spawn(self._write_results(command))
 
     async def _write_results(self, command: messages.WriteResults) -> None:
-        data, head = self._site.data, self.head
-        bucket, arguments = command.bucket, command.arguments
-        sizes: dict[tuple[str, str], int] = {}
-        chunks = result_files(self.state, self.definition)
         try:
-            # The pieces of one file follow each other, so each is written as they are made.
-            for (kind, file), pieces in groupby(chunks, key=lambda chunk: (chunk.kind, chunk.file)):
-                contents = (piece.data for piece in pieces)
-                sizes[kind, file] = await data.write(head, bucket, f"{command.folder}/{file}", contents, arguments)
-            manifest = dump_json(manifest_of(self.state, sizes)).encode()
-            await data.write(head, bucket, f"{command.folder}/manifest.json", [manifest], arguments)
+            await self._files.write(self.state, command)
         except ApiError as problem:
             self.tell(messages.WriteFailed(problem.message))
         else:
