@@ -7,7 +7,6 @@ so a restart finds them again (`recover`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from statewright.engine.activities import Activities, ActivityTask
 from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
@@ -136,12 +135,11 @@ class Effects:
             taken = waits(live)
             return taken
 
-        def result(_live: LiveExecution) -> Any:
+        def result(_live: LiveExecution) -> bool:
             return taken
 
         event = events.TaskStarted(task.task_id, worker_name)
-        is_taken: bool = await self._runner.ask(task.execution, event, accept=accept, result=result)
-        return is_taken
+        return await self._runner.ask(task.execution, event, accept=accept, result=result)
 
 
 def calls_of(outbox: list[OutboxRow]) -> dict[int, ScheduledCall]:

@@ -36,7 +36,7 @@ from statewright.engine.express.runs import ExpressRuns
 from statewright.engine.figures import figures_of
 from statewright.engine.heavy.steps import HeavySteps
 from statewright.engine.inbox import Inbox
-from statewright.engine.inputs import AlreadyThere, runs
+from statewright.engine.inputs import AlreadyThere, no_result, runs
 from statewright.engine.listeners import CommitListener
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines, Target
@@ -351,10 +351,8 @@ class Engine:
         Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
         """
         row = await self.names.row_of(execution_arn)
-        stopped_ms: int = await self.runner.ask(
-            row.id, events.ExecutionStopped(error, cause), accept=runs, result=_stopped_ms
-        )
-        return stopped_ms
+        event = events.ExecutionStopped(error, cause)
+        return await self.runner.ask(row.id, event, accept=runs, result=_stopped_ms)
 
     async def redrive_execution(self, execution_arn: str, client_token: str | None = None) -> int:
         """Go on from where an execution failed; returns when. The same client token again is answered as before.
@@ -363,14 +361,13 @@ class Engine:
         """
         row = await self.names.row_of(execution_arn)
         redrive = Redrive(self.clock, self.catalogue.deleting, client_token)
-        redriven_ms: int = await self.runner.ask(
+        return await self.runner.ask(
             row.id,
             events.ExecutionRedriven(),
             accept=redrive.accept,
             result=redrive.result,
             client_token=client_token,
         )
-        return redriven_ms
 
     async def fork(self, wish: Wish) -> Started:
         """Begin an execution at a state that another one has reached. Raises: see `Forks.fork`."""
@@ -399,7 +396,7 @@ class Engine:
             execution = await self.names.id_of(arn)
         except ApiError:
             raise no_such_task() from None
-        await self.runner.ask(execution, make(task_id), accept=still_open(token, task_id))
+        await self.runner.ask(execution, make(task_id), accept=still_open(token, task_id), result=no_result)
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call that was to be answered later; whether its execution still waits for it."""

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Container, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -117,7 +117,7 @@ class Inbox:
 
     def consume(self, execution: int, row_id: int, event: events.Event, accept: Accept | None = None) -> None:
         """Give an execution an event; the row goes with the commit, or is discarded where there is none to be made."""
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def accepts(live: LiveExecution) -> bool:
             try:
@@ -126,7 +126,7 @@ class Inbox:
                 # The writer of the row waits for no answer; it is consumed all the same.
                 return False
 
-        def answered(done: asyncio.Future[Any]) -> None:
+        def answered(done: asyncio.Future[bool]) -> None:
             problem = done.exception() if not done.cancelled() else None
             if isinstance(problem, StoreError):
                 self._taken.discard(row_id)

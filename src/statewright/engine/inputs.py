@@ -47,7 +47,7 @@ class Input:
         event: events.Event,
         *,
         accept: Accept | None = None,
-        result: Callable[[LiveExecution], Any] | None = None,
+        result: Callable[[LiveExecution], object] | None = None,
         answer: asyncio.Future[Any] | None = None,
         inbox_row: int = 0,
         client_token: str | None = None,
@@ -65,7 +65,7 @@ class Input:
         self.answer = answer
         self.inbox_row = inbox_row
 
-    def settle(self, value: Any) -> None:
+    def settle(self, value: object) -> None:
         """Answer with a value, or with an exception that the caller is to see."""
         if self.settled is not None:
             settled, self.settled = self.settled, None
@@ -77,6 +77,10 @@ class Input:
             answer.set_exception(value)
         else:
             answer.set_result(value)
+
+
+def no_result(_live: LiveExecution) -> None:
+    """The answer to a caller who only waits until an event is durable."""
 
 
 def runs(live: LiveExecution) -> bool:

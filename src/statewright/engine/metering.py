@@ -19,6 +19,7 @@ from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import Counter
+from statewright.payload import JsonObject
 
 NAMESPACE: Final = "AWS/States"
 MOST_TRACKED: Final = 20_000
@@ -242,7 +243,7 @@ class ExecutionMeter:
             found = self._machines[key] = [_Machine(self._recorder, dimensions) for dimensions in wanted]
         return found
 
-    def _tasks_of(self, kind: str, head: Head, details: dict[str, Any]) -> _Tasks:
+    def _tasks_of(self, kind: str, head: Head, details: JsonObject) -> _Tasks:
         arn = details["resource"]
         if kind == "Task":
             arn = f"{details['resourceType']}:{arn}"

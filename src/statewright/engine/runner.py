@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from statewright.asl.program import Program
 from statewright.engine.executions.live import Batch, LiveExecution, Work, decode_live
@@ -27,9 +27,11 @@ from statewright.engine.turnstile import BURST
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
 from statewright.stores import fail_points
-from statewright.stores.protocol import Commit, Existing, Stale, Stored
+from statewright.stores.protocol import Commit, Existing, Row, Stale, Stored
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MOST_UNWRITTEN: Final = 1_000
 """With so many commits that the store has not taken in time, no further execution is begun: each is held in memory."""
@@ -115,11 +117,11 @@ class Runner:
         event: events.Event,
         *,
         accept: Accept | None = None,
-        result: Callable[[LiveExecution], Any] | None = None,
+        result: Callable[[LiveExecution], T],
         client_token: str | None = None,
-    ) -> asyncio.Future[Any]:
-        """As `tell`; the future has the answer once it is durable."""
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    ) -> asyncio.Future[T]:
+        """As `tell`; the future has the result once it is durable."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.tell(execution, Input(event, accept=accept, result=result, answer=answer, client_token=client_token))
         return answer
 
@@ -129,12 +131,12 @@ class Runner:
         first: events.Event | None = None,
         *,
         never_began: Callable[[], None] | None = None,
-    ) -> asyncio.Future[Any]:
+    ) -> asyncio.Future[Row]:
         """Begin an execution that no store has seen yet, with `first` (a start unless given).
 
         `never_began` is called when it fails before its first commit. Raises (the future): AlreadyThere.
         """
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Row] = asyncio.get_running_loop().create_future()
         if self._stopped or self._written.unwritten >= MOST_UNWRITTEN:
             text = "the engine is stopping" if self._stopped else "the store does not answer"
             answer.set_exception(Unavailable(text))
@@ -206,7 +208,7 @@ class Runner:
                 self._refuse(slot.inputs, ApiError("ExecutionDoesNotExist", "Execution Does Not Exist"))
                 return
         taken: list[Input] = []
-        answers: list[tuple[Input, Any]] = []
+        answers: list[tuple[Input, object]] = []
         problem: BaseException | None = None
         try:
             program = live.program
@@ -271,7 +273,7 @@ class Runner:
         live: LiveExecution,
         slot: Slot,
         taken: list[Input],
-        answers: list[tuple[Input, Any]],
+        answers: list[tuple[Input, object]],
         shipped: tuple[Delivery, int] | None,
     ) -> Batch | None:
         """Apply as many inputs as the budget of one commit allows; of a step that was computed elsewhere, that one."""
@@ -408,12 +410,12 @@ class Runner:
         self._hot.clear()
 
 
-def _answer_late(answers: list[tuple[Input, Any]], problem: Unavailable) -> None:
+def _answer_late(answers: list[tuple[Input, object]], problem: Unavailable) -> None:
     for entry, _ in answers:
         entry.settle(problem)
 
 
-def _row_of(live: LiveExecution) -> Any:
+def _row_of(live: LiveExecution) -> Row:
     return live.row
 
 

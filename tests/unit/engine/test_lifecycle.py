@@ -11,6 +11,7 @@ import pytest
 from statewright.clock import VirtualClock, run_virtual
 from statewright.engine import runner
 from statewright.engine.engine import Engine, EngineSettings
+from statewright.engine.inputs import no_result
 from statewright.errors import ApiError, Unavailable
 from statewright.limits import OPEN
 from statewright.stores.protocol import Stale
@@ -122,7 +123,7 @@ def test_a_stop_in_good_order_leaves_the_rest_to_the_next() -> None:
         arn = await rig.begin(machine(**states, P999=passing()))
         await rig.down()
         with pytest.raises(Unavailable):
-            await rig.engine.runner.ask(1, None)  # type: ignore[arg-type]
+            await rig.engine.runner.ask(1, None, result=no_result)  # type: ignore[arg-type]
         await rig.up()
         assert (await rig.end(arn)).status == "SUCCEEDED"
 

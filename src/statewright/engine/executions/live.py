@@ -27,7 +27,7 @@ from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import SERIAL_BITS, ExecutionState, Frame
 from statewright.interpreter.turn import NOTHING_GONE
 from statewright.limits import BURST_TRANSITIONS, Limits
-from statewright.payload import Payload
+from statewright.payload import JsonObject, Payload
 from statewright.stores.protocol import Commit, InboxRow, OutboxRow, Row, Stored, TimerRow
 
 CONTINUE: Final = "continue"
@@ -449,7 +449,7 @@ class Work:
     def _bodies(self) -> tuple[bytes, dict[int, bytes], dict[bytes, bytes]]:
         live, state = self.live, self.state
         encoder = Encoder()
-        extras: dict[str, Any] = {}
+        extras: JsonObject = {}
         if state.timeout_timer:
             extras["t"] = [[state.timeout_timer, live.timers[state.timeout_timer]]]
         if live.continue_row:
@@ -480,7 +480,7 @@ class Work:
         timers = self.live.timers
         task = frame.task
         mine = [frame.timer] if frame.timer else []
-        extras: dict[str, Any] = {}
+        extras: JsonObject = {}
         if task is not None:
             mine += [timer for timer in (task.timeout_timer, task.heartbeat_timer) if timer]
             row_id = self.live.outbox.get(task.id)

@@ -7,7 +7,6 @@ Owns creating, describing, listing and deleting them. Who polls an activity and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from statewright.arn import ACTIVITY, activity_arn, parse_arn
 from statewright.engine.list_tokens import page_size, read_token, write_token
@@ -16,6 +15,7 @@ from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.records import Activity, TagSet, again_on_conflict
 from statewright.engine.machines.settings import check_name, encryption_of, tags_with
 from statewright.errors import ApiError
+from statewright.payload import JsonMapping
 
 
 class ActivityRecords:
@@ -30,7 +30,7 @@ class ActivityRecords:
         self,
         name: str,
         tags: Iterable[Mapping[str, str]] = (),
-        encryption: Mapping[str, Any] | None = None,
+        encryption: JsonMapping | None = None,
     ) -> Activity:
         """Create an activity; for a name that is there, the answer is the same and its tags stay as they were.
 

@@ -5,9 +5,8 @@ Owns their rules and the service's words for breaking them. Drawing a version is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from statewright.arn import MACHINE, StatesArn, parse_arn
 from statewright.engine.list_tokens import page_size, read_token, write_token
@@ -24,6 +23,7 @@ from statewright.engine.machines.records import (
 from statewright.engine.machines.settings import MOST_ALIASES
 from statewright.engine.machines.versions import Versions
 from statewright.errors import ApiError
+from statewright.payload import JsonMapping
 
 Routes = tuple[tuple[str, int], ...]
 
@@ -37,7 +37,7 @@ class Aliases:
         self._versions = versions
 
     @again_on_conflict
-    async def create(self, name: str, routing: Sequence[Mapping[str, Any]], description: str | None = None) -> Alias:
+    async def create(self, name: str, routing: Sequence[JsonMapping], description: str | None = None) -> Alias:
         """Create an alias of the machine whose versions it routes to; the same request again gives the same answer.
 
         Raises: ApiError (`ValidationException`, `InvalidArn`, `ResourceNotFound`, `ConflictException`,
@@ -67,7 +67,7 @@ class Aliases:
 
     @again_on_conflict
     async def update(
-        self, arn: str, routing: Sequence[Mapping[str, Any]] | None = None, description: str | None = None
+        self, arn: str, routing: Sequence[JsonMapping] | None = None, description: str | None = None
     ) -> int:
         """Change where an alias routes to, its description, or both; returns when. What is `None` stays.
 
@@ -160,7 +160,7 @@ class Aliases:
         return machine
 
 
-def routes_of(routing: Iterable[Mapping[str, Any]]) -> Routes:
+def routes_of(routing: Iterable[JsonMapping]) -> Routes:
     """A routing configuration, checked as far as that goes without looking versions up.
 
     Raises: ApiError (`InvalidArn`, `ValidationException`). Source: observed.

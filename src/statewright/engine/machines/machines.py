@@ -9,7 +9,7 @@ A revision never changes. It outlives its machine, because executions go on with
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -49,7 +49,7 @@ from statewright.engine.machines.versions import Versions, next_version
 from statewright.engine.machines.views import Changed, MachineChange, MachineView, NewMachine, RevisionView
 from statewright.errors import ApiError
 from statewright.limits import AWS, Limits, express_limits
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.query.scope import Entropy
 
 if TYPE_CHECKING:
@@ -264,9 +264,9 @@ class Machines:
             await self.records.write(machine, *written)
         return Changed(machine, now_ms, version_arn)
 
-    def _settings(self, change: MachineChange, machine_type: MachineType) -> dict[str, Any]:
+    def _settings(self, change: MachineChange, machine_type: MachineType) -> JsonObject:
         """The parts of a revision that a change gives, checked."""
-        settings: dict[str, Any] = {}
+        settings: JsonObject = {}
         if change.role_arn is not None:
             check_role(change.role_arn)
             settings["role_arn"] = change.role_arn

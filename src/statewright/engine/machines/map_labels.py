@@ -6,12 +6,9 @@ Owns the search in a definition's text. Labels themselves are checked by `asl.va
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from statewright.engine.machines.definitions import tree_of
-from statewright.payload import Json, dump_json
-
-Node = dict[str, Any]
+from statewright.payload import Json, JsonObject, dump_json
 
 
 def processor_of(definition: str, label: str, *, made_up: bool = False) -> str | None:
@@ -33,14 +30,14 @@ def processor_of(definition: str, label: str, *, made_up: bool = False) -> str |
     return unlabelled[0] if made_up and len(unlabelled) == 1 else None
 
 
-def _alone(processor: Node, language: Json) -> str:
+def _alone(processor: JsonObject, language: Json) -> str:
     inherited = {} if language is None or "QueryLanguage" in processor else {"QueryLanguage": language}
     return dump_json({**inherited, **processor})
 
 
-def _states(tree: Node) -> Iterator[Node]:
+def _states(tree: JsonObject) -> Iterator[JsonObject]:
     """Every state of a definition, in any scope, without recursion."""
-    scopes: list[Any] = [tree]
+    scopes: list[Json] = [tree]
     while scopes:
         scope = scopes.pop()
         for state in scope.get("States", {}).values():

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.tags import MOST_TAGS
 
 MOST_VERSIONS: Final = 1_000
@@ -39,14 +39,14 @@ def check_role(role_arn: str) -> None:
         raise ApiError("InvalidArn", f"Invalid Role Arn: '{role_arn}'")
 
 
-def logging_of(given: Mapping[str, Any] | None) -> Json:
+def logging_of(given: JsonMapping | None) -> Json:
     """A LoggingConfiguration with its defaults.
 
     Raises: ApiError (`InvalidLoggingConfiguration`). Source: observed.
     """
     given = given or {}
     level = given.get("level", "OFF")
-    shown: dict[str, Any] = {"level": level, "includeExecutionData": given.get("includeExecutionData", False)}
+    shown: JsonObject = {"level": level, "includeExecutionData": given.get("includeExecutionData", False)}
     destinations = given.get("destinations")
     if destinations is not None:
         shown["destinations"] = destinations
@@ -63,12 +63,12 @@ def _bad_logging(reason: str) -> ApiError:
     return ApiError("InvalidLoggingConfiguration", f"Invalid Logging Configuration: {reason}")
 
 
-def tracing_of(given: Mapping[str, Any] | None) -> Json:
+def tracing_of(given: JsonMapping | None) -> Json:
     """A TracingConfiguration with its default."""
     return {"enabled": bool((given or {}).get("enabled", False))}
 
 
-def encryption_of(given: Mapping[str, Any] | None) -> Json:
+def encryption_of(given: JsonMapping | None) -> Json:
     """An EncryptionConfiguration with its defaults. It is kept and shown; the store does no encryption of its own.
 
     Raises: ApiError (`InvalidEncryptionConfiguration`), in our words: the service's are not known.

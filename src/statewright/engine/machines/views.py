@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from statewright.engine.machines.records import INITIAL, Machine, Revision, Version
+from statewright.payload import JsonMapping
 
 if TYPE_CHECKING:
     from statewright.asl.program import MachineType
@@ -59,9 +60,9 @@ class NewMachine:
     definition: str
     role_arn: str
     type: MachineType = "STANDARD"
-    logging: Mapping[str, Any] | None = None
-    tracing: Mapping[str, Any] | None = None
-    encryption: Mapping[str, Any] | None = None
+    logging: JsonMapping | None = None
+    tracing: JsonMapping | None = None
+    encryption: JsonMapping | None = None
     tags: tuple[Mapping[str, str], ...] = ()
     publish: bool = False
     version_description: str | None = None
@@ -73,8 +74,8 @@ class MachineChange:
 
     definition: str | None = None
     role_arn: str | None = None
-    logging: Mapping[str, Any] | None = None
-    tracing: Mapping[str, Any] | None = None
-    encryption: Mapping[str, Any] | None = None
+    logging: JsonMapping | None = None
+    tracing: JsonMapping | None = None
+    encryption: JsonMapping | None = None
     publish: bool = False
     version_description: str | None = None

@@ -16,7 +16,7 @@ from statewright.engine.executions.starting import new_live
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.express.run import ExpressRun
 from statewright.engine.express.runs import ExpressRuns
-from statewright.engine.inputs import AlreadyThere, Input
+from statewright.engine.inputs import AlreadyThere, Input, no_result
 from statewright.engine.machines.programs import RetryingPrograms
 from statewright.engine.map_runs.data import MapRunData
 from statewright.engine.map_runs.files import RunFiles
@@ -393,7 +393,7 @@ class LiveRun:
         self._standard[index] = execution
         redrive = Redrive(self._shard.clock, self._site.deleting, None, by_map_run=True)
         try:
-            await self._runner.ask(execution, events.ExecutionRedriven(), accept=redrive.accept)
+            await self._runner.ask(execution, events.ExecutionRedriven(), accept=redrive.accept, result=no_result)
         except ApiError:
             # It cannot be redriven after all: it stays as it ended.
             row = await self._written.row(execution)

@@ -6,12 +6,12 @@ The Map state's definition is not written down: it is found again in the program
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.program import MapDef, Program
 from statewright.formats import array_in, damaged
 from statewright.interpreter.commands import RedriveMapRun, StartMapRun
-from statewright.payload import Payload, dump_row, embedded, parse_json
+from statewright.payload import JsonObject, Payload, dump_row, embedded, parse_json
 
 VERSION: Final = 1
 _WHAT: Final = "the order for a Map Run"
@@ -28,7 +28,7 @@ class Order:
     task_id: int
     map_run_arn: str
     redrive_count: int
-    start: dict[str, Any] | None
+    start: JsonObject | None
 
 
 def encode_order(command: StartMapRun | RedriveMapRun) -> bytes:
@@ -56,7 +56,7 @@ def decode_order(body: bytes) -> Order:
         row = array_in(parse_json(body), _WHAT, VERSION)
         if len(row) == 4:
             return Order(row[1], row[2], row[3], None)
-        given: dict[str, Any] = dict(zip(_PLAIN, row[4], strict=False))
+        given: JsonObject = dict(zip(_PLAIN, row[4], strict=False))
         for name, stored in zip(_PAYLOADS, row[5], strict=False):
             given[name] = None if stored is None else Payload(stored[0])
         given["seed"] = bytes.fromhex(row[6])
