@@ -14,9 +14,6 @@ from pathlib import PurePosixPath
 
 from tests.architecture.source import Module, broken, modules
 
-OPEN = {"objects"}
-"""Packages that are not in order yet. No other may join them."""
-
 MOST_FILES = 20
 
 
@@ -69,11 +66,11 @@ def imports_for_types(module: Module) -> Iterator[str]:
 
 
 def test_no_import_leads_back() -> None:
-    assert circle(graph(module for module in modules() if module.package not in OPEN)) == []
+    assert circle(graph(modules())) == []
 
 
 def test_nothing_of_the_own_package_is_imported_for_types_only() -> None:
-    assert broken(imports_for_types, [module for module in modules() if module.package not in OPEN]) == []
+    assert broken(imports_for_types) == []
 
 
 def test_folders_can_be_seen_at_a_glance() -> None:

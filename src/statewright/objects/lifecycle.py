@@ -235,7 +235,7 @@ class Lifecycles:
         now_ms = self._clock.now_ms()
         after: tuple[bytes, int] | None = None
         while True:
-            rows = await self._objects.store.uploads.of_bucket(
+            rows = await self._objects.state.store.uploads.of_bucket(
                 bucket.id, prefix=choice.prefix.encode(), after=after, limit=LISTED_AT_ONCE
             )
             for row in rows:

@@ -1,15 +1,14 @@
 """Buckets and objects: the facade that the S3 API, distributed Maps and functions' code use.
 
 Owns what an operation on a bucket or an object means; bytes are `vault`'s and `intake`'s, rows the store's, multipart
-uploads `uploads`'. Every write is durable when its call returns. Buckets are few and kept in memory; a server that
-never meets an object loads nothing.
+uploads `uploads`', what all of them share `state`'s. Every write is durable when its call returns.
 """
 
 from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -31,21 +30,20 @@ from statewright.objects.records import (
     ObjectView,
     Part,
     Settings,
-    bucket_of,
     bucket_row,
     object_head,
     object_of,
     part_of,
 )
-from statewright.objects.uploads import Uploads
-from statewright.objects.vault import Piece, Vault
+from statewright.objects.state import ObjectState
+from statewright.objects.uploads import Uploads, check_number
+from statewright.objects.vault import Piece
 from statewright.stores.key_pages import after_prefix
 from statewright.stores.object_rows import (
     IN_FILE,
     IN_ROW,
     IN_SEGMENTS,
     Demand,
-    Missing,
     ObjectRow,
     Refused,
     SegmentRow,
@@ -84,28 +82,17 @@ class Objects:
 
         Nothing is touched before first use.
         """
-        self.clock = clock
-        self.config = config
-        self.store = store
-        self.vault = Vault(store, clock, data)
-        self.uploads = Uploads(self)
-        self._outbox = outbox
-        self._buckets: dict[str, Bucket] = {}
-        self._loading = asyncio.Lock()
+        self.state = ObjectState(store, clock, config, data, outbox)
+        self.uploads = Uploads(self.state)
         self._changing = asyncio.Lock()
-        self._is_loaded = False
 
     async def start(self) -> None:
         """Load the buckets, and delete what an earlier process left unfinished; harmless when repeated."""
-        async with self._loading:
-            if not self._is_loaded:
-                await self.vault.start()
-                self._buckets = {row.name: bucket_of(row) for row in await self.store.objects.buckets()}
-                self._is_loaded = True
+        await self.state.start()
 
     async def stop(self) -> None:
         """End the threads."""
-        await self.vault.stop()
+        await self.state.stop()
 
     # Buckets
 
@@ -121,41 +108,43 @@ class Objects:
 
         Raises: ApiError (`InvalidBucketName`, `BucketAlreadyOwnedByYou`).
         """
-        await self.start()
+        await self.state.start()
         check_bucket_name(name)
-        if name in self._buckets:
+        if name in self.state.buckets:
             raise faults.bucket_exists(name)
-        number = await self.vault.next_id()
-        made = Bucket(number, name, self.clock.now_ms(), region or self.config.region, dict(tags or {}), settings or {})
-        if not await self.store.objects.put_bucket(bucket_row(made)):
+        number = await self.state.vault.next_id()
+        made = Bucket(
+            number,
+            name,
+            self.state.clock.now_ms(),
+            region or self.state.config.region,
+            dict(tags or {}),
+            settings or {},
+        )
+        if not await self.state.store.objects.put_bucket(bucket_row(made)):
             raise faults.bucket_exists(name)
-        self._buckets[name] = made
+        self.state.buckets[name] = made
         return made
 
     async def bucket(self, name: str) -> Bucket:
         """A bucket. Raises: ApiError (`NoSuchBucket`)."""
-        if not self._is_loaded:
-            await self.start()
-        found = self._buckets.get(name)
-        if found is None:
-            raise faults.no_such_bucket(name)
-        return found
+        return await self.state.bucket(name)
 
     async def list_buckets(self) -> list[Bucket]:
         """Every bucket, by name."""
         await self.start()
-        return sorted(self._buckets.values(), key=lambda bucket: bucket.name)
+        return sorted(self.state.buckets.values(), key=lambda bucket: bucket.name)
 
     async def set_bucket_tags(self, name: str, tags: Mapping[str, str]) -> None:
         """Replace the tags of a bucket; none deletes them. Raises: ApiError (`NoSuchBucket`)."""
         async with self._changing:
-            await self._change(replace(await self.bucket(name), tags=dict(tags)))
+            await self._change(replace(await self.state.bucket(name), tags=dict(tags)))
 
     async def set_bucket_setting(self, name: str, subject: str, value: Any) -> None:
         """Keep a setting of a bucket by its subject; `None` forgets it. Raises: ApiError (`NoSuchBucket`)."""
         # One after the other: tools set many subjects of one bucket at once.
         async with self._changing:
-            bucket = await self.bucket(name)
+            bucket = await self.state.bucket(name)
             settings = {one: kept for one, kept in bucket.settings.items() if one != subject}
             if value is not None:
                 settings[subject] = value
@@ -163,8 +152,8 @@ class Objects:
                 await self._change(replace(bucket, settings=settings))
 
     async def _change(self, bucket: Bucket) -> None:
-        if await self.store.objects.put_bucket(bucket_row(bucket)):
-            self._buckets[bucket.name] = bucket
+        if await self.state.store.objects.put_bucket(bucket_row(bucket)):
+            self.state.buckets[bucket.name] = bucket
 
     async def delete_bucket(self, name: str) -> None:
         """Delete an empty bucket, with the uploads under way in it.
@@ -173,13 +162,13 @@ class Objects:
         """
         # A change under way would bring the bucket back.
         async with self._changing:
-            bucket = await self.bucket(name)
-            freed = await self.store.objects.drop_bucket(bucket.id)
+            bucket = await self.state.bucket(name)
+            freed = await self.state.store.objects.drop_bucket(bucket.id)
             if freed is None:
                 raise faults.bucket_not_empty(name)
-            if self._buckets.get(name) is bucket:
-                del self._buckets[name]
-            self.vault.free(freed)
+            if self.state.buckets.get(name) is bucket:
+                del self.state.buckets[name]
+            self.state.vault.free(freed)
 
     # Objects
 
@@ -197,13 +186,13 @@ class Objects:
 
         Raises: ApiError, for what `promise` or `demand` refuses and for a missing bucket; Unavailable.
         """
-        home = await self.bucket(bucket)
+        home = await self.state.bucket(bucket)
         name = key_bytes(key)
         check_metadata(settings.metadata)
         if demand != NO_DEMAND:
             # Refused before its bytes come, and again when they are there.
             await self.check_demand(home, name, demand)
-        taken = await take_in(self.vault, body, promise)
+        taken = await take_in(self.state.vault, body, promise)
         return await self.keep(home, name, taken, settings, demand)
 
     async def keep(
@@ -212,14 +201,14 @@ class Objects:
         """Name a body that has come in by a row. Raises: ApiError, Unavailable."""
         checksum = Checksum(taken.algorithm, taken.checksums[taken.algorithm])
         head = object_head(settings, checksum)
-        row = ObjectRow(bucket.id, name, taken.id, taken.size, self.clock.now_ms(), taken.md5, taken.place, head)
-        notes = self.notes(bucket.name, row, event)
-        outcome = await self.told(self.store.objects.put(row, taken.body, demand, notes), notes)
+        row = ObjectRow(bucket.id, name, taken.id, taken.size, self.state.clock.now_ms(), taken.md5, taken.place, head)
+        notes = self.state.notes(bucket.name, row, event)
+        outcome = await self.state.told(self.state.store.objects.put(row, taken.body, demand, notes), notes)
         if isinstance(outcome, Written):
-            self.vault.free(outcome.freed)
+            self.state.vault.free(outcome.freed)
             return object_of(bucket.name, row)
-        await discard(self.vault, taken)
-        raise self.refusal(bucket.name, name, outcome, demand)
+        await discard(self.state.vault, taken)
+        raise self.state.refusal(bucket.name, name, outcome, demand)
 
     async def head(
         self, bucket: str, key: str, *, version: str | None = None, conditions: ReadConditions = ANYWAY
@@ -228,7 +217,7 @@ class Objects:
 
         Raises: ApiError (`NoSuchBucket`, `NoSuchKey`, `NoSuchVersion`, `PreconditionFailed`, `NotModified`).
         """
-        home = await self.bucket(bucket)
+        home = await self.state.bucket(bucket)
         view, _ = await self._look(home, key, version)
         conditions.check(view.etag, view.modified_ms)
         return view
@@ -249,15 +238,15 @@ class Objects:
 
         Raises: as `head`; ApiError (`InvalidRange`, `InvalidPartNumber`).
         """
-        home = await self.bucket(bucket)
-        async with self.vault.looking():
+        home = await self.state.bucket(bucket)
+        async with self.state.vault.looking():
             for _ in builtins.range(TRIES):
                 view, body = await self._look(home, key, version)
                 conditions.check(view.etag, view.modified_ms)
                 span = await self.span(view, range, part)
                 pieces = await self._pieces(view, body, span or (0, view.size - 1))
                 if pieces is not None:
-                    return view, self.vault.read(pieces), span
+                    return view, self.state.vault.read(pieces), span
         raise faults.conflict(key)
 
     async def read(self, bucket: str, key: str) -> bytes:
@@ -269,7 +258,7 @@ class Objects:
         """The parts that a multipart upload left."""
         if view.row.place != IN_SEGMENTS:
             return []
-        return [part_of(row) for row in await self.store.objects.segments(view.id)]
+        return [part_of(row) for row in await self.state.store.objects.segments(view.id)]
 
     async def span(self, view: ObjectView, range: str | None, part: int | None) -> tuple[int, int] | None:
         """First and last byte of a range or part; `None` for the whole.
@@ -278,7 +267,7 @@ class Objects:
         """
         if part is None:
             return byte_range(range, view.size)
-        rows = await self.store.objects.segments(view.id) if view.row.place == IN_SEGMENTS else []
+        rows = await self.state.store.objects.segments(view.id) if view.row.place == IN_SEGMENTS else []
         if not 1 <= part <= max(len(rows), 1):
             raise faults.invalid_part_number(part, max(len(rows), 1))
         if not rows:
@@ -302,7 +291,7 @@ class Objects:
 
         Raises: ApiError (`NoSuchBucket`).
         """
-        home = await self.bucket(bucket)
+        home = await self.state.bucket(bucket)
         refused: list[ApiError | None] = [None] * len(wanted)
         chosen: list[tuple[int, bytes, Demand]] = []
         for place, (key, demand, version) in enumerate(wanted):
@@ -313,16 +302,16 @@ class Objects:
             except ApiError as problem:
                 refused[place] = problem
         notes: list[list[Record]] = []
-        if self._outbox is not None and NOTIFICATION in home.settings:
-            now_ms = self.clock.now_ms()
-            notes = self._outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
-        writing = self.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen], notes)
-        outcomes = await self.told(writing, list(chain.from_iterable(notes)))
+        if self.state.outbox is not None and NOTIFICATION in home.settings:
+            now_ms = self.state.clock.now_ms()
+            notes = self.state.outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
+        writing = self.state.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen], notes)
+        outcomes = await self.state.told(writing, list(chain.from_iterable(notes)))
         for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
             if isinstance(outcome, Written):
-                self.vault.free(outcome.freed)
+                self.state.vault.free(outcome.freed)
             else:
-                refused[place] = self.refusal(bucket, name, outcome, demand)
+                refused[place] = self.state.refusal(bucket, name, outcome, demand)
         return refused
 
     async def list_keys(
@@ -339,9 +328,9 @@ class Objects:
 
         Raises: ApiError (`NoSuchBucket`).
         """
-        home = await self.bucket(bucket)
+        home = await self.state.bucket(bucket)
         begin = start if start is not None else _place_after(after, prefix, delimiter)
-        page = await self.store.objects.keys(
+        page = await self.state.store.objects.keys(
             home.id, prefix=prefix.encode(), delimiter=delimiter.encode(), start=begin, limit=limit
         )
         objects = [object_of(bucket, entry) for entry in page.entries if isinstance(entry, ObjectRow)]
@@ -352,13 +341,13 @@ class Objects:
 
     async def set_tags(self, bucket: str, key: str, tags: Mapping[str, str], *, version: str | None = None) -> None:
         """Replace the tags of an object. Raises: ApiError (`NoSuchBucket`, `NoSuchKey`)."""
-        home = await self.bucket(bucket)
+        home = await self.state.bucket(bucket)
         for _ in range(TRIES):
             view, _ = await self._look(home, key, version)
             head = object_head(replace(view.settings, tags=dict(tags)), view.checksum, view.parts)
-            notes = self.notes(bucket, view.row, TAGGED if tags else UNTAGGED)
-            writing = self.store.objects.change_head(home.id, view.row.key, view.id, head, notes)
-            if await self.told(writing, notes):
+            notes = self.state.notes(bucket, view.row, TAGGED if tags else UNTAGGED)
+            writing = self.state.store.objects.change_head(home.id, view.row.key, view.id, head, notes)
+            if await self.state.told(writing, notes):
                 return
         raise faults.conflict(key)
 
@@ -382,9 +371,9 @@ class Objects:
 
         Raises: ApiError, Unavailable.
         """
-        origin, home = await self.bucket(source[0]), await self.bucket(bucket)
+        origin, home = await self.state.bucket(source[0]), await self.state.bucket(bucket)
         name = key_bytes(key)
-        async with self.vault.looking():
+        async with self.state.vault.looking():
             view, body = await self._look(origin, source[1], source[2])
             conditions.check(view.etag, view.modified_ms)
             if view.size > OBJECT_PUT_BYTES:
@@ -405,56 +394,53 @@ class Objects:
                 pieces = await self._pieces(view, body, (0, view.size - 1))
                 if pieces is None:
                     raise faults.conflict(source[1])
-                stream = self.vault.read(pieces)
+                stream = self.state.vault.read(pieces)
         if taken is None:
-            taken = await take_in(self.vault, stream, Promise(length=view.size, algorithm=wanted))
+            taken = await take_in(self.state.vault, stream, Promise(length=view.size, algorithm=wanted))
         return await self.keep(home, name, taken, kept, demand, COPIED)
+
+    async def copy_part(
+        self,
+        bucket: str,
+        key: str,
+        upload_id: str,
+        number: int,
+        source: tuple[str, str, str | None],
+        *,
+        range: str | None = None,
+        conditions: ReadConditions = ANYWAY,
+    ) -> Part:
+        """Take a part of an upload from an object, or from a range of it. Raises: ApiError, Unavailable."""
+        check_number(number)
+        upload = await self.uploads.find(bucket, key, upload_id)
+        view = await self.head(source[0], source[1], version=source[2], conditions=conditions)
+        if range is not None:
+            span = byte_range(range, view.size)
+            if span is None or int(range.rpartition("-")[2] or -1) != span[1]:
+                raise faults.invalid_argument(
+                    "Range specified is not valid for source object of size: " + str(view.size),
+                    "x-amz-copy-source-range",
+                    range,
+                )
+        found, stream, got = await self.get(source[0], source[1], version=source[2], range=range, conditions=conditions)
+        length = got[1] - got[0] + 1 if got is not None else found.size
+        return await self.uploads.put_copy(upload, number, stream, length)
 
     # What the above are made of
 
-    def notes(self, bucket: str, row: ObjectRow, event: str) -> list[Record]:
-        """What is to be written with a change of an object, so that those who want to know are told."""
-        # The bucket as it is now: a long upload may have begun before somebody asked for notices.
-        home = self._buckets.get(bucket)
-        if self._outbox is None or home is None or NOTIFICATION not in home.settings:
-            return []
-        change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag)
-        return self._outbox.prepare(home, [change])[0]
-
-    async def told(self, writing: Awaitable[T], notes: Sequence[Record]) -> T:
-        """What a write answers; then notes that were written with it are let go."""
-        if not notes or self._outbox is None:
-            return await writing
-        try:
-            outcome = await writing
-        except BaseException:
-            # Cancelled, or the store did not answer: it may write all the same.
-            self._outbox.unsure(notes)
-            raise
-        self._outbox.written(notes)
-        return outcome
-
     async def check_demand(self, bucket: Bucket, name: bytes, demand: Demand) -> None:
         """Refuse a write whose demand is not met now. Raises: ApiError."""
-        found = await self.store.objects.find(bucket.id, name)
+        found = await self.state.store.objects.find(bucket.id, name)
         row = found[0] if found is not None else None
         if not demand.is_met_by(row):
-            raise self.refusal(bucket.name, name, Refused(row), demand)
-
-    def refusal(self, bucket: str, name: bytes, outcome: Refused | Missing, demand: Demand) -> ApiError:
-        """The service's words for a write that did not happen."""
-        if isinstance(outcome, Missing):
-            return faults.no_such_bucket(bucket)
-        if demand.etag is not None and outcome.found is None:
-            return faults.no_such_key(name.decode())
-        return faults.precondition_failed("If-None-Match" if demand.absent else "If-Match")
+            raise self.state.refusal(bucket.name, name, Refused(row), demand)
 
     async def _look(self, bucket: Bucket, key: str, version: str | None) -> tuple[ObjectView, bytes | None]:
-        found = await self.store.objects.find(bucket.id, key_bytes(key))
+        found = await self.state.store.objects.find(bucket.id, key_bytes(key))
         if version not in (None, "null"):
             raise faults.no_such_version(key, version)
         if found is None:
-            if self._buckets.get(bucket.name) is None:
+            if self.state.buckets.get(bucket.name) is None:
                 raise faults.no_such_bucket(bucket.name)
             raise faults.no_such_key(key)
         return object_of(bucket.name, found[0]), found[1]
@@ -468,7 +454,7 @@ class Objects:
             return [Piece(view.id, 0, length, body if length == view.size else body[first : last + 1])]
         if view.row.place == IN_FILE:
             return [Piece(view.id, first, length)]
-        rows = await self.store.objects.segments(view.id)
+        rows = await self.state.store.objects.segments(view.id)
         within: list[tuple[SegmentRow, int, int]] = []
         offset = 0
         for row in rows:
@@ -477,7 +463,7 @@ class Objects:
                 within.append((row, start, end - start))
             offset += row.size
         in_rows = [row.id for row, _, _ in within if row.place == IN_ROW]
-        here = await self.store.objects.bodies(in_rows)
+        here = await self.state.store.objects.bodies(in_rows)
         if offset != view.size or len(here) != len(in_rows):
             return None
         return [
@@ -492,11 +478,11 @@ class Objects:
             return None
         checksums = {checksum.algorithm: checksum.value}
         if view.row.place == IN_ROW:
-            number = await self.vault.next_id()
+            number = await self.state.vault.next_id()
         else:
-            number = await self.vault.next_file_id()
-            if not await self.vault.run(self.vault.bodies.link, view.id, number):
-                self.vault.return_file_id(number)
+            number = await self.state.vault.next_file_id()
+            if not await self.state.vault.run(self.state.vault.bodies.link, view.id, number):
+                self.state.vault.return_file_id(number)
                 return None
         return Taken(number, view.row.place, view.size, view.etag, checksums, checksum.algorithm, body)
 

@@ -7,14 +7,13 @@ object is their sequence.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.limits import LISTED_AT_ONCE, OBJECT_BYTES, OBJECT_PUT_BYTES, SMALLEST_PART_BYTES, UPLOAD_PARTS
 from statewright.objects import faults
 from statewright.objects.checksums import DEFAULT, KINDS, check_algorithm, of_parts
-from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
 from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
 from statewright.objects.names import check_metadata, key_bytes
 from statewright.objects.notifications import COMPLETED
@@ -31,10 +30,8 @@ from statewright.objects.records import (
     upload_head,
     upload_of,
 )
+from statewright.objects.state import ObjectState
 from statewright.stores.object_rows import IN_SEGMENTS, Demand, Missing, ObjectRow, SegmentRow, UploadRow, Written
-
-if TYPE_CHECKING:
-    from statewright.objects.objects import Objects
 
 ID_PREFIX: Final = "sw"
 
@@ -75,10 +72,10 @@ def upload_number(text: str) -> int:
 
 
 class Uploads:
-    """The multipart uploads of `objects`."""
+    """The multipart uploads of one server."""
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
+    def __init__(self, state: ObjectState) -> None:
+        self._state = state
 
     async def create(
         self, bucket: str, key: str, *, settings: Settings, algorithm: str | None = None, kind: str | None = None
@@ -87,7 +84,7 @@ class Uploads:
 
         Raises: ApiError (`NoSuchBucket`, `InvalidRequest` for a kind of checksum that its algorithm lacks).
         """
-        home = await self._objects.bucket(bucket)
+        home = await self._state.bucket(bucket)
         name = key_bytes(key)
         check_metadata(settings.metadata)
         if algorithm is not None:
@@ -101,17 +98,17 @@ class Uploads:
             raise faults.invalid_request(
                 f"The {kind} checksum type cannot be used with the {(algorithm or DEFAULT).lower()} checksum algorithm."
             )
-        number = await self._objects.vault.next_id()
+        number = await self._state.vault.next_id()
         head = upload_head(settings, algorithm, kind or kinds[0])
-        row = UploadRow(number, home.id, name, self._objects.clock.now_ms(), head)
-        if not await self._objects.store.uploads.create(row):
+        row = UploadRow(number, home.id, name, self._state.clock.now_ms(), head)
+        if not await self._state.store.uploads.create(row):
             raise faults.no_such_bucket(bucket)
         return upload_of(bucket, row)
 
     async def find(self, bucket: str, key: str, upload_id: str) -> Upload:
         """An upload under way. Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`)."""
-        home = await self._objects.bucket(bucket)
-        row = await self._objects.store.uploads.find(upload_number(upload_id))
+        home = await self._state.bucket(bucket)
+        row = await self._state.store.uploads.find(upload_number(upload_id))
         if row is None or row.bucket != home.id or row.key != key_bytes(key):
             raise faults.no_such_upload(upload_id)
         return upload_of(bucket, row)
@@ -125,64 +122,38 @@ class Uploads:
         """
         check_number(number)
         upload = await self.find(bucket, key, upload_id)
-        taken = await take_in(self._objects.vault, body, promise, also=[upload.algorithm or DEFAULT])
+        taken = await take_in(self._state.vault, body, promise, also=[upload.algorithm or DEFAULT])
         return await self._keep_part(upload, number, taken)
 
-    async def copy_part(
-        self,
-        bucket: str,
-        key: str,
-        upload_id: str,
-        number: int,
-        source: tuple[str, str, str | None],
-        *,
-        range: str | None = None,
-        conditions: ReadConditions = ANYWAY,
-    ) -> Part:
-        """Take a part from an object, or from a range of it. Raises: ApiError, Unavailable."""
-        check_number(number)
-        upload = await self.find(bucket, key, upload_id)
-        view = await self._objects.head(source[0], source[1], version=source[2], conditions=conditions)
-        if range is not None:
-            span = byte_range(range, view.size)
-            if span is None or int(range.rpartition("-")[2] or -1) != span[1]:
-                raise faults.invalid_argument(
-                    "Range specified is not valid for source object of size: " + str(view.size),
-                    "x-amz-copy-source-range",
-                    range,
-                )
-        found, stream, got = await self._objects.get(
-            source[0], source[1], version=source[2], range=range, conditions=conditions
-        )
-        length = got[1] - got[0] + 1 if got is not None else found.size
-        algorithm = upload.algorithm or DEFAULT
-        if length > OBJECT_PUT_BYTES:
-            raise faults.too_large(length, OBJECT_PUT_BYTES)
-        taken = await take_in(self._objects.vault, stream, Promise(length=length, algorithm=algorithm))
-        return await self._keep_part(upload, number, taken)
+    async def put_copy(self, upload: Upload, number: int, stream: AsyncIterator[bytes], size: int) -> Part:
+        """Take a part of so many bytes from a body that is here already. Raises: ApiError, Unavailable."""
+        if size > OBJECT_PUT_BYTES:
+            raise faults.too_large(size, OBJECT_PUT_BYTES)
+        promise = Promise(length=size, algorithm=upload.algorithm or DEFAULT)
+        return await self._keep_part(upload, number, await take_in(self._state.vault, stream, promise))
 
     async def _keep_part(self, upload: Upload, number: int, taken: Taken) -> Part:
-        head = part_head(taken.md5, self._objects.clock.now_ms(), taken.checksums)
+        head = part_head(taken.md5, self._state.clock.now_ms(), taken.checksums)
         row = SegmentRow(upload.id, number, taken.id, taken.size, taken.place, head)
-        outcome = await self._objects.store.uploads.put_part(row, taken.body)
+        outcome = await self._state.store.uploads.put_part(row, taken.body)
         if not isinstance(outcome, Written):
             # Completed or aborted meanwhile.
-            await discard(self._objects.vault, taken)
+            await discard(self._state.vault, taken)
             raise faults.no_such_upload(upload_text(upload.id))
-        self._objects.vault.free(outcome.freed)
+        self._state.vault.free(outcome.freed)
         return part_of(row)
 
     async def parts(self, upload: Upload, *, after: int = 0, limit: int = LISTED_AT_ONCE) -> list[Part]:
         """Parts that have come, by number, from behind one on."""
-        rows = await self._objects.store.objects.segments(upload.id, after=after, limit=limit)
+        rows = await self._state.store.objects.segments(upload.id, after=after, limit=limit)
         return [part_of(row) for row in rows]
 
     async def abort(self, bucket: str, key: str, upload_id: str) -> None:
         """Give an upload up. Raises: ApiError (`NoSuchUpload`)."""
         upload = await self.find(bucket, key, upload_id)
-        outcome = await self._objects.store.uploads.abort(upload.id)
+        outcome = await self._state.store.uploads.abort(upload.id)
         if isinstance(outcome, Written):
-            self._objects.vault.free(outcome.freed)
+            self._state.vault.free(outcome.freed)
 
     async def complete(
         self,
@@ -203,10 +174,10 @@ class Uploads:
         Raises: ApiError (`InvalidPart`, `InvalidPartOrder`, `EntityTooSmall`, `BadDigest`, `PreconditionFailed` ...).
         """
         upload = await self.find(bucket, key, upload_id)
-        home = await self._objects.bucket(bucket)
+        home = await self._state.bucket(bucket)
         if not chosen or len(chosen) > UPLOAD_PARTS:
             raise faults.malformed_xml()
-        rows = await self._objects.store.objects.segments(upload.id)
+        rows = await self._state.store.objects.segments(upload.id)
         parts = _checked_parts(upload_id, chosen, {row.number: part_of(row) for row in rows})
         total = sum(part.size for part in parts)
         if total > OBJECT_BYTES:
@@ -218,17 +189,17 @@ class Uploads:
         whole = _checked_whole(upload, parts, checksum, kind)
         etag = hashlib.md5(b"".join(bytes.fromhex(part.etag) for part in parts), usedforsecurity=False).hexdigest()
         head = object_head(upload.settings, whole, len(parts))
-        now_ms = self._objects.clock.now_ms()
+        now_ms = self._state.clock.now_ms()
         row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, f"{etag}-{len(parts)}", IN_SEGMENTS, head)
-        notes = self._objects.notes(bucket, row, COMPLETED)
+        notes = self._state.notes(bucket, row, COMPLETED)
         kept = [(part.number, part.row.id) for part in parts]
-        writing = self._objects.store.uploads.complete(row, kept, demand, notes)
-        outcome = await self._objects.told(writing, notes)
+        writing = self._state.store.uploads.complete(row, kept, demand, notes)
+        outcome = await self._state.told(writing, notes)
         if isinstance(outcome, Missing):
             raise faults.no_such_upload(upload_id)
         if not isinstance(outcome, Written):
-            raise self._objects.refusal(bucket, row.key, outcome, demand)
-        self._objects.vault.free(outcome.freed)
+            raise self._state.refusal(bucket, row.key, outcome, demand)
+        self._state.vault.free(outcome.freed)
         return object_of(bucket, row)
 
     async def under_way(
@@ -245,13 +216,13 @@ class Uploads:
 
         Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`).
         """
-        home = await self._objects.bucket(bucket)
+        home = await self._state.bucket(bucket)
         number = upload_number(after_upload) if after_upload else 2**63 - 1
         after = (after_key.encode(), number) if after_key else None
         uploads: list[Upload] = []
         prefixes: list[str] = []
         while len(uploads) + len(prefixes) <= limit:
-            rows = await self._objects.store.uploads.of_bucket(
+            rows = await self._state.store.uploads.of_bucket(
                 home.id, prefix=prefix.encode(), after=after, limit=limit + 1
             )
             for row in rows:

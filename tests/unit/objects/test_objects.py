@@ -30,7 +30,7 @@ async def pieces(body: bytes, size: int = 70_000) -> AsyncIterator[bytes]:
 
 
 async def settled(objects: Objects) -> None:
-    while objects.vault._sweeping is not None:
+    while objects.state.vault._sweeping is not None:
         await asyncio.sleep(0)
 
 
@@ -173,7 +173,7 @@ def test_a_stream_that_breaks_off_leaves_nothing(with_objects, tmp_path):
             with pytest.raises(ConnectionError):
                 await objects.put("bucket", "k", broken(steps))
         assert files_in(tmp_path / "objects") == []
-        kept = getattr(objects.vault.bodies, "kept", {})
+        kept = getattr(objects.state.vault.bodies, "kept", {})
         assert not kept
         assert (await objects.list_keys("bucket")).objects == []
 
@@ -213,7 +213,7 @@ def test_an_overwritten_object_is_read_to_its_end(with_objects, tmp_path):
         assert first + b"".join(rest) == old
         await settled(objects)
         assert files_in(tmp_path / "objects") == []
-        assert not getattr(objects.vault.bodies, "kept", {})
+        assert not getattr(objects.state.vault.bodies, "kept", {})
 
     with_objects(body)
 
@@ -368,8 +368,8 @@ def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
         objects = Objects(store, RealClock(), Config(), tmp_path / "objects")
         await objects.create_bucket("bucket")
         await objects.put("bucket", "kept", pattern(50_000))
-        number = await objects.vault.next_file_id()
-        left = objects.vault.bodies.create(number)
+        number = await objects.state.vault.next_file_id()
+        left = objects.state.vault.bodies.create(number)
         left.write([b"half an upload"])
         assert len(files_in(tmp_path / "objects")) == 2
         await objects.stop()
@@ -377,7 +377,7 @@ def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
         await again.start()
         assert len(files_in(tmp_path / "objects")) == 1
         assert await again.read("bucket", "kept") == pattern(50_000)
-        assert await again.vault.next_file_id() > number
+        assert await again.state.vault.next_file_id() > number
         await again.stop()
         await store.close()
 

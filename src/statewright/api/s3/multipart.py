@@ -61,7 +61,7 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
 async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
     """Take a part from an object."""
     check_owner(app, request)
-    part: Part = await app.services.objects.uploads.copy_part(
+    part: Part = await app.services.objects.copy_part(
         request["Bucket"],
         request["Key"],
         request["UploadId"],

@@ -1,0 +1,91 @@
+"""What the objects of a server share: the store, the vault, the buckets, and how changes are announced. A leaf.
+
+Buckets are few and kept in memory; a server that never meets an object loads nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from statewright.clock import Clock
+from statewright.config import Config
+from statewright.errors import ApiError
+from statewright.objects import faults
+from statewright.objects.notifications import NOTIFICATION, Change, Outbox
+from statewright.objects.records import Bucket, bucket_of
+from statewright.objects.vault import Vault
+from statewright.stores.object_rows import Demand, Missing, ObjectRow, Refused
+from statewright.stores.protocol import Record
+from statewright.stores.store import Store
+
+T = TypeVar("T")
+
+
+class ObjectState:
+    """The shared state of all objects of one server."""
+
+    def __init__(self, store: Store, clock: Clock, config: Config, data: Path | None, outbox: Outbox | None) -> None:
+        """See `Objects`."""
+        self.store = store
+        self.clock = clock
+        self.config = config
+        self.outbox = outbox
+        self.vault = Vault(store, clock, data)
+        self.buckets: dict[str, Bucket] = {}
+        self._loading = asyncio.Lock()
+        self._is_loaded = False
+
+    async def start(self) -> None:
+        """Load the buckets, and delete what an earlier process left unfinished; harmless when repeated."""
+        async with self._loading:
+            if not self._is_loaded:
+                await self.vault.start()
+                self.buckets = {row.name: bucket_of(row) for row in await self.store.objects.buckets()}
+                self._is_loaded = True
+
+    async def stop(self) -> None:
+        """End the threads."""
+        await self.vault.stop()
+
+    async def bucket(self, name: str) -> Bucket:
+        """A bucket. Raises: ApiError (`NoSuchBucket`)."""
+        if not self._is_loaded:
+            await self.start()
+        found = self.buckets.get(name)
+        if found is None:
+            raise faults.no_such_bucket(name)
+        return found
+
+    def notes(self, bucket: str, row: ObjectRow, event: str) -> list[Record]:
+        """What is to be written with a change of an object, so that those who want to know are told."""
+        # The bucket as it is now: a long upload may have begun before somebody asked for notices.
+        home = self.buckets.get(bucket)
+        if self.outbox is None or home is None or NOTIFICATION not in home.settings:
+            return []
+        change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag)
+        return self.outbox.prepare(home, [change])[0]
+
+    async def told(self, writing: Awaitable[T], notes: Sequence[Record]) -> T:
+        """What a write answers; then notes that were written with it are let go."""
+        if not notes or self.outbox is None:
+            return await writing
+        try:
+            outcome = await writing
+        except BaseException:
+            # Cancelled, or the store did not answer: it may write all the same.
+            self.outbox.unsure(notes)
+            raise
+        self.outbox.written(notes)
+        return outcome
+
+    @staticmethod
+    def refusal(bucket: str, name: bytes, outcome: Refused | Missing, demand: Demand) -> ApiError:
+        """The service's words for a write that did not happen."""
+        if isinstance(outcome, Missing):
+            return faults.no_such_bucket(bucket)
+        if demand.etag is not None and outcome.found is None:
+            return faults.no_such_key(name.decode())
+        return faults.precondition_failed("If-None-Match" if demand.absent else "If-Match")
