@@ -41,18 +41,19 @@ $(NODE)/.ready: tests/node/package.json tests/node/package-lock.json | $(READY)
 
 test: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the tests, in less than five minutes
 	@$(if $(COVERAGE),rm -f .coverage,true)
-	@$(PYTEST) -n auto -m "not slow" $(MEASURE)
+	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $(MEASURE)
 
 test-slow: $(READY) $(NODE)/.ready ## Run what `test` leaves out: kill storms, reference systems in real time, thousands of seeds
-	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n auto -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
+	@STATEWRIGHT_TEST_THOROUGH=1 $(PYTEST) -n logical --maxprocesses=8 -m "slow or scaled" $(MEASURE) $(if $(COVERAGE),--cov-append)
 	@$(if $(COVERAGE),$(BIN)/python -m coverage json -q -o coverage.json && $(BIN)/python -m tests.coverage_gate coverage.json,true)
 
 test-all: ## Run every check and test, and hold the coverage gate
-	@$(MAKE) --no-print-directory test test-slow COVERAGE=yes
+	@$(MAKE) --no-print-directory test COVERAGE=yes
+	@$(MAKE) --no-print-directory test-slow COVERAGE=yes
 
 check: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the quick tests of one package: make check PKG=queues
 	@test -n "$(PKG)" || { echo "Which package? make check PKG=queues"; exit 2; }
-	@$(PYTEST) -n auto -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
+	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
 
 conformance: $(READY) ## Run recordings of the service against a server (needs STATEWRIGHT_CASES)
 	@$(BIN)/python -m tests.conformance.over_http

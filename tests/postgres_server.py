@@ -26,10 +26,10 @@ import psycopg
 import pytest
 
 from statewright.stores.postgres.connection import migrate
+from tests.deadlines import PATIENCE_SECONDS
 
 OLDEST: Final = 15
 _UNSAFE_BUT_FAST: Final = ("fsync=off", "full_page_writes=off")
-_LONGEST_START_SECONDS: Final = 60
 
 
 class NoServer(Exception):
@@ -116,7 +116,7 @@ class Server:
 
         process = self._process
         assert process is not None
-        deadline = time.monotonic() + _LONGEST_START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.address("postgres")):
                 return

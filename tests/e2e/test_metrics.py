@@ -221,7 +221,7 @@ def test_the_curves_of_a_queue_a_mapping_and_its_function(own: Server) -> None:
     dead_url = sqs.create_queue(QueueName=dead)["QueueUrl"]
     dead_arn = sqs.get_queue_attributes(QueueUrl=dead_url, AttributeNames=["All"])["Attributes"]["QueueArn"]
     redrive = json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 1})
-    attributes = {"VisibilityTimeout": "3", "RedrivePolicy": redrive}
+    attributes = {"VisibilityTimeout": "300", "RedrivePolicy": redrive}
     url = sqs.create_queue(QueueName=work, Attributes=attributes)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]["QueueArn"]
     sqs.send_message_batch(
@@ -233,7 +233,7 @@ def test_the_curves_of_a_queue_a_mapping_and_its_function(own: Server) -> None:
     with pytest.raises(ClientError, match="TooManyRequests"):
         functions.invoke(FunctionName=name)
     functions.delete_function_concurrency(FunctionName=name)
-    functions.update_function_configuration(FunctionName=name, Timeout=3)
+    functions.update_function_configuration(FunctionName=name, Timeout=300)
     mapping = functions.create_event_source_mapping(EventSourceArn=arn, FunctionName=name, BatchSize=5)["UUID"]
     search = f'{{AWS/SQS,QueueName}} QueueName="{work}" MetricName="NumberOfMessagesSent"'
     curves = [

@@ -81,13 +81,13 @@ def put_file(made: System, number: int) -> str:
 def test_a_function_only_starts_a_container_for_each_file(made):
     table = made.named("status")
     _, dead_arn = made.queue("dead")
-    url, arn = made.queue("queue", VisibilityTimeout="2", RedrivePolicy=redrive(dead_arn, 7))
+    url, arn = made.queue("queue", VisibilityTimeout="5", RedrivePolicy=redrive(dead_arn, 7))
     ecs = made.client("ecs")
     definition = jobs.task_definition(ecs, jobs.python(CONTAINER))
     variables = {"QUEUE_URL": url, "STATUS_TABLE": table, "TASK_DEFINITION": definition}
     for name in ("enqueue-files", "count-final-files", "mark-failed", "summarise"):
         made.function(name, variables=variables, Timeout=30)
-    made.function("starter", STARTER, variables=variables, Timeout=2)
+    made.function("starter", STARTER, variables=variables, Timeout=5)
     files = [put_file(made, number) for number in range(FILES)]
     mappings = [
         mapped(made, arn, "starter", BatchSize=4, FunctionResponseTypes=["ReportBatchItemFailures"]),
@@ -152,7 +152,7 @@ MESSAGES, MOST = 30, 4
 @pytest.mark.slow
 def test_a_container_starts_more_while_the_queue_is_deep(made):
     ecs, sqs = made.client("ecs"), made.client("sqs")
-    url, _ = made.queue("deep", VisibilityTimeout="30")
+    url, _ = made.queue("deep", VisibilityTimeout="300")
     for first in range(0, MESSAGES, 10):
         entries = [{"Id": str(number), "MessageBody": f"file-{number}"} for number in range(first, first + 10)]
         sqs.send_message_batch(QueueUrl=url, Entries=entries)

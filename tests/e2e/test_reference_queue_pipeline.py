@@ -19,7 +19,7 @@ from tests.e2e.systems import System, ended, entered, history, system
 
 FILES = 200
 BROKEN = {7, 77, 177}
-VISIBILITY_SECONDS = 4
+VISIBILITY_SECONDS = 8
 
 
 def redrive(dead_arn: str, count: int) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_two_hundred_files_are_final_and_what_is_broken_is_told(server):
         made.function(
             name,
             variables={"QUEUE_URL": url, "STATUS_TABLE": table},
-            Timeout=VISIBILITY_SECONDS if name == "treat-file" else 30,
+            Timeout=VISIBILITY_SECONDS if name == "treat-file" else 30 if name == "mark-failed" else 300,
         )
     put_files(made, files)
     sfn = made.client("stepfunctions")
@@ -191,8 +191,8 @@ def handler(event, context):
 def poisoned(made: System, *, reports: bool) -> tuple[str, str]:
     """Send messages, one in twenty of them poison, then treat them; returns the addresses of both queues."""
     dead_url, dead_arn = made.queue("dead")
-    url, arn = made.queue("queue", VisibilityTimeout="2", RedrivePolicy=redrive(dead_arn, 3))
-    made.function("worker", WORKER.replace("REPORTS", str(reports)), Timeout=2)
+    url, arn = made.queue("queue", VisibilityTimeout=str(VISIBILITY_SECONDS), RedrivePolicy=redrive(dead_arn, 3))
+    made.function("worker", WORKER.replace("REPORTS", str(reports)), Timeout=VISIBILITY_SECONDS)
     # A worker is warm: no message comes back because the first start took its time.
     made.client("lambda").invoke(FunctionName=made.named("worker"), Payload=b'{"Records": []}')
     sqs = made.client("sqs")
@@ -265,8 +265,8 @@ def test_a_mapping_keeps_to_its_maximum_concurrency_and_the_counters_add_up(serv
     made = system(server)
     bucket = made.bucket("crowd")
     dead_url, dead_arn = made.queue("dead")
-    url, arn = made.queue("queue", VisibilityTimeout="30", RedrivePolicy=redrive(dead_arn, 1))
-    made.function("worker", CROWDED.replace("BUCKET", repr(bucket), 1).replace("BUCKET", repr(bucket)), Timeout=30)
+    url, arn = made.queue("queue", VisibilityTimeout="300", RedrivePolicy=redrive(dead_arn, 1))
+    made.function("worker", CROWDED.replace("BUCKET", repr(bucket), 1).replace("BUCKET", repr(bucket)), Timeout=300)
     sqs = made.client("sqs")
     for batch in range(3):
         entries = [{"Id": str(number), "MessageBody": f"{batch} {number}"} for number in range(10)]
