@@ -26,11 +26,11 @@ from statewright.engine.shard import Shard
 from statewright.errors import ApiError
 from statewright.formats import damaged, members_in
 from statewright.payload import parse_json
+from statewright.stores.entries import records_below
 from statewright.stores.protocol import Record, Row
 
 PERMIT: Final = "permit"
 PERMIT_FORMAT: Final = 1
-_AT_ONCE: Final = 1_000
 _PAGES_AT_ONCE: Final = 20
 _MOST_SPARED: Final = 16
 
@@ -91,14 +91,9 @@ class Semaphores:
     async def recover(self, open_calls: Iterable[ScheduledCall]) -> None:
         """Read what the store has; permits of what has ended, or is not among `open_calls` any more, are given back."""
         waiting = {(call.execution_arn, call.idempotency_key) for call in open_calls}
-        after: tuple[int, str] | None = None
-        while found := await self._shard.store.catalog.list_entries(
-            PERMIT, "", after=after, limit=_AT_ONCE, newest_first=False
-        ):
-            for record in found:
-                self._read(record)
-            after = (found[-1].sort, found[-1].key)
-            self._shard.ids.pass_by(found[-1].sort)
+        async for record in records_below(self._shard.store.catalog, PERMIT):
+            self._read(record)
+            self._shard.ids.pass_by(record.sort)
         for arn, permits in list(self._by_execution.items()):
             row = await self._row_of(arn)
             if row is None or row.status != "RUNNING":

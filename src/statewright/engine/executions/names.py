@@ -13,6 +13,7 @@ import orjson
 
 from statewright.arn import EXECUTION, StatesArn, parse_arn
 from statewright.errors import ApiError
+from statewright.stores.entries import records_below
 from statewright.stores.protocol import Record, Row
 from statewright.stores.store import Store
 
@@ -88,18 +89,11 @@ class ExecutionNames:
 
     async def _find_child(self, arn: StatesArn) -> Row | None:
         """Child executions are named below their run; a label may have had several."""
-        after: tuple[int, str] | None = None
-        while True:
-            runs = await self._store.catalog.list_entries(
-                MAP_RUN_IDS, labelled(arn), after=after, limit=100, newest_first=True
-            )
-            for run in runs:
-                row = await self._store.executions.find(run.sort, arn.rest or "")
-                if row is not None:
-                    return row
-            if len(runs) < 100:
-                return None
-            after = (runs[-1].sort, runs[-1].key)
+        async for run in records_below(self._store.catalog, MAP_RUN_IDS, labelled(arn), newest_first=True):
+            row = await self._store.executions.find(run.sort, arn.rest or "")
+            if row is not None:
+                return row
+        return None
 
 
 MAP_RUN_IDS: Final = "mapRun"

@@ -18,6 +18,7 @@ from statewright.engine.machines import records
 from statewright.engine.machines.programs import Programs
 from statewright.engine.machines.records import Alias, Machine, Records, Version, does_not_exist, is_deleting
 from statewright.errors import ApiError, Conflict
+from statewright.stores.entries import records_below
 from statewright.stores.protocol import Record
 from statewright.stores.store import Store
 
@@ -40,12 +41,7 @@ class MachineCatalogue:
 
     async def recover(self) -> None:
         """Learn, after a start, which machines are in DELETING."""
-        after: tuple[int, str] | None = None
-        while notes := await self.store.catalog.list_entries(
-            records.DELETING, OPEN, after=after, limit=1_000, newest_first=False
-        ):
-            self.deleting.update(note.sort for note in notes)
-            after = (notes[-1].sort, notes[-1].key)
+        self.deleting.update([note.sort async for note in records_below(self.store.catalog, records.DELETING, OPEN)])
 
     async def load(self, arn: str) -> Machine | None:
         """The machine of an unqualified ARN. One in DELETING whose last execution has ended goes away here."""
