@@ -21,7 +21,7 @@ from statewright.background import Background
 from statewright.clock import Clock, Timer
 from statewright.errors import ApiError, Conflict
 from statewright.functions.event_records import EVENT, Event
-from statewright.functions.invoke import Invoker
+from statewright.functions.invoke import Invocation, Invoker
 from statewright.functions.invoke_settings import EventSettings
 from statewright.functions.names import LATEST
 from statewright.functions.records import InvokeSettings
@@ -205,7 +205,7 @@ class AsyncQueue:
         self._count(event.function, "AsyncEventAge", now_ms - event.accepted_ms, "Milliseconds")
         try:
             done = await self._invoker.run_admitted(
-                target, event.payload, request_id=event.id, client_context=event.context, trace_header=event.trace
+                target, Invocation(event.payload, event.id, event.context, event.trace)
             )
         except ApiError as problem:
             # Nothing of the function's doing: tried again for as long as the event is young enough.

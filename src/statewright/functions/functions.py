@@ -17,7 +17,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions.async_queue import AsyncQueue, Deliver
 from statewright.functions.definitions import Definitions, ReadObject
-from statewright.functions.invoke import Invoker, check_payload, decoded_context
+from statewright.functions.invoke import Invocation, Invoker, decoded_context
 from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
@@ -145,10 +145,4 @@ class Functions:
                 named.name, named.qualifier, payload, request_id=request_id, context=context, trace=trace_header
             )
             return Invoked(202, b"", None, None, target.version, request_id)
-        return await self.invoker.run(
-            target, payload, request_id=request_id, client_context=context, trace_header=trace_header,
-            log_tail=log_tail,
-        )  # fmt: skip
-
-
-checked_payload = check_payload
+        return await self.invoker.run(target, Invocation(payload, request_id, context, trace_header, log_tail))

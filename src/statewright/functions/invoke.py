@@ -47,6 +47,17 @@ _KNOWN: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class Invocation:
+    """What a function is run with. With `log_tail` the answer has the last lines that it logged."""
+
+    payload: bytes
+    request_id: str
+    client_context: dict[str, Any] | None = None
+    trace_header: str | None = None
+    log_tail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """What runs: one version of one function, and by which ARN it was asked for."""
 
@@ -220,16 +231,7 @@ class Invoker:
 
     # ------------------------------------------------------------------ one invocation
 
-    async def run(
-        self,
-        target: Target,
-        payload: bytes,
-        *,
-        request_id: str,
-        client_context: dict[str, Any] | None = None,
-        trace_header: str | None = None,
-        log_tail: bool = False,
-    ) -> Invoked:
+    async def run(self, target: Target, call: Invocation) -> Invoked:
         """Run an invocation now. Raises: ApiError (`TooManyRequestsException`, `InvalidRuntimeException`)."""
         try:
             self.concurrency.enter(target.name)
@@ -238,58 +240,46 @@ class Invoker:
                 self.meter.throttled(target.name, target.arn, target.version)
             raise
         try:
-            return await self.run_admitted(
-                target, payload, request_id=request_id, client_context=client_context, trace_header=trace_header,
-                log_tail=log_tail,
-            )  # fmt: skip
+            return await self.run_admitted(target, call)
         finally:
             self.concurrency.leave(target.name)
 
-    async def run_admitted(
-        self,
-        target: Target,
-        payload: bytes,
-        *,
-        request_id: str,
-        client_context: dict[str, Any] | None = None,
-        trace_header: str | None = None,
-        log_tail: bool = False,
-    ) -> Invoked:
+    async def run_admitted(self, target: Target, call: Invocation) -> Invoked:
         """Run an invocation that the caller has counted in. Raises: ApiError."""
         model = self.models.get(target.name)
         if model is not None:
-            outcome = await model.run(self.clock, payload, target.timeout_ms)
-            answer, error = self._answer(target, outcome, request_id)
-            return Invoked(200, answer, error, b"" if log_tail else None, target.version, request_id)
+            outcome = await model.run(self.clock, call.payload, target.timeout_ms)
+            answer, error = self._answer(target, outcome, call.request_id)
+            return Invoked(200, answer, error, b"" if call.log_tail else None, target.version, call.request_id)
         pool = self.pools.get(target.name, target.version) or await self._open_pool(target)
         header: dict[str, Any] = {
             "t": "invoke",
-            "id": request_id,
+            "id": call.request_id,
             "arn": target.arn,
             "timeout_ms": target.timeout_ms,
         }
-        if client_context is not None:
-            header["client_context"] = client_context
-        if trace_header is not None:
-            header["trace"] = trace_header
-        start = b"START RequestId: " + request_id.encode() + target.start_line
-        outcome, worker = await pool.run(orjson.dumps(header), payload, target.timeout_ms, start)
+        if call.client_context is not None:
+            header["client_context"] = call.client_context
+        if call.trace_header is not None:
+            header["trace"] = call.trace_header
+        start = b"START RequestId: " + call.request_id.encode() + target.start_line
+        outcome, worker = await pool.run(orjson.dumps(header), call.payload, target.timeout_ms, start)
         if outcome.kind == "unstartable":
             raise ApiError("ServiceException", f"No worker can be started: {outcome.body.decode()}", status=500)
-        answer, error = self._answer(target, outcome, request_id)
+        answer, error = self._answer(target, outcome, call.request_id)
         tail = None
         if worker is not None:
             init_ms, worker.init_ms = worker.init_ms, None
             worker.log.end(
                 last_lines(
-                    outcome, request_id, timeout_seconds=target.settings.timeout, memory=target.settings.memory,
+                    outcome, call.request_id, timeout_seconds=target.settings.timeout, memory=target.settings.memory,
                     init_ms=init_ms, now_ms=self.clock.now_ms(),
                 )
             )  # fmt: skip
-            tail = worker.log.tail if log_tail else None
-        elif log_tail:
+            tail = worker.log.tail if call.log_tail else None
+        elif call.log_tail:
             tail = b""
-        return Invoked(200, answer, error, tail, target.version, request_id)
+        return Invoked(200, answer, error, tail, target.version, call.request_id)
 
     def _answer(self, target: Target, outcome: Outcome, request_id: str) -> tuple[bytes, str | None]:
         answer, error = answer_of(outcome, request_id, target.settings.timeout)

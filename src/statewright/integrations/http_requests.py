@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -92,14 +92,7 @@ def read_parameters(given: Json) -> Parameters:
 
     Raises: ExecutionFailure (`States.Runtime`).
     """
-    if not isinstance(given, dict):
-        raise _bad("The parameters must be an object")
-    foreign = [name for name in given if name not in _PARAMETERS]
-    if foreign:
-        raise _bad(", ".join(f'The field "{name}" is not supported by Step Functions' for name in foreign))
-    for name in ("ApiEndpoint", "Method"):
-        if not isinstance(given.get(name), str) or not given[name]:
-            raise _bad(f'The field "{name}" is required and must be a string')
+    given = _members(given, _PARAMETERS)
     method = given["Method"]
     if method not in METHODS:
         raise _bad(f"The Method must be one of [{', '.join(METHODS)}], but was {method}")
@@ -120,6 +113,18 @@ def read_parameters(given: Json) -> Parameters:
         encoding == "URL_ENCODED",
         array_format,
     )
+
+
+def _members(given: Json, known: Collection[str]) -> dict[str, Json]:
+    if not isinstance(given, dict):
+        raise _bad("The parameters must be an object")
+    foreign = [name for name in given if name not in known]
+    if foreign:
+        raise _bad(", ".join(f'The field "{name}" is not supported by Step Functions' for name in foreign))
+    for name in ("ApiEndpoint", "Method"):
+        if not isinstance(given.get(name), str) or not given[name]:
+            raise _bad(f'The field "{name}" is required and must be a string')
+    return given
 
 
 def build_request(parameters: Parameters, connection: Connection | None, region: str) -> Request:
@@ -165,14 +170,7 @@ def gateway_request(given: Json, base: str, region: str) -> Request:
 
     Raises: ExecutionFailure (`States.Runtime`).
     """
-    if not isinstance(given, dict):
-        raise _bad("The parameters must be an object")
-    foreign = [name for name in given if name not in _GATEWAY]
-    if foreign:
-        raise _bad(", ".join(f'The field "{name}" is not supported by Step Functions' for name in foreign))
-    for name in ("ApiEndpoint", "Method"):
-        if not isinstance(given.get(name), str) or not given[name]:
-            raise _bad(f'The field "{name}" is required and must be a string')
+    given = _members(given, _GATEWAY)
     parts = [str(given.get(name) or "").strip("/") for name in ("Stage", "Path")]
     parameters = Parameters(
         given["Method"],

@@ -13,6 +13,7 @@ from statewright.config import Config
 from statewright.functions.definitions import Code
 from statewright.functions.event_records import EVENT
 from statewright.functions.functions import Functions
+from statewright.functions.invoke import Invocation, Target
 from statewright.functions.outcomes import Invoked
 from statewright.stores.memory.store import MemoryStore
 from tests.unit.functions.running import ARN, ROLE, zipped
@@ -47,10 +48,10 @@ class Bench:
     def seconds(self) -> float:
         return (self.clock.now_ms() - self.clock.start_ms) / 1000
 
-    async def run(self, target: Any, payload: bytes, *, request_id: str, **_: Any) -> Invoked:
-        self.runs.append((self.seconds(), payload))
+    async def run(self, target: Target, call: Invocation) -> Invoked:
+        self.runs.append((self.seconds(), call.payload))
         failed = self.answers.pop(0) if self.answers else None
-        return Invoked(200, failed or b'"done"', "Unhandled" if failed else None, None, "$LATEST", request_id)
+        return Invoked(200, failed or b'"done"', "Unhandled" if failed else None, None, "$LATEST", call.request_id)
 
     async def deliver(self, arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
         if self.refuse:

@@ -12,6 +12,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions import logs as logs_module
 from statewright.functions.functions import Functions
+from statewright.functions.invoke import Invocation
 from statewright.functions.logs import Logs
 from statewright.functions.names import parse_name
 from statewright.functions.workers import pools
@@ -70,7 +71,7 @@ def test_in_virtual_time_a_worker_asks_the_server_for_the_time():
             from dataclasses import replace
 
             long = replace(target, timeout_ms=86_400_000)
-            answer = await functions.invoker.run(long, b"{}", request_id="r")
+            answer = await functions.invoker.run(long, Invocation(b"{}", "r"))
             return json.loads(answer.payload), clock.now_ms() - clock.start_ms
         finally:
             await functions.stop()
