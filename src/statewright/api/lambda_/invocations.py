@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from statewright.api.operations import App, Call, operation
-from statewright.functions.functions import Kind, checked_payload
+from statewright.functions.functions import Kind
 from statewright.functions.invoke import check_payload
 from statewright.payload import Json, JsonObject
 
@@ -14,7 +14,6 @@ from statewright.payload import Json, JsonObject
 async def invoke(app: App, call: Call, request: Json) -> Json:
     """Run a function and answer with its result, or keep an event for it."""
     kind: Kind = request.get("InvocationType") or "RequestResponse"
-    payload = checked_payload(request.get("Payload") or b"", kind)
     payload = check_payload(request.get("Payload") or b"", kind)
     done = await app.services.functions.invoke(
         request["FunctionName"], payload, qualifier=request.get("Qualifier"), kind=kind,
