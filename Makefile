@@ -67,9 +67,10 @@ format: $(READY) ## Reformat the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-tables: $(READY) ## Write the documents that are made from the code: docs/services.md and docs/phases.md
+tables: $(READY) ## Write the documents that are made from the code: docs/services.md, docs/phases.md, docs/row-formats.md
 	@$(BIN)/python -m tests.services_table
 	@$(BIN)/python -m tests.phases_drawing
+	@$(BIN)/python -m tests.row_formats
 
 bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 	@$(BIN)/python bench/measure.py

@@ -51,7 +51,8 @@ def damaged(what: str, problem: object) -> Unreadable:
 class Format(Generic[Value]):
     """The format of one dataclass's values. `name` stands in refusals and in the list of formats.
 
-    `tail` names a field of bytes that follow the JSON after a line feed. `upgrades` are by the format they start from.
+    `tail` names a field of bytes that follow the JSON after a line feed. `upgrades` are by the format they start from,
+    `names` those of members that differ from their field's.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Format(Generic[Value]):
         apart: Collection[str] = (),
         tail: str = "",
         upgrades: Mapping[int, Upgrade] | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
         assert dataclasses.is_dataclass(of)
         self.name = name
@@ -71,6 +73,7 @@ class Format(Generic[Value]):
         self.upgrades = upgrades or {}
         self._tail = tail
         self._fields = [one.name for one in dataclasses.fields(of) if one.name not in (*apart, tail)]
+        self._names = names or {}
         self._reads: dict[str, Reader] | None = None
         assert sorted(self.upgrades) == list(range(1, version)), f"{name}: an upgrade is missing"
         assert FORMAT not in self._fields, f"{name}: {FORMAT} is the member of the format's version"
@@ -79,7 +82,7 @@ class Format(Generic[Value]):
         """A value as stored."""
         members: Members = {} if self.version == 1 else {FORMAT: self.version}
         for name in self._fields:
-            members[name] = getattr(value, name)
+            members[self._names.get(name, name)] = getattr(value, name)
         body = orjson.dumps(members, default=_plain)
         return body if not self._tail else body + b"\n" + getattr(value, self._tail)
 
@@ -107,6 +110,9 @@ class Format(Generic[Value]):
             # Only now: annotations may name what is defined after the format.
             every = _readers(self.of)
             reads = self._reads = {name: every[name] for name in self._fields}
+        for name, member in self._names.items():
+            if member in members:
+                members[name] = members.pop(member)
         return self.of(**_known(members, reads), **apart)
 
 

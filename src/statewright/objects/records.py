@@ -11,8 +11,11 @@ from typing import Any, Final
 
 import orjson
 
+from statewright.formats import members_in
 from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
 
+FORMAT: Final = 1
+"""The newest format of what is written here."""
 STANDARD: Final = "STANDARD"
 FULL_OBJECT: Final = "FULL_OBJECT"
 COMPOSITE: Final = "COMPOSITE"
@@ -108,7 +111,7 @@ def bucket_row(bucket: Bucket) -> BucketRow:
 
 def bucket_of(row: BucketRow) -> Bucket:
     """A bucket as it was stored."""
-    body = orjson.loads(row.body)
+    body = members_in(row.body, f"bucket {row.name}", FORMAT)
     return Bucket(row.id, row.name, row.created_ms, body["region"], body["tags"], body.get("settings", {}))
 
 
@@ -124,7 +127,7 @@ def object_head(settings: Settings, checksum: Checksum | None, parts: int = 0) -
 
 def object_of(bucket: str, row: ObjectRow) -> ObjectView:
     """An object from its row."""
-    head = orjson.loads(row.head)
+    head = members_in(row.head, "the head of an object", FORMAT)
     found = head.get("sum")
     return ObjectView(
         row.id,
@@ -158,7 +161,7 @@ def upload_head(settings: Settings, algorithm: str | None, kind: str) -> bytes:
 
 def upload_of(bucket: str, row: UploadRow) -> Upload:
     """A multipart upload from its row."""
-    head = orjson.loads(row.head)
+    head = members_in(row.head, "the head of a multipart upload", FORMAT)
     key = row.key.decode()
     return Upload(row.id, bucket, key, row.created_ms, _settings_of(head), head["algorithm"], head["kind"], row)
 

@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -22,13 +23,12 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.executions.logs import folder_of
 from statewright.errors import ApiError
+from statewright.records.entries import LOG_GROUP, LOG_STREAM, LogGroup, LogStream
 from statewright.records.log_files import EVENT_BYTES, Lane, history_line, put_line, put_text, worker_line
-from statewright.records.shelf import Entry, Shelf
+from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogStore
 from statewright.tags import retagged
 
-GROUP: Final = "log-group"
-STREAM: Final = "log-stream"
 OF_FUNCTIONS: Final = "/aws/lambda/"
 STREAMS: Final = "streams"
 FILE_BYTES: Final = 10 * 1024 * 1024
@@ -64,12 +64,13 @@ class LogGroups:
     """The log groups of one server. `folder` has those of machines and of PutLogEvents."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, folder: Path, workers: WorkerLogs) -> None:
+        self._catalog = catalog
         self._clock = clock
         self._config = config
         self._folder = folder
         self._workers = workers
-        self._groups = Shelf(catalog, GROUP)
-        self._streams = Shelf(catalog, STREAM)
+        self._groups = Entries(catalog, LOG_GROUP)
+        self._streams = Entries(catalog, LOG_STREAM)
         self._change = asyncio.Lock()
 
     async def work(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
@@ -88,49 +89,49 @@ class LogGroups:
         async with self._change:
             if await self.find(name) is not None:
                 raise ApiError("ResourceAlreadyExistsException", "The specified log group already exists")
-            await self._groups.put(Entry(name, {**_blank(self._clock.now_ms()), "tags": dict(tags), **fields}))
+            await self._groups.write(LogGroup(name, self._clock.now_ms(), tags=dict(tags), **fields))
 
-    async def find(self, name: str) -> Entry | None:
+    async def find(self, name: str) -> LogGroup | None:
         """A group, created or written to."""
         self._workers.flush()
         return await self._groups.get(name) or await self.work(self._written_to, name)
 
-    async def get(self, name: str) -> Entry:
+    async def get(self, name: str) -> LogGroup:
         """A group. Raises: ApiError (`ResourceNotFoundException`)."""
         found = await self.find(name)
         if found is None:
             raise ApiError("ResourceNotFoundException", "The specified log group does not exist.")
         return found
 
-    async def groups(self) -> list[Entry]:
+    async def groups(self) -> list[LogGroup]:
         """Every group by name."""
         self._workers.flush()
-        created = {one.key: one async for one in self._groups.walk()}
+        created = {one.name: one async for one in self._groups.walk()}
         folders = {folder_of(name) for name in created}
         for one in await self.work(lambda: list(self._all_written_to(folders))):
-            created.setdefault(one.key, one)
+            created.setdefault(one.name, one)
         return [created[name] for name in sorted(created)]
 
     async def change(self, name: str, **fields: Any) -> None:
         """Change fields of a group; one that was only written to is created so. Raises: ApiError."""
         async with self._change:
-            await self._groups.put((await self.get(name)).having(**fields))
+            await self._groups.write(replace(await self.get(name), **fields))
 
     async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a group and take others away. Raises: ApiError."""
         async with self._change:
             found = await self.get(name)
-            await self._groups.put(found.having(tags=retagged(found.fields["tags"], put, drop)))
+            await self._groups.write(replace(found, tags=retagged(found.tags, put, drop)))
 
     async def delete(self, name: str) -> None:
         """Delete a group with everything in it. Raises: ApiError (`ResourceNotFoundException`)."""
         async with self._change:
-            await self.get(name)
-            streams = [one.key async for one in self._streams.walk(name)]
-            await self._groups.put(gone=((GROUP, name), *((STREAM, key) for key in streams)))
+            group = await self.get(name)
+            streams = await self._streams.names(name)
+            await self._catalog.write([], [LOG_GROUP.name_of(group), *streams])
             if name.startswith(OF_FUNCTIONS):
                 self._workers.delete(name.removeprefix(OF_FUNCTIONS))
-            await self.work(self._erase, name, streams)
+            await self.work(self._erase, name, [key for _, key in streams])
 
     def _erase(self, group: str, streams: Sequence[str]) -> None:
         for key in streams:
@@ -147,17 +148,18 @@ class LogGroups:
             key = _stream_key(group, name)
             if await self._streams.get(key) is not None:
                 raise ApiError("ResourceAlreadyExistsException", "The specified log stream already exists")
-            await self._streams.put(Entry(key, {"name": name, "created_ms": self._clock.now_ms()}, group))
+            await self._streams.write(LogStream(group, name, self._clock.now_ms()))
 
     async def delete_stream(self, group: str, name: str) -> None:
         """Delete a stream that was created. Raises: ApiError."""
         async with self._change:
             await self.get(group)
             key = _stream_key(group, name)
-            if await self._streams.get(key) is None:
+            stream = await self._streams.get(key)
+            if stream is None:
                 await self._empty_history(group, name)
                 return
-            await self._streams.delete(key)
+            await self._streams.delete(stream)
             await self.work(self._erase_stream, group, key)
 
     async def _empty_history(self, group: str, name: str) -> None:
@@ -212,17 +214,17 @@ class LogGroups:
     async def lanes(self, group: str) -> list[Lane]:
         """What a group's events are read from; those of functions are written out first."""
         self._workers.flush()
-        created = [one async for one in self._streams.walk(group)]
-        lanes = [Lane(self._stream_paths(group, one.key), put_line, one.fields["name"], None) for one in created]
+        created = await self._streams.all(group)
+        lanes = [Lane(self._stream_paths(group, LOG_STREAM.key_of(one)), put_line, one.name, None) for one in created]
         return lanes + await self.work(self._other_lanes, group)
 
     async def streams(self, group: str) -> dict[str, int]:
         """Streams that were created, with when."""
-        return {one.fields["name"]: one.fields["created_ms"] async for one in self._streams.walk(group)}
+        return {one.name: one.created_ms async for one in self._streams.walk(group)}
 
-    def hidden_before(self, group: Entry) -> int:
+    def hidden_before(self, group: LogGroup) -> int:
         """The instant before which a group's retention hides its events."""
-        days = group.fields["retention_days"]
+        days = group.retention_days
         return 0 if days is None else self._clock.now_ms() - days * DAY_MS
 
     def _other_lanes(self, group: str) -> list[Lane]:
@@ -251,12 +253,12 @@ class LogGroups:
         folder = self._folder / folder_of(group) / STREAMS
         return (folder / f"{name}.log.1", folder / f"{name}.log")
 
-    def _written_to(self, name: str) -> Entry | None:
+    def _written_to(self, name: str) -> LogGroup | None:
         paths = [*self._worker_paths(name), *self._history_paths(name)]
         made = [int(path.stat().st_ctime * 1000) for path in paths if path.is_file() and path.stat().st_size]
-        return Entry(name, _blank(min(made))) if made else None
+        return LogGroup(name, min(made)) if made else None
 
-    def _all_written_to(self, created: set[Path]) -> Iterator[Entry]:
+    def _all_written_to(self, created: set[Path]) -> Iterator[LogGroup]:
         """Groups of functions and machines; a folder does not tell whether its group's name began with a slash."""
         folder = self._workers.folder
         names = [OF_FUNCTIONS + path.stem for path in folder.glob("*.log")] if folder is not None else []
@@ -269,10 +271,6 @@ class LogGroups:
             found = self._written_to(name)
             if found is not None:
                 yield found
-
-
-def _blank(created_ms: int) -> dict[str, Any]:
-    return {"created_ms": created_ms, "retention_days": None, "tags": {}, "kms": None, "class": "STANDARD"}
 
 
 def _stream_key(group: str, stream: str) -> str:

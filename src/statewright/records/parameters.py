@@ -19,12 +19,11 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.query.linear_regex import RegexSyntaxError, compile_regex
-from statewright.records.shelf import Entry, Place, Shelf
+from statewright.records.entries import PARAMETER, PARAMETER_VERSION, Parameter, ParameterVersion
+from statewright.stores.entries import Entries, Place
 from statewright.stores.protocol import CatalogStore
 from statewright.tags import retagged, tags_by_key
 
-PARAMETER: Final = "ssm-parameter"
-VERSION: Final = "ssm-version"
 MOST_VERSIONS: Final = 100
 MOST_LABELS: Final = 10
 DEEPEST: Final = 15
@@ -38,30 +37,24 @@ _LABEL: Final = re.compile(r"(?!aws|ssm)[a-zA-Z_.\-][a-zA-Z0-9_.\-]{0,99}", re.I
 class Found:
     """A version of a parameter. `selector` is what the name was followed by: `:3`, `:live`."""
 
-    name: str
-    fields: Mapping[str, Any]
+    of: Parameter | ParameterVersion
     selector: str | None = None
-
-    @property
-    def value(self) -> str:
-        """The value as it was put."""
-        found: str = self.fields["value"]
-        return found
 
     @property
     def sealed(self) -> str:
         """What stands for a SecureString's value where nobody asked for decryption; nobody can decrypt it."""
-        return base64.b64encode(f"not decrypted: {self.name}:{self.fields['version']}".encode()).decode()
+        return base64.b64encode(f"not decrypted: {self.of.name}:{self.of.version}".encode()).decode()
 
 
 class Parameters:
     """The parameters of the account."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
+        self._catalog = catalog
         self._clock = clock
         self._config = config
-        self._shelf = Shelf(catalog, PARAMETER)
-        self._versions = Shelf(catalog, VERSION)
+        self._parameters = Entries(catalog, PARAMETER)
+        self._versions = Entries(catalog, PARAMETER_VERSION)
         self._change = asyncio.Lock()
 
     def arn(self, name: str) -> str:
@@ -71,10 +64,10 @@ class Parameters:
 
     # -------------------------------------------------------------- reading
 
-    async def get(self, name: str) -> Entry:
+    async def get(self, name: str) -> Parameter:
         """A parameter's row, by its name or ARN. Raises: ApiError (`ParameterNotFound`)."""
         for candidate in _candidates(name):
-            found = await self._shelf.get(candidate)
+            found = await self._parameters.get(candidate)
             if found is not None:
                 return found
         raise ApiError("ParameterNotFound", f"Parameter {name} not found.")
@@ -86,44 +79,44 @@ class Parameters:
         selector = text[end + 1 :] if end >= 0 else ""
         entry = await self.get(text[:end] if end >= 0 else text)
         if not selector:
-            return Found(entry.key, entry.fields)
-        version = int(selector) if selector.isdigit() else entry.fields["labels"].get(selector)
-        older = await self._versions.get(_version_key(entry.key, version)) if version is not None else None
-        if version == entry.fields["version"]:
-            return Found(entry.key, entry.fields, f":{selector}")
+            return Found(entry)
+        version = int(selector) if selector.isdigit() else entry.labels.get(selector)
+        older = await self._versions.get(_version_key(entry.name, version)) if version is not None else None
+        if version == entry.version:
+            return Found(entry, f":{selector}")
         if older is None:
             what = "version" if selector.isdigit() else "label"
             raise ApiError(
                 "ParameterVersionNotFound",
-                f"Systems Manager could not find {what} {selector} of {entry.key}. Verify the {what} and try again.",
+                f"Systems Manager could not find {what} {selector} of {entry.name}. Verify the {what} and try again.",
             )
-        return Found(entry.key, older.fields, f":{selector}")
+        return Found(older, f":{selector}")
 
-    async def history(self, name: str, after: Place | None, limit: int) -> tuple[list[Found], Entry, Place | None]:
+    async def history(self, name: str, after: Place | None, limit: int) -> tuple[list[Found], Parameter, Place | None]:
         """Versions, oldest first; also the parameter, which has the labels, and where to go on. Raises: ApiError."""
         entry = await self.get(name)
-        found, place = await self._versions.page(entry.key, after, limit)
-        return [Found(entry.key, one.fields) for one in found], entry, place
+        found, place = await self._versions.page(entry.name, after, limit)
+        return [Found(one) for one in found], entry, place
 
-    async def below(self, prefix: str, after: str | None) -> AsyncIterator[Entry]:
+    async def below(self, prefix: str, after: str | None) -> AsyncIterator[Parameter]:
         """Parameters whose names begin so, by name, after one of them."""
         start = (0, after or prefix) if after or prefix else None
-        async for entry in self._shelf.walk("", start):
-            if not entry.key.startswith(prefix):
+        async for entry in self._parameters.walk("", start):
+            if not entry.name.startswith(prefix):
                 return
             yield entry
 
     # -------------------------------------------------------------- writing
 
-    async def put(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Create a parameter, or its next version; returns its fields. Raises: ApiError."""
+    async def put(self, request: Mapping[str, Any]) -> Parameter:
+        """Create a parameter, or its next version. Raises: ApiError."""
         name = request["Name"]
         if name.startswith("arn:"):
-            name = (await self.get(name)).key
+            name = (await self.get(name)).name
         _check_name(name)
         tags = tags_by_key(request.get("Tags"))
         async with self._change:
-            before = await self._shelf.get(name)
+            before = await self._parameters.get(name)
             if before is not None and not request.get("Overwrite"):
                 raise ApiError(
                     "ParameterAlreadyExists",
@@ -136,71 +129,76 @@ class Parameters:
                     "please remove overwrite flag. To update tags for an existing parameter, please use "
                     "AddTagsToResource or RemoveTagsFromResource."
                 )
-            fields = self._fields(request, before, tags)
-            version = Entry(_version_key(name, fields["version"]), _of_version(fields), name, fields["version"])
-            entry = replace(before, fields=fields) if before is not None else Entry(name, fields)
+            entry = self._changed(request, before or Parameter(name, "", "", 0, 0, tags=tags))
             gone = await self._too_old(entry) if before is not None else ()
-            await self._shelf.put(entry, also=(self._versions.record(version),), gone=gone)
-            return fields
+            version = {one: getattr(entry, one) for one in ParameterVersion.__slots__ if one != "stored"}
+            record = PARAMETER_VERSION.record(ParameterVersion(**version))
+            return await self._parameters.write(entry, also=[record], delete=gone)
 
-    def _fields(self, request: Mapping[str, Any], before: Entry | None, tags: Mapping[str, str]) -> dict[str, Any]:
-        old: Mapping[str, Any] = before.fields if before is not None else {}
-        kind = request.get("Type") or old.get("type")
-        if kind is None:
+    def _changed(self, request: Mapping[str, Any], old: Parameter) -> Parameter:
+        """The parameter that a request makes of one; a new one has no type yet, and the version 0. Raises: ApiError."""
+        kind = request.get("Type") or old.type
+        if not kind:
             raise _invalid("A parameter type is required when you create a parameter.")
         value, pattern = request["Value"], request.get("AllowedPattern")
         tier = _tier(request, old, value)
         _check_pattern(pattern, value)
-        return {
-            "type": kind, "value": value, "version": old.get("version", 0) + 1, "modified_ms": self._clock.now_ms(),
-            "description": request.get("Description", old.get("description")), "pattern": pattern, "tier": tier,
-            "key_id": request.get("KeyId", "alias/aws/ssm") if kind == "SecureString" else None,
-            "data_type": request.get("DataType", old.get("data_type", "text")), "policies": request.get("Policies"),
-            "labels": old.get("labels", {}), "tags": old.get("tags", tags),
-        }  # fmt: skip
+        return replace(
+            old,
+            type=kind,
+            value=value,
+            version=old.version + 1,
+            modified_ms=self._clock.now_ms(),
+            description=request.get("Description", old.description),
+            pattern=pattern,
+            tier=tier,
+            key_id=request.get("KeyId", "alias/aws/ssm") if kind == "SecureString" else None,
+            data_type=request.get("DataType", old.data_type),
+            policies=request.get("Policies"),
+        )
 
-    async def _too_old(self, entry: Entry) -> tuple[tuple[str, str], ...]:
+    async def _too_old(self, entry: Parameter) -> tuple[tuple[str, str], ...]:
         """The version that makes way for a new one. Raises: ApiError, where it has a label."""
-        oldest = entry.fields["version"] - MOST_VERSIONS
+        oldest = entry.version - MOST_VERSIONS
         if oldest < 1:
             return ()
-        if oldest in entry.fields["labels"].values():
+        if oldest in entry.labels.values():
             raise ApiError(
                 "ParameterMaxVersionLimitExceeded",
-                f"You attempted to create a new version of {entry.key} by calling the PutParameter API with the "
+                f"You attempted to create a new version of {entry.name} by calling the PutParameter API with the "
                 f"overwrite flag. Version {oldest}, the oldest version, can't be deleted because it has a label "
                 "associated with it. Move the label to another version of the parameter, and try again.",
             )
-        return ((VERSION, _version_key(entry.key, oldest)),)
+        return ((PARAMETER_VERSION.name, _version_key(entry.name, oldest)),)
 
     async def delete(self, name: str) -> None:
         """Delete a parameter with its versions. Raises: ApiError (`ParameterNotFound`)."""
         async with self._change:
             entry = await self.get(name)
-            versions = [(VERSION, one.key) async for one in self._versions.walk(entry.key)]
-            await self._shelf.put(gone=((PARAMETER, entry.key), *versions))
+            versions = await self._versions.names(entry.name)
+            await self._catalog.write([], [PARAMETER.name_of(entry), *versions])
 
     async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a parameter and take others away. Raises: ApiError."""
         async with self._change:
             found = await self.get(name)
-            await self._shelf.put(found.having(tags=retagged(found.fields["tags"], put, drop)))
+            await self._parameters.write(replace(found, tags=retagged(found.tags, put, drop)))
 
     async def label(self, name: str, version: int | None, labels: Iterable[str]) -> tuple[int, list[str]]:
         """Put labels on a version, by default the newest; returns it, and labels that cannot be. Raises: ApiError."""
         async with self._change:
             entry = await self.get(name)
-            number = version if version is not None else entry.fields["version"]
+            number = version if version is not None else entry.version
             await self._check_version(entry, number)
             wanted = list(labels)
             bad = [one for one in wanted if not _LABEL.fullmatch(one)]
-            put = {**entry.fields["labels"], **{one: number for one in wanted if one not in bad}}
+            put = {**entry.labels, **{one: number for one in wanted if one not in bad}}
             if sum(one == number for one in put.values()) > MOST_LABELS:
                 raise ApiError(
                     "ParameterVersionLabelLimitExceeded",
                     f"A parameter version can have a maximum of {MOST_LABELS} labels.",
                 )
-            await self._shelf.put(entry.having(labels=put))
+            await self._parameters.write(replace(entry, labels=put))
             return number, bad
 
     async def unlabel(self, name: str, version: int, labels: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -208,17 +206,17 @@ class Parameters:
         async with self._change:
             entry = await self.get(name)
             await self._check_version(entry, version)
-            has = entry.fields["labels"]
+            has = entry.labels
             taken = [one for one in labels if has.get(one) == version]
             left = {key: number for key, number in has.items() if key not in taken}
-            await self._shelf.put(entry.having(labels=left))
+            await self._parameters.write(replace(entry, labels=left))
             return taken, [one for one in labels if one not in taken]
 
-    async def _check_version(self, entry: Entry, number: int) -> None:
-        if await self._versions.get(_version_key(entry.key, number)) is None:
+    async def _check_version(self, entry: Parameter, number: int) -> None:
+        if await self._versions.get(_version_key(entry.name, number)) is None:
             raise ApiError(
                 "ParameterVersionNotFound",
-                f"Systems Manager could not find version {number} of {entry.key}. Verify the version and try again.",
+                f"Systems Manager could not find version {number} of {entry.name}. Verify the version and try again.",
             )
 
 
@@ -226,16 +224,12 @@ def _version_key(name: str, version: int | None) -> str:
     return f"{name}:{version}"
 
 
-def _of_version(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in ("labels", "tags")}
-
-
-def _tier(request: Mapping[str, Any], old: Mapping[str, Any], value: str) -> str:
+def _tier(request: Mapping[str, Any], old: Parameter, value: str) -> str:
     """The tier of a value. Raises: ApiError for one that is too long."""
-    asked = request.get("Tier", old.get("tier", "Standard"))
+    asked = request.get("Tier", old.tier)
     long = len(value) > CHARACTERS["Standard"] or bool(request.get("Policies"))
-    tier: str = ("Advanced" if long or old.get("tier") == "Advanced" else "Standard") if asked != "Advanced" else asked
-    if asked == "Standard" and tier == "Advanced" and old.get("tier") != "Advanced":
+    tier: str = ("Advanced" if long or old.tier == "Advanced" else "Standard") if asked != "Advanced" else asked
+    if asked == "Standard" and tier == "Advanced" and old.tier != "Advanced":
         raise _invalid(
             "Standard tier parameters support a maximum parameter value of 4096 characters. To create a larger "
             "parameter value, upgrade the parameter to use the advanced-parameter tier. For more information, see "

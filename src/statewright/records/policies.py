@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.records.documents import check_permissions
-from statewright.records.shelf import Entry, Place, Shelf, letters
+from statewright.records.entries import ATTACHMENT, POLICY, Attachment, Policy, PolicyVersion
+from statewright.records.letters import letters
+from statewright.stores.entries import Entries, Place
 from statewright.stores.protocol import CatalogStore, Record
 from statewright.tags import retagged
 
-POLICY: Final = "iam-policy"
-ATTACHED: Final = "iam-attached"
 MOST_VERSIONS: Final = 5
 OF_AWS: Final = "arn:aws:iam::aws:policy/"
 
@@ -33,45 +34,41 @@ class Policies:
         self._clock = clock
         self._config = config
         self._change = change
-        self._shelf = Shelf(catalog, POLICY)
-        self._links = Shelf(catalog, ATTACHED)
+        self._policies = Entries(catalog, POLICY)
+        self._attachments = Entries(catalog, ATTACHMENT)
 
     async def create(
         self, name: str, path: str, document: str, description: str | None, tags: Mapping[str, str]
-    ) -> Entry:
+    ) -> Policy:
         """Create a policy with its first version. Raises: ApiError."""
         check_permissions(document)
         async with self._change:
             # The name is unique whatever the path.
-            if await self._shelf.get(name.lower()) is not None:
+            if await self._policies.get(name.lower()) is not None:
                 raise ApiError(
                     "EntityAlreadyExists",
                     f"A policy called {name} already exists. Duplicate names are not allowed.", status=409,
                 )  # fmt: skip
             number = await self._catalog.next_number("iam")
             now_ms = self._now_ms()
-            made = Entry(name.lower(), {
-                "name": name, "path": path, "description": description, "tags": dict(tags),
-                "id": letters("ANPA", f"{self._config.account} {number}", 17),
-                "created_ms": now_ms, "updated_ms": now_ms, "default": "v1", "last": 1,
-                "versions": {"v1": {"document": document, "created_ms": now_ms}},
-            })  # fmt: skip
-            await self._shelf.put(made)
-            return made
+            id_ = letters("ANPA", f"{self._config.account} {number}", 17)
+            versions = {"v1": PolicyVersion(document, now_ms)}
+            made = Policy(name, path, id_, now_ms, now_ms, versions, description=description, tags=dict(tags))
+            return await self._policies.write(made)
 
-    def arn(self, entry: Entry) -> str:
+    def arn(self, entry: Policy) -> str:
         """Its ARN."""
-        return f"arn:aws:iam::{self._config.account}:policy{entry.fields['path']}{entry.fields['name']}"
+        return f"arn:aws:iam::{self._config.account}:policy{entry.path}{entry.name}"
 
-    async def get(self, arn: str) -> Entry:
+    async def get(self, arn: str) -> Policy:
         """A policy by its ARN. Raises: ApiError (`NoSuchEntity`)."""
         found = await self._find(arn)
         if found is None:
             raise _no_such(f"Policy {arn} was not found.")
         return found
 
-    async def _find(self, arn: str) -> Entry | None:
-        found = await self._shelf.get(arn.rpartition("/")[2].lower())
+    async def _find(self, arn: str) -> Policy | None:
+        found = await self._policies.get(arn.rpartition("/")[2].lower())
         return found if found is not None and self.arn(found) == arn else None
 
     async def check_attachable(self, arn: str) -> None:
@@ -81,16 +78,18 @@ class Policies:
 
     async def page(
         self, path_prefix: str, only_attached: bool, after: Place | None, limit: int
-    ) -> tuple[list[Entry], Place | None]:
+    ) -> tuple[list[Policy], Place | None]:
         """A page of the account's own policies, by name."""
-        attached = {one.parent async for one in self._every_link()} if only_attached else set()
-        return await self._shelf.page("", after, limit, wanted=lambda one: (
-            str(one.fields["path"]).startswith(path_prefix) and (not only_attached or self.arn(one) in attached)
-        ))  # fmt: skip
+        attached = {one.policy async for one in self._every_link()} if only_attached else set()
+        return await self._policies.chosen(
+            lambda one: one.path.startswith(path_prefix) and (not only_attached or self.arn(one) in attached),
+            after,
+            limit,
+        )
 
     async def _every_link(self) -> Any:
-        async for policy in self._shelf.walk():
-            async for link in self._links.walk(self.arn(policy)):
+        async for policy in self._policies.walk():
+            async for link in self._attachments.walk(self.arn(policy)):
                 yield link
                 break
 
@@ -100,45 +99,44 @@ class Policies:
             found = await self.get(arn)
             if await self.attachments(arn):
                 raise _in_use("Cannot delete a policy attached to entities.")
-            if len(found.fields["versions"]) > 1:
+            if len(found.versions) > 1:
                 raise _in_use(
                     "This policy has more than one version. Before you delete a policy, you must delete the policy's "
                     "versions. The default version is deleted with the policy."
                 )
-            await self._shelf.delete(found.key)
+            await self._policies.delete(found)
 
     async def tag(self, arn: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a policy and take others away. Raises: ApiError."""
         async with self._change:
             found = await self.get(arn)
-            await self._shelf.put(found.having(tags=retagged(found.fields["tags"], put, drop)))
+            await self._policies.write(replace(found, tags=retagged(found.tags, put, drop)))
 
     # -------------------------------------------------------------- versions
 
-    async def add_version(self, arn: str, document: str, *, as_default: bool) -> tuple[str, Entry]:
+    async def add_version(self, arn: str, document: str, *, as_default: bool) -> tuple[str, Policy]:
         """Add a version; returns its id. Raises: ApiError."""
         check_permissions(document)
         async with self._change:
             found = await self.get(arn)
-            versions = found.fields["versions"]
+            versions = found.versions
             if len(versions) >= MOST_VERSIONS:
                 raise ApiError(
                     "LimitExceeded",
                     f"A managed policy can have up to {MOST_VERSIONS} versions. Before you create a new version, you "
                     "must delete an existing version.", status=409,
                 )  # fmt: skip
-            number, now_ms = found.fields["last"] + 1, self._now_ms()
-            made = found.having(
-                last=number, updated_ms=now_ms, default=f"v{number}" if as_default else found.fields["default"],
-                versions={**versions, f"v{number}": {"document": document, "created_ms": now_ms}},
+            number, now_ms = found.last + 1, self._now_ms()
+            made = replace(
+                found, last=number, updated_ms=now_ms, default=f"v{number}" if as_default else found.default,
+                versions={**versions, f"v{number}": PolicyVersion(document, now_ms)},
             )  # fmt: skip
-            await self._shelf.put(made)
-            return f"v{number}", made
+            return f"v{number}", await self._policies.write(made)
 
-    async def version(self, arn: str, version: str) -> tuple[Entry, Mapping[str, Any]]:
+    async def version(self, arn: str, version: str) -> tuple[Policy, PolicyVersion]:
         """One version. Raises: ApiError (`NoSuchEntity`)."""
         found = await self.get(arn)
-        one = found.fields["versions"].get(version)
+        one = found.versions.get(version)
         if one is None:
             raise _no_such(f"Policy {arn} version {version} does not exist or is not attachable.")
         return found, one
@@ -147,30 +145,30 @@ class Policies:
         """Choose the version that counts. Raises: ApiError (`NoSuchEntity`)."""
         async with self._change:
             found, _ = await self.version(arn, version)
-            await self._shelf.put(found.having(default=version, updated_ms=self._now_ms()))
+            await self._policies.write(replace(found, default=version, updated_ms=self._now_ms()))
 
     async def delete_version(self, arn: str, version: str) -> None:
         """Delete a version that is not the default. Raises: ApiError."""
         async with self._change:
             found, _ = await self.version(arn, version)
-            if found.fields["default"] == version:
+            if found.default == version:
                 raise _in_use("Cannot delete the default version of a policy.")
-            versions = {key: one for key, one in found.fields["versions"].items() if key != version}
-            await self._shelf.put(found.having(versions=versions))
+            versions = {key: one for key, one in found.versions.items() if key != version}
+            await self._policies.write(replace(found, versions=versions))
 
     # -------------------------------------------------------------- attachments
 
-    async def attachments(self, arn: str) -> list[Entry]:
-        """Who has a policy: entries with `kind`, `name` and `id`."""
-        return [one async for one in self._links.walk(arn)]
+    async def attachments(self, arn: str) -> list[Attachment]:
+        """Who has a policy."""
+        return await self._attachments.all(arn)
 
     def attachment(self, arn: str, kind: str, name: str, of: str) -> Record:
         """The record of an attachment, to be written with its owner."""
-        return self._links.record(Entry(f"{arn} {kind} {name}", {"kind": kind, "name": name, "id": of}, arn))
+        return ATTACHMENT.record(Attachment(arn, kind, name, of))
 
     def attachment_key(self, arn: str, kind: str, name: str) -> tuple[str, str]:
         """The name of that record, to be deleted with its owner's change."""
-        return ATTACHED, f"{arn} {kind} {name}"
+        return ATTACHMENT.name_of(Attachment(arn, kind, name, ""))
 
     def _now_ms(self) -> int:
         return self._clock.now_ms() // 1000 * 1000

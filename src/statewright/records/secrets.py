@@ -8,19 +8,19 @@ Source: Secrets Manager user guide and API reference; texts of refusals as users
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.records.shelf import Entry, Place, Shelf, letters
+from statewright.records.entries import SECRET, SECRET_VALUE, Secret, SecretValue, SecretVersion
+from statewright.records.letters import letters
+from statewright.stores.entries import Entries, Place
 from statewright.stores.protocol import CatalogStore
 from statewright.tags import retagged
 
-SECRET: Final = "secret"
-VALUE: Final = "secret-value"
 CURRENT: Final = "AWSCURRENT"
 PREVIOUS: Final = "AWSPREVIOUS"
 PENDING: Final = "AWSPENDING"
@@ -39,66 +39,66 @@ class Secrets:
         self._catalog = catalog
         self._clock = clock
         self._config = config
-        self._shelf = Shelf(catalog, SECRET)
-        self._values = Shelf(catalog, VALUE)
+        self._secrets = Entries(catalog, SECRET)
+        self._values = Entries(catalog, SECRET_VALUE)
         self._change = asyncio.Lock()
 
     # -------------------------------------------------------------- reading
 
-    async def find(self, reference: str) -> Entry:
+    async def find(self, reference: str) -> Secret:
         """A secret by its name, its ARN, or its ARN without the six letters at its end.
 
         Raises: ApiError (`ResourceNotFoundException`).
         """
         for name in _names(reference):
-            found = await self._shelf.get(name)
+            found = await self._secrets.get(name)
             if found is None or self._is_gone(found):
                 continue
-            if not reference.startswith("arn:") or found.fields["arn"].startswith(reference):
+            if not reference.startswith("arn:") or found.arn.startswith(reference):
                 return found
         raise ApiError("ResourceNotFoundException", "Secrets Manager can't find the specified secret.")
 
-    async def _usable(self, reference: str) -> Entry:
+    async def _usable(self, reference: str) -> Secret:
         found = await self.find(reference)
-        if found.fields["deleted_ms"] is not None:
+        if found.deleted_ms is not None:
             raise _refused("You can't perform this operation on the secret because it was marked for deletion.")
         return found
 
-    def _is_gone(self, entry: Entry) -> bool:
+    def _is_gone(self, entry: Secret) -> bool:
         """Whether its window has passed; the row goes when its name is taken again, or at the next start."""
-        deleted_ms = entry.fields["deleted_ms"]
+        deleted_ms = entry.deleted_ms
         return deleted_ms is not None and deleted_ms <= self._clock.now_ms()
 
-    async def value(self, reference: str, version: str | None, stage: str | None) -> tuple[Entry, str, Value]:
+    async def value(self, reference: str, version: str | None, stage: str | None) -> tuple[Secret, str, Value]:
         """A version's id and value. Raises: ApiError."""
         entry = await self._usable(reference)
-        versions = entry.fields["versions"]
+        versions = entry.versions
         if version is None:
             wanted = stage or CURRENT
-            version = next((one for one, of in versions.items() if wanted in of["stages"]), None)
+            version = next((one for one, of in versions.items() if wanted in of.stages), None)
             missing = f"staging label: {wanted}"
         else:
             missing = f"VersionId: {version}"
-            if stage is not None and stage not in versions.get(version, {"stages": ()})["stages"]:
+            if stage is not None and (version not in versions or stage not in versions[version].stages):
                 raise _refused("You provided a VersionStage that is not associated to the provided VersionId.")
         found = await self._values.get(_value_key(entry, version)) if version is not None else None
         if version is None or found is None:
             raise ApiError(
                 "ResourceNotFoundException", f"Secrets Manager can't find the specified secret value for {missing}"
             )
-        return entry, version, _opened(found.fields)
+        return entry, version, _opened(found)
 
     async def page(
-        self, wanted: Callable[[Entry], bool], after: Place | None, limit: int, *, with_deleted: bool
-    ) -> tuple[list[Entry], Place | None]:
+        self, wanted: Callable[[Secret], bool], after: Place | None, limit: int, *, with_deleted: bool
+    ) -> tuple[list[Secret], Place | None]:
         """Secrets by name."""
 
-        def shown(entry: Entry) -> bool:
-            if self._is_gone(entry) or (entry.fields["deleted_ms"] is not None and not with_deleted):
+        def shown(entry: Secret) -> bool:
+            if self._is_gone(entry) or (entry.deleted_ms is not None and not with_deleted):
                 return False
             return wanted(entry)
 
-        return await self._shelf.page("", after, limit, wanted=shown)
+        return await self._secrets.chosen(shown, after, limit)
 
     # -------------------------------------------------------------- writing
 
@@ -111,10 +111,10 @@ class Secrets:
         description: str | None,
         kms: str | None,
         tags: Mapping[str, str],
-    ) -> Entry:
+    ) -> Secret:
         """Create a secret, with a first version if there is a value. Raises: ApiError."""
         async with self._change:
-            before = await self._shelf.get(name)
+            before = await self._secrets.get(name)
             if before is not None and self._is_gone(before):
                 await self._erase(before)
                 before = None
@@ -123,82 +123,75 @@ class Secrets:
             number = await self._catalog.next_number("secret")
             suffix = letters("", f"{self._config.account} {number}", 6)
             now_ms = self._clock.now_ms()
-            made = Entry(name, {
-                "arn": self._config.arn("secretsmanager", f"secret:{name}-{suffix}"),
-                "description": description, "kms": kms, "tags": dict(tags), "created_ms": now_ms, "changed_ms": now_ms,
-                "deleted_ms": None, "marked_ms": None, "policy": None, "versions": {},
-            })  # fmt: skip
-            return await self._add(made, version, value, [CURRENT]) if value else await self._put(made)
+            arn = self._config.arn("secretsmanager", f"secret:{name}-{suffix}")
+            made = Secret(name, arn, now_ms, now_ms, description, kms, dict(tags))
+            return await self._add(made, version, value, [CURRENT]) if value else await self._secrets.write(made)
 
-    async def _made_before(self, before: Entry, version: str, value: Value) -> Entry:
+    async def _made_before(self, before: Secret, version: str, value: Value) -> Secret:
         """What a second creation comes to: nothing, if it is the same one."""
-        if before.fields["deleted_ms"] is not None:
+        if before.deleted_ms is not None:
             raise _refused(
                 "You can't create this secret because a secret with this name is already scheduled for deletion."
             )
         had = await self._values.get(_value_key(before, version))
-        if had is not None and _opened(had.fields) == value:
+        if had is not None and _opened(had) == value:
             return before
         raise ApiError(
-            "ResourceExistsException", f"The operation failed because the secret {before.key} already exists."
+            "ResourceExistsException", f"The operation failed because the secret {before.name} already exists."
         )
 
-    async def put(self, reference: str, version: str, value: Value, stages: Iterable[str] = (CURRENT,)) -> Entry:
+    async def put(self, reference: str, version: str, value: Value, stages: Iterable[str] = (CURRENT,)) -> Secret:
         """Add a version. Raises: ApiError."""
         async with self._change:
             entry = await self._usable(reference)
-            if version in entry.fields["versions"]:
+            if version in entry.versions:
                 had = await self._values.get(_value_key(entry, version))
-                if had is not None and _opened(had.fields) == value:
+                if had is not None and _opened(had) == value:
                     return entry
                 raise ApiError(
                     "ResourceExistsException",
                     f"You can't use ClientRequestToken {version} because that value is already in use for a version of "
-                    f"secret {entry.fields['arn']}.",
+                    f"secret {entry.arn}.",
                 )
             return await self._add(entry, version, value, list(stages))
 
-    async def _add(self, entry: Entry, version: str, value: Value, stages: list[str]) -> Entry:
+    async def _add(self, entry: Secret, version: str, value: Value, stages: list[str]) -> Secret:
         now_ms = self._clock.now_ms()
-        versions = {**entry.fields["versions"], version: {"stages": [], "created_ms": now_ms}}
+        versions = {**entry.versions, version: SecretVersion([], now_ms)}
         for stage in stages:
             versions = _moved(versions, stage, version)
-        old = [one for one, of in versions.items() if not of["stages"]]
+        old = [one for one, of in versions.items() if not of.stages]
         # Versions without labels are deprecated: the service forgets them when there are many.
         surplus = old[: max(0, len(versions) - MOST_VERSIONS)]
         kept = {one: of for one, of in versions.items() if one not in surplus}
-        gone = tuple((VALUE, _value_key(entry, one)) for one in surplus)
-        record = self._values.record(Entry(_value_key(entry, version), _sealed(value), entry.fields["arn"]))
-        return await self._put(entry.having(versions=kept, changed_ms=now_ms), (record,), gone)
+        gone = [(SECRET_VALUE.name, _value_key(entry, one)) for one in surplus]
+        record = SECRET_VALUE.record(_sealed(entry, version, value))
+        return await self._secrets.write(replace(entry, versions=kept, changed_ms=now_ms), also=[record], delete=gone)
 
-    async def _put(self, entry: Entry, also: Any = (), gone: Any = ()) -> Entry:
-        await self._shelf.put(entry, also=also, gone=gone)
-        return entry
-
-    async def set(self, reference: str, **fields: Any) -> Entry:
+    async def set(self, reference: str, **fields: Any) -> Secret:
         """Change fields of a secret. Raises: ApiError."""
         async with self._change:
             entry = await self._usable(reference)
-            return await self._put(entry.having(**fields, changed_ms=self._clock.now_ms()))
+            return await self._secrets.write(replace(entry, **fields, changed_ms=self._clock.now_ms()))
 
     async def tag(self, reference: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Put tags on a secret and take others away. Raises: ApiError."""
         async with self._change:
             entry = await self._usable(reference)
-            await self._put(entry.having(tags=retagged(entry.fields["tags"], put, drop)))
+            await self._secrets.write(replace(entry, tags=retagged(entry.tags, put, drop)))
 
-    async def move_stage(self, reference: str, stage: str, source: str | None, target: str | None) -> Entry:
+    async def move_stage(self, reference: str, stage: str, source: str | None, target: str | None) -> Secret:
         """Move a staging label from one version to another, or take it away. Raises: ApiError."""
         async with self._change:
             entry = await self._usable(reference)
-            versions = entry.fields["versions"]
+            versions = entry.versions
             for one in (source, target):
                 if one is not None and one not in versions:
                     raise ApiError(
                         "ResourceNotFoundException",
                         f"Secrets Manager can't find the specified secret version: {one}.",
                     )
-            has = next((one for one, of in versions.items() if stage in of["stages"]), None)
+            has = next((one for one, of in versions.items() if stage in of.stages), None)
             if source is not None and has != source:
                 raise _invalid(f"The staging label {stage} is not attached to version {source}.")
             if target is not None and has is not None and has != target and source is None:
@@ -209,9 +202,9 @@ class Secrets:
             if target is None and stage == CURRENT:
                 raise _invalid("You can only move staging label AWSCURRENT to a different secret version. It can't be "
                                "completely removed.")  # fmt: skip
-            return await self._put(entry.having(versions=_moved(versions, stage, target)))
+            return await self._secrets.write(replace(entry, versions=_moved(versions, stage, target)))
 
-    async def delete(self, reference: str, window_days: int | None) -> tuple[Entry, int]:
+    async def delete(self, reference: str, window_days: int | None) -> tuple[Secret, int]:
         """Delete a secret at once, or mark it: also returns when it is gone. Raises: ApiError."""
         async with self._change:
             now_ms = self._clock.now_ms()
@@ -221,20 +214,20 @@ class Secrets:
                 return entry, now_ms
             entry = await self._usable(reference)
             until_ms = now_ms + window_days * DAY_MS
-            return await self._put(entry.having(deleted_ms=until_ms, marked_ms=now_ms)), until_ms
+            return await self._secrets.write(replace(entry, deleted_ms=until_ms, marked_ms=now_ms)), until_ms
 
-    async def restore(self, reference: str) -> Entry:
+    async def restore(self, reference: str) -> Secret:
         """Take a secret's mark away. Raises: ApiError."""
         async with self._change:
-            return await self._put((await self.find(reference)).having(deleted_ms=None, marked_ms=None))
+            return await self._secrets.write(replace(await self.find(reference), deleted_ms=None, marked_ms=None))
 
-    async def _erase(self, entry: Entry) -> None:
-        values = [(VALUE, _value_key(entry, one)) for one in entry.fields["versions"]]
-        await self._shelf.put(gone=((SECRET, entry.key), *values))
+    async def _erase(self, entry: Secret) -> None:
+        values = [(SECRET_VALUE.name, _value_key(entry, one)) for one in entry.versions]
+        await self._catalog.write([], [SECRET.name_of(entry), *values])
 
     async def start(self) -> None:
         """Erase the secrets whose window has passed."""
-        for entry in [one async for one in self._shelf.walk() if self._is_gone(one)]:
+        for entry in [one async for one in self._secrets.walk() if self._is_gone(one)]:
             await self._erase(entry)
 
     async def stop(self) -> None:
@@ -248,31 +241,28 @@ def _names(reference: str) -> tuple[str, ...]:
     return (name[:-7], name) if name[-7:-6] == "-" else (name,)
 
 
-def _value_key(entry: Entry, version: str) -> str:
-    return f"{entry.fields['arn']}:{version}"
+def _value_key(entry: Secret, version: str) -> str:
+    return f"{entry.arn}:{version}"
 
 
-def _moved(versions: Mapping[str, Any], stage: str, target: str | None) -> dict[str, Any]:
+def _moved(versions: Mapping[str, SecretVersion], stage: str, target: str | None) -> dict[str, SecretVersion]:
     """The versions with a label on another of them; the one that was current becomes the previous one."""
-    had = next((one for one, of in versions.items() if stage in of["stages"]), None)
+    had = next((one for one, of in versions.items() if stage in of.stages), None)
     if had == target:
         return dict(versions)
     moved = {
-        name: {**of, "stages": [one for one in of["stages"] if one != stage] + ([stage] if name == target else [])}
+        name: replace(of, stages=[one for one in of.stages if one != stage] + ([stage] if name == target else []))
         for name, of in versions.items()
     }
     return _moved(moved, PREVIOUS, had) if stage == CURRENT and had is not None else moved
 
 
-def _sealed(value: Value) -> dict[str, Any]:
-    binary = value.get("SecretBinary")
-    return {"binary": base64.b64encode(binary).decode()} if binary is not None else {"text": value["SecretString"]}
+def _sealed(entry: Secret, version: str, value: Value) -> SecretValue:
+    return SecretValue(entry.arn, version, value.get("SecretString"), value.get("SecretBinary"))
 
 
-def _opened(fields: Mapping[str, Any]) -> Value:
-    if "binary" in fields:
-        return {"SecretBinary": base64.b64decode(fields["binary"])}
-    return {"SecretString": fields["text"]}
+def _opened(value: SecretValue) -> Value:
+    return {"SecretBinary": value.binary} if value.binary is not None else {"SecretString": value.text}
 
 
 def _refused(text: str) -> ApiError:

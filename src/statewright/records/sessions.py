@@ -22,10 +22,11 @@ import orjson
 from statewright import chance
 from statewright.clock import Clock
 from statewright.errors import ApiError
-from statewright.records.shelf import Entry, Shelf, letters
+from statewright.records.entries import SESSION_KEY, SessionKey
+from statewright.records.letters import letters
+from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogStore
 
-KIND: Final = "session-key"
 _SEAL_BYTES: Final = 32
 _HEADER: Final = "x-amz-security-token"
 _QUERY: Final = "X-Amz-Security-Token"
@@ -47,7 +48,7 @@ class Sessions:
     """Hands out temporary credentials, and knows them again."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
-        self._shelf = Shelf(catalog, KIND)
+        self._entries = Entries(catalog, SESSION_KEY)
         self._clock = clock
         self._key: bytes | None = None
         self._loading = asyncio.Lock()
@@ -57,11 +58,10 @@ class Sessions:
         async with self._loading:
             if self._key is not None:
                 return
-            found = await self._shelf.get("")
+            found = await self._entries.get("")
             if found is None:
-                found = Entry("", {"key": base64.b64encode(chance.secret_bytes(32)).decode()})
-                await self._shelf.put(found)
-            self._key = base64.b64decode(found.fields["key"])
+                found = await self._entries.write(SessionKey(chance.secret_bytes(32)))
+            self._key = found.key
 
     async def stop(self) -> None:
         """Nothing is held."""

@@ -53,6 +53,7 @@ class Form:
     version: int = 1
     tail: str = ""
     upgrades: Mapping[int, Upgrade] = dataclasses.field(default_factory=dict)
+    names: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 PLAIN: Final = Form()
@@ -82,7 +83,9 @@ class EntryKind(Generic[T]):
         self._sort_of = sort
         self._columns = columns or {}
         self._apart = ("stored", *self._columns)
-        self.format = Format(name, of, version=form.version, apart=self._apart, tail=form.tail, upgrades=form.upgrades)
+        self.format = Format(
+            name, of, version=form.version, apart=self._apart, tail=form.tail, upgrades=form.upgrades, names=form.names
+        )
 
     def record(self, value: T) -> Record:
         """The row to write; its version is the next one."""
@@ -132,6 +135,19 @@ class Entries(Generic[T]):
     async def all(self, parent: str = "") -> list[T]:
         """Every entry below a parent by sort and key. Raises: Unreadable."""
         return [one async for one in self.walk(parent)]
+
+    async def chosen(
+        self, wanted: Callable[[T], bool], after: Place | None, limit: int
+    ) -> tuple[list[T], Place | None]:
+        """As `page`, without what is not wanted. Raises: Unreadable."""
+        found: list[T] = []
+        async for value in self.walk("", after):
+            if wanted(value):
+                if len(found) == limit:
+                    last = self.kind.record(found[-1])
+                    return found, (last.sort, last.key)
+                found.append(value)
+        return found, None
 
     async def page(
         self, parent: str = "", after: Place | None = None, limit: int = 100, *, newest_first: bool = False

@@ -7,8 +7,9 @@ import pytest
 from statewright.clock import VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.records.secrets import MOST_VERSIONS, VALUE, Secrets
-from statewright.records.shelf import Shelf
+from statewright.records.entries import SECRET_VALUE
+from statewright.records.secrets import MOST_VERSIONS, Secrets
+from statewright.stores.entries import Entries
 from statewright.stores.memory.store import MemoryStore
 from tests.unit.records.running import DAY, on_store
 
@@ -16,7 +17,7 @@ from tests.unit.records.running import DAY, on_store
 async def create(secrets: Secrets, name: str, text: str = "one", version: str = "v1") -> str:
     value = {"SecretString": text}
     made = await secrets.create(name, version, value, description=None, kms=None, tags={})
-    arn: str = made.fields["arn"]
+    arn: str = made.arn
     return arn
 
 
@@ -50,7 +51,7 @@ def test_a_start_erases_what_is_due() -> None:
         await secrets.delete("s", 7)
         await clock.sleep_until(clock.now_ms() + 8 * DAY)
         await Secrets(store.catalog, clock, Config()).start()
-        assert [one async for one in Shelf(store.catalog, VALUE).walk(arn)] == []
+        assert [one async for one in Entries(store.catalog, SECRET_VALUE).walk(arn)] == []
         assert (await secrets.value("stays", None, None))[1] == "v1"
 
     on_store(story)
@@ -64,8 +65,8 @@ def test_old_versions_without_labels_are_forgotten() -> None:
         for number in range(1, MOST_VERSIONS + 10):
             await secrets.put("s", f"v{number}", {"SecretString": str(number)})
         entry = await secrets.find("s")
-        assert len(entry.fields["versions"]) == MOST_VERSIONS
-        assert len([one async for one in Shelf(store.catalog, VALUE).walk(arn)]) == MOST_VERSIONS
+        assert len(entry.versions) == MOST_VERSIONS
+        assert len([one async for one in Entries(store.catalog, SECRET_VALUE).walk(arn)]) == MOST_VERSIONS
         assert (await secrets.value("s", None, "kept"))[2] == {"SecretString": "one"}
 
     on_store(story)

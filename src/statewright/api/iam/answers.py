@@ -11,8 +11,9 @@ from statewright.api.sts.callers import refusal
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
+from statewright.records.entries import Identity
 from statewright.records.identities import GROUP, ROLE, Kind
-from statewright.records.shelf import Entry, Place
+from statewright.stores.entries import Place
 from statewright.tags import tag_list
 
 if TYPE_CHECKING:
@@ -30,27 +31,26 @@ def name_member(kind: Kind) -> str:
     return f"{kind.title}Name"
 
 
-def shown(app: App, kind: Kind, entry: Entry, *, in_list: bool = False) -> JsonObject:
+def shown(app: App, kind: Kind, entry: Identity, *, in_list: bool = False) -> JsonObject:
     """A role, user or group. Lists leave out tags, boundaries and the last use."""
-    fields = entry.fields
     view: JsonObject = {
-        "Path": fields["path"],
-        name_member(kind): fields["name"],
-        f"{kind.title}Id": fields["id"],
+        "Path": entry.path,
+        name_member(kind): entry.name,
+        f"{kind.title}Id": entry.id,
         "Arn": app.services.identities.arn(kind, entry),
-        "CreateDate": fields["created_ms"],
+        "CreateDate": entry.created_ms,
     }
     if kind is ROLE:
-        view["AssumeRolePolicyDocument"] = document_text(fields["trust"])
-        view["Description"] = fields.get("description")
-        view["MaxSessionDuration"] = fields.get("longest_seconds", HOUR_SECONDS)
+        view["AssumeRolePolicyDocument"] = document_text(entry.trust)
+        view["Description"] = entry.description
+        view["MaxSessionDuration"] = entry.longest_seconds
     if in_list or kind is GROUP:
         return view
-    boundary = fields.get("boundary")
+    boundary = entry.boundary
     if boundary is not None:
         view["PermissionsBoundary"] = {"PermissionsBoundaryType": "Policy", "PermissionsBoundaryArn": boundary}
-    if fields["tags"]:
-        view["Tags"] = tag_list(fields["tags"])
+    if entry.tags:
+        view["Tags"] = tag_list(entry.tags)
     if kind is ROLE:
         view["RoleLastUsed"] = {}
     return view

@@ -42,12 +42,12 @@ def _entity_operations(kind: Kind) -> None:
 
     async def get_policy(app: App, name: str, request: Json) -> Json:
         found, document = await app.services.identities.inline(kind, name, request["PolicyName"])
-        named = {name_member(kind): found.fields["name"], "PolicyName": request["PolicyName"]}
+        named = {name_member(kind): found.name, "PolicyName": request["PolicyName"]}
         return {**named, "PolicyDocument": document_text(document)}
 
     async def list_policies(app: App, name: str, request: Json) -> Json:
         found = await app.services.identities.get(kind, name)
-        names, more = cut(sorted(found.fields["inline"]), request)
+        names, more = cut(sorted(found.inline), request)
         return {"PolicyNames": names, **more}
 
     async def delete_policy(app: App, name: str, request: Json) -> Json:
@@ -65,7 +65,7 @@ def _entity_operations(kind: Kind) -> None:
     async def list_attached(app: App, name: str, request: Json) -> Json:
         found = await app.services.identities.get(kind, name)
         prefix = request.get("PathPrefix", "/")
-        attached = [arn for arn in found.fields["attached"] if arn.partition(":policy")[2].startswith(prefix)]
+        attached = [arn for arn in found.attached if arn.partition(":policy")[2].startswith(prefix)]
         arns, more = cut(attached, request)
         views = [{"PolicyName": arn.rpartition("/")[2], "PolicyArn": arn} for arn in arns]
         return {"AttachedPolicies": views, **more}
@@ -93,7 +93,7 @@ def _tag_operations(kind: Kind) -> None:
 
     async def list_tags(app: App, name: str, request: Json) -> Json:
         found = await app.services.identities.get(kind, name)
-        tags, more = cut(tag_list(found.fields["tags"]), request)
+        tags, more = cut(tag_list(found.tags), request)
         return {"Tags": tags, **more}
 
     async def put_boundary(app: App, name: str, request: Json) -> Json:

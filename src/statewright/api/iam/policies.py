@@ -9,9 +9,9 @@ from statewright.api.iam.answers import (
     start_of,
 )
 from statewright.api.operations import App, Call, operation
-from statewright.payload import Json, JsonMapping, JsonObject
+from statewright.payload import Json, JsonObject
+from statewright.records.entries import Policy, PolicyVersion
 from statewright.records.policies import Policies
-from statewright.records.shelf import Entry
 from statewright.tags import tag_list, tags_by_key
 
 
@@ -19,24 +19,24 @@ def _policies(app: App) -> Policies:
     return app.services.identities.policies
 
 
-async def _shown(app: App, entry: Entry, *, in_list: bool = False) -> JsonObject:
-    fields, arn = entry.fields, _policies(app).arn(entry)
+async def _shown(app: App, entry: Policy, *, in_list: bool = False) -> JsonObject:
+    arn = _policies(app).arn(entry)
     view: JsonObject = {
-        "PolicyName": fields["name"], "PolicyId": fields["id"], "Arn": arn, "Path": fields["path"],
-        "DefaultVersionId": fields["default"], "AttachmentCount": len(await _policies(app).attachments(arn)),
+        "PolicyName": entry.name, "PolicyId": entry.id, "Arn": arn, "Path": entry.path,
+        "DefaultVersionId": entry.default, "AttachmentCount": len(await _policies(app).attachments(arn)),
         "PermissionsBoundaryUsageCount": 0, "IsAttachable": True,
-        "CreateDate": fields["created_ms"], "UpdateDate": fields["updated_ms"],
+        "CreateDate": entry.created_ms, "UpdateDate": entry.updated_ms,
     }  # fmt: skip
     if not in_list:
-        view["Description"] = fields.get("description")
-        view["Tags"] = tag_list(fields["tags"])
+        view["Description"] = entry.description
+        view["Tags"] = tag_list(entry.tags)
     return view
 
 
-def _version(entry: Entry, name: str, version: JsonMapping, *, with_document: bool = False) -> JsonObject:
-    view: JsonObject = {"Document": document_text(version["document"])} if with_document else {}
-    is_default = entry.fields["default"] == name
-    return {**view, "VersionId": name, "IsDefaultVersion": is_default, "CreateDate": version["created_ms"]}
+def _version(entry: Policy, name: str, version: PolicyVersion, *, with_document: bool = False) -> JsonObject:
+    view: JsonObject = {"Document": document_text(version.document)} if with_document else {}
+    is_default = entry.default == name
+    return {**view, "VersionId": name, "IsDefaultVersion": is_default, "CreateDate": version.created_ms}
 
 
 @operation("iam", "CreatePolicy")
@@ -81,7 +81,7 @@ async def create_policy_version(app: App, _call: Call, request: Json) -> Json:
     name, made = await _policies(app).add_version(
         request["PolicyArn"], request["PolicyDocument"], as_default=as_default
     )
-    return {"PolicyVersion": _version(made, name, made.fields["versions"][name])}
+    return {"PolicyVersion": _version(made, name, made.versions[name])}
 
 
 @operation("iam", "GetPolicyVersion")
@@ -95,7 +95,7 @@ async def get_policy_version(app: App, _call: Call, request: Json) -> Json:
 async def list_policy_versions(app: App, _call: Call, request: Json) -> Json:
     """The versions of a managed policy, newest first."""
     entry = await _policies(app).get(request["PolicyArn"])
-    versions, more = cut(list(reversed(entry.fields["versions"].items())), request)
+    versions, more = cut(list(entry.versions.items())[::-1], request)
     return {"Versions": [_version(entry, name, one) for name, one in versions], **more}
 
 
@@ -119,15 +119,15 @@ async def list_entities_for_policy(app: App, _call: Call, request: Json) -> Json
     wanted = request.get("EntityFilter")
     found = [
         one for one in await _policies(app).attachments(request["PolicyArn"])
-        if wanted in (None, one.fields["kind"].capitalize())
+        if wanted in (None, one.kind.capitalize())
     ]  # fmt: skip
     chosen, more = cut(found, request)
 
     def of(kind: str) -> list[Json]:
         title = kind.capitalize()
         return [
-            {f"{title}Name": one.fields["name"], f"{title}Id": one.fields["id"]}
-            for one in chosen if one.fields["kind"] == kind
+            {f"{title}Name": one.name, f"{title}Id": one.id}
+            for one in chosen if one.kind == kind
         ]  # fmt: skip
 
     return {"PolicyGroups": of("group"), "PolicyUsers": of("user"), "PolicyRoles": of("role"), **more}
@@ -150,5 +150,5 @@ async def untag_policy(app: App, _call: Call, request: Json) -> Json:
 @operation("iam", "ListPolicyTags")
 async def list_policy_tags(app: App, _call: Call, request: Json) -> Json:
     """The tags of a managed policy."""
-    tags, more = cut(tag_list((await _policies(app).get(request["PolicyArn"])).fields["tags"]), request)
+    tags, more = cut(tag_list((await _policies(app).get(request["PolicyArn"])).tags), request)
     return {"Tags": tags, **more}

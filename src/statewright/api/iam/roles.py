@@ -92,7 +92,7 @@ async def delete_service_linked_role(app: App, call: Call, request: Json) -> Jso
     """Delete a service's role at once; the task that is named has ended when it is asked for."""
     found = await app.services.identities.get(ROLE, request["RoleName"])
     await app.services.identities.delete(ROLE, request["RoleName"])
-    return {"DeletionTaskId": f"task{found.fields['path']}{found.fields['name']}/{call.request_id}"}
+    return {"DeletionTaskId": f"task{found.path}{found.name}/{call.request_id}"}
 
 
 @operation("iam", "GetServiceLinkedRoleDeletionStatus")

@@ -38,7 +38,7 @@ async def create_group(app: App, _call: Call, request: Json) -> Json:
 async def get_group(app: App, _call: Call, request: Json) -> Json:
     """A group and its users."""
     found = await app.services.identities.get(GROUP, request["GroupName"])
-    users, more = cut(await app.services.identities.members(found.fields["name"]), request)
+    users, more = cut(await app.services.identities.members(found.name), request)
     return {
         "Group": shown(app, GROUP, found), "Users": [shown(app, USER, one, in_list=True) for one in users], **more
     }  # fmt: skip
@@ -62,7 +62,7 @@ async def remove_user_from_group(app: App, _call: Call, request: Json) -> Json:
 async def list_groups_for_user(app: App, _call: Call, request: Json) -> Json:
     """The groups of a user."""
     found = await app.services.identities.get(USER, request["UserName"])
-    names, more = cut(sorted(found.fields.get("groups", [])), request)
+    names, more = cut(sorted(found.groups), request)
     return {"Groups": [shown(app, GROUP, await app.services.identities.get(GROUP, name)) for name in names], **more}
 
 

@@ -10,8 +10,8 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
+from statewright.records.entries import LogGroup
 from statewright.records.log_groups import DAYS
-from statewright.records.shelf import Entry
 
 if TYPE_CHECKING:
     pass
@@ -53,7 +53,7 @@ def _in_arn(text: str) -> str:
 @operation("logs", "CreateLogGroup")
 async def create_log_group(app: App, _call: Call, request: Json) -> Json:
     """Create a group."""
-    fields = {"kms": request.get("kmsKeyId"), "class": request.get("logGroupClass", "STANDARD")}
+    fields = {"kms": request.get("kmsKeyId"), "storage_class": request.get("logGroupClass", "STANDARD")}
     await app.services.log_groups.create(request["logGroupName"], request.get("tags", {}), **fields)
     return {}
 
@@ -75,23 +75,23 @@ async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
     after, limit = TOKENS.read(request.get("nextToken")), request.get("limit", LISTED)
     found = [
         one for one in await app.services.log_groups.groups()
-        if one.key.startswith(prefix or "") and (part or "").lower() in one.key.lower()
-        and (not named or one.key in named) and (after is None or one.key > after[1])
+        if one.name.startswith(prefix or "") and (part or "").lower() in one.name.lower()
+        and (not named or one.name in named) and (after is None or one.name > after[1])
     ]  # fmt: skip
     shown = found[:limit]
-    place = (0, shown[-1].key) if len(found) > limit else None
+    place = (0, shown[-1].name) if len(found) > limit else None
     return {"logGroups": [await _shown(app, one) for one in shown], "nextToken": TOKENS.write(place)}
 
 
-async def _shown(app: App, group: Entry) -> JsonObject:
-    fields, arn = group.fields, app.services.log_groups.arn(group.key)
+async def _shown(app: App, group: LogGroup) -> JsonObject:
+    arn = app.services.log_groups.arn(group.name)
     size = 0
-    for lane in await app.services.log_groups.lanes(group.key):
+    for lane in await app.services.log_groups.lanes(group.name):
         size += sum(path.stat().st_size for path in lane.paths if path.is_file())
     return {
-        "logGroupName": group.key, "creationTime": fields["created_ms"], "retentionInDays": fields["retention_days"],
-        "metricFilterCount": 0, "arn": f"{arn}:*", "storedBytes": size, "kmsKeyId": fields["kms"],
-        "logGroupClass": fields["class"], "logGroupArn": arn,
+        "logGroupName": group.name, "creationTime": group.created_ms, "retentionInDays": group.retention_days,
+        "metricFilterCount": 0, "arn": f"{arn}:*", "storedBytes": size, "kmsKeyId": group.kms,
+        "logGroupClass": group.storage_class, "logGroupArn": arn,
     }  # fmt: skip
 
 
@@ -135,7 +135,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 @operation("logs", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
     """The tags of a group."""
-    return {"tags": dict((await app.services.log_groups.get(_in_arn(request["resourceArn"]))).fields["tags"])}
+    return {"tags": dict((await app.services.log_groups.get(_in_arn(request["resourceArn"]))).tags)}
 
 
 @operation("logs", "TagLogGroup")
@@ -155,4 +155,4 @@ async def untag_log_group(app: App, _call: Call, request: Json) -> Json:
 @operation("logs", "ListTagsLogGroup")
 async def list_tags_log_group(app: App, _call: Call, request: Json) -> Json:
     """The tags of a group."""
-    return {"tags": dict((await app.services.log_groups.get(request["logGroupName"])).fields["tags"])}
+    return {"tags": dict((await app.services.log_groups.get(request["logGroupName"])).tags)}

@@ -19,14 +19,15 @@ from statewright.api.secretsmanager.secrets import (
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
-from statewright.records.shelf import Entry, Place
+from statewright.records.entries import Secret
+from statewright.stores.entries import Place
 
 TOKENS: Final = PageTokens[Place](
     "secretsmanager", lambda _: ApiError("InvalidNextTokenException", "The NextToken value is invalid.")
 )
 LISTED: Final = 100
 BATCHED: Final = 20
-Test = Callable[[Entry], bool]
+Test = Callable[[Secret], bool]
 
 
 @operation("secretsmanager", "ListSecrets")
@@ -48,7 +49,7 @@ async def batch_get_secret_value(app: App, _call: Call, request: Json) -> Json:
     token = None
     if filters:
         found, token = await _page(app, request, BATCHED, with_deleted=False)
-        names = [one.key for one in found]
+        names = [one.name for one in found]
     values, errors = [], []
     for name in names or ():
         try:
@@ -58,7 +59,7 @@ async def batch_get_secret_value(app: App, _call: Call, request: Json) -> Json:
     return {"SecretValues": values, "Errors": errors, "NextToken": token}
 
 
-async def _page(app: App, request: Json, limit: int, *, with_deleted: bool) -> tuple[list[Entry], str | None]:
+async def _page(app: App, request: Json, limit: int, *, with_deleted: bool) -> tuple[list[Secret], str | None]:
     tests = [_filter(one) for one in request.get("Filters", ())]
     found, place = await app.services.secrets.page(
         lambda one: all(test(one) for test in tests),
@@ -69,18 +70,17 @@ async def _page(app: App, request: Json, limit: int, *, with_deleted: bool) -> t
     return found, TOKENS.write(place)
 
 
-def _texts(key: str, entry: Entry) -> list[str]:
-    fields = entry.fields
+def _texts(key: str, entry: Secret) -> list[str]:
     if key == "name":
-        return [entry.key]
+        return [entry.name]
     if key == "description":
-        return [fields["description"] or ""]
+        return [entry.description or ""]
     if key == "tag-key":
-        return list(fields["tags"])
+        return list(entry.tags)
     if key == "tag-value":
-        return list(fields["tags"].values())
+        return list(entry.tags.values())
     if key == "all":
-        return [entry.key, fields["description"] or "", *fields["tags"], *fields["tags"].values()]
+        return [entry.name, entry.description or "", *entry.tags, *entry.tags.values()]
     return []
 
 
@@ -89,7 +89,7 @@ def _filter(given: JsonMapping) -> Test:
     key, values = given.get("Key", "all"), given.get("Values", [])
     loose = key in ("description", "all")
 
-    def one(value: str, entry: Entry) -> bool:
+    def one(value: str, entry: Secret) -> bool:
         wanted, texts = value.removeprefix("!"), _texts(key, entry)
         if loose:
             found = any(wanted.lower() in text.lower() for text in texts)
@@ -133,7 +133,7 @@ async def put_resource_policy(app: App, _call: Call, request: Json) -> Json:
 async def get_resource_policy(app: App, _call: Call, request: Json) -> Json:
     """The policy that is kept with a secret."""
     entry = await app.services.secrets.find(request["SecretId"])
-    return {**named(entry), "ResourcePolicy": entry.fields["policy"]}
+    return {**named(entry), "ResourcePolicy": entry.policy}
 
 
 @operation("secretsmanager", "DeleteResourcePolicy")

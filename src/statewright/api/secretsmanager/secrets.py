@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.records.entries import Secret
 from statewright.records.secrets import CURRENT, LONGEST_BYTES
-from statewright.records.shelf import Entry
 from statewright.tags import tag_list
 
 if TYPE_CHECKING:
@@ -25,24 +25,23 @@ def invalid(text: str) -> ApiError:
     return ApiError("InvalidParameterException", text)
 
 
-def named(entry: Entry) -> JsonObject:
+def named(entry: Secret) -> JsonObject:
     """A secret's ARN and name, as every answer has them."""
-    return {"ARN": entry.fields["arn"], "Name": entry.key}
+    return {"ARN": entry.arn, "Name": entry.name}
 
 
-def stages_of(entry: Entry) -> JsonObject:
+def stages_of(entry: Secret) -> JsonObject:
     """Staging labels by version; versions without any are left out."""
-    return {name: of["stages"] for name, of in entry.fields["versions"].items() if of["stages"]}
+    return {name: of.stages for name, of in entry.versions.items() if of.stages}
 
 
-def described(entry: Entry) -> JsonObject:
+def described(entry: Secret) -> JsonObject:
     """What is said of a secret besides its value."""
-    fields = entry.fields
     return {
-        **named(entry), "Description": fields["description"], "KmsKeyId": fields["kms"],
-        "LastChangedDate": fields["changed_ms"], "CreatedDate": fields["created_ms"],
-        "DeletedDate": fields["marked_ms"],
-        "Tags": tag_list(fields["tags"]),
+        **named(entry), "Description": entry.description, "KmsKeyId": entry.kms,
+        "LastChangedDate": entry.changed_ms, "CreatedDate": entry.created_ms,
+        "DeletedDate": entry.marked_ms,
+        "Tags": tag_list(entry.tags),
     }  # fmt: skip
 
 
@@ -98,9 +97,9 @@ async def get_secret_value(app: App, _call: Call, request: Json) -> Json:
 async def value_shown(app: App, reference: str, version: str | None = None, stage: str | None = None) -> JsonObject:
     """A version with its value. Raises: ApiError."""
     entry, found, value = await app.services.secrets.value(reference, version, stage)
-    of = entry.fields["versions"][found]
+    of = entry.versions[found]
     return {
-        **named(entry), "VersionId": found, **value, "VersionStages": of["stages"], "CreatedDate": of["created_ms"],
+        **named(entry), "VersionId": found, **value, "VersionStages": of.stages, "CreatedDate": of.created_ms,
     }  # fmt: skip
 
 
@@ -111,7 +110,7 @@ async def put_secret_value(app: App, call: Call, request: Json) -> Json:
     if not value:
         raise invalid("You must provide either SecretString or SecretBinary.")
     put = await app.services.secrets.put(request["SecretId"], token, value, request.get("VersionStages") or [CURRENT])
-    return {**named(put), "VersionId": token, "VersionStages": put.fields["versions"][token]["stages"]}
+    return {**named(put), "VersionId": token, "VersionStages": put.versions[token].stages}
 
 
 @operation("secretsmanager", "UpdateSecret")
@@ -140,8 +139,8 @@ async def list_secret_version_ids(app: App, _call: Call, request: Json) -> Json:
     entry = await app.services.secrets.find(request["SecretId"])
     deprecated = bool(request.get("IncludeDeprecated"))
     views = [
-        {"VersionId": name, "VersionStages": of["stages"], "CreatedDate": of["created_ms"]}
-        for name, of in entry.fields["versions"].items() if of["stages"] or deprecated
+        {"VersionId": name, "VersionStages": of.stages, "CreatedDate": of.created_ms}
+        for name, of in entry.versions.items() if of.stages or deprecated
     ]  # fmt: skip
     return {**named(entry), "Versions": views}
 

@@ -9,13 +9,13 @@ from statewright.api.operations import App, Call, operation
 from statewright.api.ssm.parameters import TOKENS, metadata_shown, value_shown
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping
+from statewright.records.entries import Parameter
 from statewright.records.parameters import Found
-from statewright.records.shelf import Entry
 from statewright.tags import tag_list, tags_by_key
 
 BY_PATH_LISTED: Final = 10
 DESCRIBED: Final = 50
-Test = Callable[[Entry], bool]
+Test = Callable[[Parameter], bool]
 _FIELDS: Final = {"Type": "type", "KeyId": "key_id", "Tier": "tier", "DataType": "data_type"}
 
 
@@ -29,12 +29,12 @@ async def get_parameters_by_path(app: App, _call: Call, request: Json) -> Json:
     recursive = bool(request.get("Recursive"))
     tests = [_filter(one) for one in request.get("ParameterFilters", ())]
 
-    def wanted(entry: Entry) -> bool:
-        return (recursive or "/" not in entry.key[len(prefix) :]) and all(test(entry) for test in tests)
+    def wanted(entry: Parameter) -> bool:
+        return (recursive or "/" not in entry.name[len(prefix) :]) and all(test(entry) for test in tests)
 
     found, token = await _page(app, request, prefix, wanted, request.get("MaxResults", BY_PATH_LISTED))
     decrypted = bool(request.get("WithDecryption"))
-    views = [value_shown(app, Found(one.key, one.fields), decrypted=decrypted) for one in found]
+    views = [value_shown(app, Found(one), decrypted=decrypted) for one in found]
     return {"Parameters": views, "NextToken": token}
 
 
@@ -48,18 +48,18 @@ async def describe_parameters(app: App, _call: Call, request: Json) -> Json:
     found, token = await _page(
         app, request, "", lambda one: all(test(one) for test in tests), request.get("MaxResults", DESCRIBED)
     )
-    views = [{**metadata_shown(app, one.key, one.fields), "ARN": app.services.parameters.arn(one.key)} for one in found]
+    views = [{**metadata_shown(app, one), "ARN": app.services.parameters.arn(one.name)} for one in found]
     return {"Parameters": views, "NextToken": token}
 
 
-async def _page(app: App, request: Json, prefix: str, wanted: Test, limit: int) -> tuple[list[Entry], str | None]:
+async def _page(app: App, request: Json, prefix: str, wanted: Test, limit: int) -> tuple[list[Parameter], str | None]:
     place = TOKENS.read(request.get("NextToken"))
-    found: list[Entry] = []
+    found: list[Parameter] = []
     async for entry in app.services.parameters.below(prefix, place[1] if place is not None else None):
         if not wanted(entry):
             continue
         if len(found) == limit:
-            return found, TOKENS.write((0, found[-1].key))
+            return found, TOKENS.write((0, found[-1].name))
         found.append(entry)
     return found, None
 
@@ -73,23 +73,21 @@ def _filter(given: JsonMapping) -> Test:
     if option not in ("Equals", "BeginsWith", "Contains") or (option == "Contains" and key != "Name"):
         raise ApiError("InvalidFilterOption", f"The filter option {option} is not valid for the key {key}.")
     if key == "Name":
-        return _texts(option, values, lambda entry: [entry.key, entry.key.lstrip("/")])
+        return _texts(option, values, lambda entry: [entry.name, entry.name.lstrip("/")])
     if key == "Label":
-        return _texts(option, values, lambda entry: entry.fields["labels"])
+        return _texts(option, values, lambda entry: entry.labels)
     if key.startswith("tag:"):
         name = key.removeprefix("tag:")
         if not values:
-            return lambda entry: name in entry.fields["tags"]
-        return _texts(
-            option, values, lambda entry: [entry.fields["tags"][name]] if name in entry.fields["tags"] else []
-        )
+            return lambda entry: name in entry.tags
+        return _texts(option, values, lambda entry: [entry.tags[name]] if name in entry.tags else [])
     if key not in _FIELDS:
         raise ApiError("InvalidFilterKey", f"The specified key {key} is not valid.")
     field = _FIELDS[key]
-    return _texts(option, values, lambda entry: [entry.fields[field] or ""])
+    return _texts(option, values, lambda entry: [getattr(entry, field) or ""])
 
 
-def _texts(option: str, values: Sequence[str], texts: Callable[[Entry], Json]) -> Test:
+def _texts(option: str, values: Sequence[str], texts: Callable[[Parameter], Json]) -> Test:
     compare: dict[str, Callable[[str, str], bool]] = {
         "Equals": str.__eq__, "BeginsWith": str.startswith, "Contains": str.__contains__,
     }  # fmt: skip
@@ -102,8 +100,8 @@ def _path_filter(option: str, values: Sequence[str]) -> Test:
         raise ApiError("InvalidFilterOption", f"The filter option {option} is not valid for the key Path.")
     prefixes = [value if value.endswith("/") else value + "/" for value in values]
 
-    def test(entry: Entry) -> bool:
-        name = entry.key if entry.key.startswith("/") else "/" + entry.key
+    def test(entry: Parameter) -> bool:
+        name = entry.name if entry.name.startswith("/") else "/" + entry.name
         return any(
             name.startswith(prefix) and (option == "Recursive" or "/" not in name[len(prefix) :]) for prefix in prefixes
         )
@@ -159,4 +157,4 @@ async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
         found = await app.services.parameters.get(_parameter(request))
     except ApiError as error:
         raise _bad_id(error) from None
-    return {"TagList": tag_list(found.fields["tags"])}
+    return {"TagList": tag_list(found.tags)}

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.pages import PageTokens
-from statewright.payload import Json, JsonMapping, JsonObject
+from statewright.payload import Json, JsonObject
+from statewright.records.entries import Parameter, ParameterVersion
 from statewright.records.parameters import Found
-from statewright.records.shelf import Place
+from statewright.stores.entries import Place
 
 if TYPE_CHECKING:
     pass
@@ -21,22 +22,22 @@ SECRETS: Final = "/aws/reference/secretsmanager/"
 
 def value_shown(app: App, found: Found, *, decrypted: bool) -> JsonObject:
     """A parameter with its value."""
-    fields = found.fields
-    sealed = fields["type"] == "SecureString" and not decrypted
+    of = found.of
+    sealed = of.type == "SecureString" and not decrypted
     return {
-        "Name": found.name, "Type": fields["type"], "Value": found.sealed if sealed else found.value,
-        "Version": fields["version"], "Selector": found.selector, "LastModifiedDate": fields["modified_ms"],
-        "ARN": app.services.parameters.arn(found.name), "DataType": fields["data_type"],
+        "Name": of.name, "Type": of.type, "Value": found.sealed if sealed else of.value,
+        "Version": of.version, "Selector": found.selector, "LastModifiedDate": of.modified_ms,
+        "ARN": app.services.parameters.arn(of.name), "DataType": of.data_type,
     }  # fmt: skip
 
 
-def metadata_shown(app: App, name: str, fields: JsonMapping) -> JsonObject:
+def metadata_shown(app: App, of: Parameter | ParameterVersion) -> JsonObject:
     """What is said of a parameter besides its value."""
     return {
-        "Name": name, "Type": fields["type"], "KeyId": fields["key_id"],
-        "LastModifiedDate": fields["modified_ms"], "LastModifiedUser": f"arn:aws:iam::{app.config.account}:root",
-        "Description": fields["description"], "AllowedPattern": fields["pattern"], "Version": fields["version"],
-        "Tier": fields["tier"], "Policies": [], "DataType": fields["data_type"],
+        "Name": of.name, "Type": of.type, "KeyId": of.key_id,
+        "LastModifiedDate": of.modified_ms, "LastModifiedUser": f"arn:aws:iam::{app.config.account}:root",
+        "Description": of.description, "AllowedPattern": of.pattern, "Version": of.version,
+        "Tier": of.tier, "Policies": [], "DataType": of.data_type,
     }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def metadata_shown(app: App, name: str, fields: JsonMapping) -> JsonObject:
 async def put_parameter(app: App, _call: Call, request: Json) -> Json:
     """Create a parameter, or give it a new value."""
     made = await app.services.parameters.put(request)
-    return {"Version": made["version"], "Tier": made["tier"]}
+    return {"Version": made.version, "Tier": made.tier}
 
 
 @operation("ssm", "GetParameter")
@@ -76,12 +77,12 @@ async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
     found, entry, place = await app.services.parameters.history(
         request["Name"], TOKENS.read(request.get("NextToken")), request.get("MaxResults", 50)
     )
-    labels = entry.fields["labels"]
+    labels = entry.labels
     views = []
     for one in found:
         shown = value_shown(app, one, decrypted=bool(request.get("WithDecryption")))
-        of_version = [label for label, number in labels.items() if number == one.fields["version"]]
-        views.append({**metadata_shown(app, one.name, one.fields), "Value": shown["Value"], "Labels": of_version})
+        of_version = [label for label, number in labels.items() if number == one.of.version]
+        views.append({**metadata_shown(app, one.of), "Value": shown["Value"], "Labels": of_version})
     return {"Parameters": views, "NextToken": TOKENS.write(place)}
 
 

@@ -15,7 +15,7 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.records.identities import ROLE
-from statewright.records.shelf import letters
+from statewright.records.letters import letters
 
 if TYPE_CHECKING:
     from statewright.records.sessions import Session
@@ -111,12 +111,12 @@ async def _assumed(app: App, call: Call, request: Json, seconds: int) -> JsonObj
         raise ApiError("ValidationError", f"{arn} is invalid")
     account, role_name = found.groups()
     role = await app.services.identities.find(ROLE, role_name)
-    longest = role.fields.get("longest_seconds", HOUR_SECONDS) if role is not None else _LONGEST_SESSION_SECONDS
+    longest = role.longest_seconds if role is not None else _LONGEST_SESSION_SECONDS
     if seconds > longest:
         raise ApiError(
             "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
         )
-    role_id = role.fields["id"] if role is not None else letters("AROA", arn, 17)
+    role_id = role.id if role is not None else letters("AROA", arn, 17)
     user = {"AssumedRoleId": f"{role_id}:{name}", "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{name}"}
     issued = app.services.sessions.issue(user["Arn"], user["AssumedRoleId"], seconds, call.request_id)
     return {"Credentials": _shown(issued), "AssumedRoleUser": user, "PackedPolicySize": 0}
