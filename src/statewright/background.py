@@ -60,7 +60,8 @@ class Background:
     async def at_rest(self) -> None:
         """Return once nothing is under way: what it spawns in turn has ended, too."""
         while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            # Unlike `gather`, this lets the loop turn, and `_ended` run, where all tasks have ended (Python 3.12).
+            await asyncio.wait(self._tasks)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
