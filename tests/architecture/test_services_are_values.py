@@ -24,6 +24,7 @@ TABLES = {
     "integrations/service_names.py": "what SDKs call the services of the cloud, of which ours are a few",
     "simulation/usage_meter.py": "whose calls cost something",
 }
+ROOMS = {"queues", "objects", "tables", "functions", "jobs", "records", "events", "topics", "integrations", "api"}
 
 
 def rows(module: Module) -> Iterator[tuple[int, list[ast.expr | None]]]:
@@ -53,6 +54,20 @@ def assignments(module: Module) -> Iterator[str]:
                 yield f"line {target.lineno} sets {name}: give it to what is made when it is made"
 
 
+def hooks(module: Module) -> Iterator[str]:
+    """Methods and lambdas that are put into an object that was made before."""
+    for node in module.nodes:
+        if not isinstance(node, ast.Assign):
+            continue
+        given = ast.unparse(node.value)
+        for target in node.targets:
+            name = ast.unparse(target)
+            is_another = isinstance(target, ast.Attribute) and not (name.startswith("self.") and name.count(".") == 1)
+            is_hook = isinstance(node.value, ast.Attribute) and given.startswith("self.")
+            if is_another and (is_hook or isinstance(node.value, ast.Lambda)):
+                yield f"line {node.lineno} sets {name} to {given[:40]}: have it subscribe, or give it when it is made"
+
+
 def test_no_table_of_services_stands_beside_the_list() -> None:
     assert broken(tables, [module for module in modules() if module.name not in TABLES]) == []
     assert set(TABLES) <= {module.name for module in modules()}
@@ -62,6 +77,10 @@ def test_nothing_is_set_on_a_part_once_it_is_made() -> None:
     wiring = [one for one in modules() if one.name == "assembly.py" or one.name.endswith("/service.py")]
     assert len(wiring) > len(SERVICES)
     assert broken(assignments, wiring) == []
+
+
+def test_no_hook_is_set_on_what_another_module_made() -> None:
+    assert broken(hooks, [one for one in modules() if one.package in ROOMS and "runtimes" not in one.name]) == []
 
 
 def test_every_part_has_a_type_and_is_built_as_that() -> None:
@@ -83,3 +102,6 @@ def test_tables_and_late_settings_are_found() -> None:
     assert list(tables(module('OWN = ("sqs", "sns", "lambda", "queues")'))) == []
     assert list(assignments(module("objects.outbox = notices"))) != []
     assert list(assignments(module("objects = Objects(notices)"))) == []
+    assert list(hooks(module("definitions.on_change = self.changed"))) != []
+    assert list(hooks(module("self.limits.on_room = lambda name: None"))) != []
+    assert list(hooks(module("self.on_room = self.room"))) == []

@@ -53,6 +53,10 @@ DEAD_BODY_BYTES: Final = 262_144
 log = logging.getLogger("statewright.events")
 
 
+OnSettled = Callable[[Mapping[str, Any], str], None]
+"""Called with a target, and how a delivery to it ended: delivered, failed, then redriven or lost."""
+
+
 class Deliveries:
     """The deliveries of one kind of one store, made by `calls`.
 
@@ -68,8 +72,7 @@ class Deliveries:
         recorder: Recorder | None = None,
     ) -> None:
         self.calls: Final = calls
-        self.settled: Callable[[Mapping[str, Any], str], None] = _nobody_counts
-        """Told of a target and what became of a delivery: delivered, failed, then redriven or lost."""
+        self._subscribers: list[OnSettled] = []
         self.given_up = 0
         self._catalog = catalog
         self._kind = kind
@@ -78,6 +81,14 @@ class Deliveries:
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
         self._due = DueWork(catalog, kind.name, clock, "delivery", self._take)
+
+    def subscribe(self, on_settled: OnSettled) -> None:
+        """Call this with the end of every delivery."""
+        self._subscribers.append(on_settled)
+
+    def _announce(self, target: Mapping[str, Any], outcome: str) -> None:
+        for on_settled in self._subscribers:
+            on_settled(target, outcome)
 
     async def start(self) -> None:
         """Take up what a former process left."""
@@ -144,7 +155,7 @@ class Deliveries:
         if self._meter is not None:
             self._meter.attempted(delivery, problem, self._clock.now_ms())
         if problem is None:
-            self.settled(delivery.target, "delivered")
+            self._announce(delivery.target, "delivered")
             await self._entries.delete(delivery)
             return
         tried = replace(delivery, attempts=delivery.attempts + 1)
@@ -189,7 +200,7 @@ class Deliveries:
         self, delivery: Delivery, call: TargetCall | None, problem: ApiError, exhausted: str | None
     ) -> None:
         self.given_up += 1
-        self.settled(delivery.target, "failed")
+        self._announce(delivery.target, "failed")
         if self._meter is not None:
             self._meter.given_up(delivery)
         arn = delivery.target["Arn"]
@@ -240,12 +251,8 @@ class Deliveries:
             self._meter.buried(delivery, is_sent=problem is None)
         if problem is not None:
             log.warning("the dead letter of %s cannot be sent to %s: %s", delivery.target["Arn"], queue, problem)
-        self.settled(delivery.target, "redriven" if problem is None else "lost")
+        self._announce(delivery.target, "redriven" if problem is None else "lost")
         await self._entries.delete(delivery)
-
-
-def _nobody_counts(_target: Mapping[str, Any], _outcome: str) -> None:
-    """What becomes of deliveries, where nobody wants to know."""
 
 
 def policy_of(target: Mapping[str, Any]) -> tuple[int, int]:

@@ -70,7 +70,7 @@ class AsyncQueue:
         self._background = Background("work on Event invocations")
         self._timers: dict[str, Timer] = {}
         self._stopped = False
-        invoker.concurrency.on_room = self._room
+        invoker.concurrency.subscribe(self._room)
 
     async def start(self) -> None:
         """Take up every event that a former process left."""

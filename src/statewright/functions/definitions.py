@@ -15,6 +15,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions import names
+from statewright.functions.concurrency import Concurrency
 from statewright.functions.names import LATEST, function_arn, invalid, not_found, refusal
 from statewright.functions.packages import ZIPPED_BYTES, Packages, decoded_zip
 from statewright.functions.records import (
@@ -43,7 +44,7 @@ TAGS: Final = TagRule(
 
 
 class OnChange(Protocol):
-    """Told when what a function's names stand for has changed."""
+    """Called when what a function's names stand for has changed."""
 
     def __call__(self, name: str, *, latest: bool, everything: bool = False) -> None:
         """`latest`: `$LATEST` runs other code or settings; `everything`: the function is gone."""
@@ -78,6 +79,7 @@ class Definitions:
         config: Config,
         packages: Packages,
         entropy: Entropy,
+        concurrency: Concurrency,
         read_object: ReadObject | None,
     ) -> None:
         self.store = store
@@ -87,11 +89,18 @@ class Definitions:
         self.entropy = entropy
         self.records = FunctionEntries(store.catalog)
         self.changing = asyncio.Lock()
-        self.on_change: OnChange = lambda *_, **__: None
-        self.on_reserve: Callable[[str, int | None], None] = lambda *_: None
-        self.reserved: Callable[[], int] = lambda: 0
+        self._concurrency = concurrency
+        self._subscribers: list[OnChange] = []
         self._read_object: Final = read_object
-        self.layer_packages: Callable[[Sequence[str]], Awaitable[dict[str, str]]] | None = None
+
+    def subscribe(self, on_change: OnChange) -> None:
+        """Call this whenever what a function's names stand for has changed."""
+        self._subscribers.append(on_change)
+
+    def announce(self, name: str, *, latest: bool, everything: bool = False) -> None:
+        """Tell subscribers of a change. See `OnChange`."""
+        for on_change in self._subscribers:
+            on_change(name, latest=latest, everything=everything)
 
     # ------------------------------------------------------------------ finding
 
@@ -157,7 +166,7 @@ class Definitions:
             number = await self.store.catalog.next_number("function")
             function = Function(named.name, number, self.clock.now_ms(), self._stamped(packed), tags=kept)
             await self.records.write(FUNCTION.record(function))
-        self.on_change(named.name, latest=True)
+        self.announce(named.name, latest=True)
         return replace(function, stored=1)
 
     async def update_code(
@@ -174,7 +183,7 @@ class Definitions:
                 return replace(function, latest=packed)
             function = replace(function, latest=self._stamped(packed))
             await self.records.write(FUNCTION.record(function))
-        self.on_change(function.name, latest=True)
+        self.announce(function.name, latest=True)
         return function
 
     async def update_configuration(
@@ -186,7 +195,7 @@ class Definitions:
             after = await self._with_layers(merged(function.latest, settings), settings)
             function = replace(function, latest=self._stamped(after))
             await self.records.write(FUNCTION.record(function))
-        self.on_change(function.name, latest=True)
+        self.announce(function.name, latest=True)
         return function
 
     async def delete(self, name_or_arn: str, qualifier: str | None = None) -> None:
@@ -201,8 +210,8 @@ class Definitions:
             else:
                 everything = [FUNCTION.name_of(function), *await self.records.below(function.name)]
                 await self.store.catalog.write([], everything)
-                self.on_reserve(function.name, None)
-        self.on_change(function.name, latest=named is None, everything=named is None)
+                self._concurrency.reserve(function.name, None)
+        self.announce(function.name, latest=named is None, everything=named is None)
         await self.forget_packages()
 
     async def _delete_version(self, function: Function, version: str) -> None:
@@ -241,14 +250,14 @@ class Definitions:
         async with self.changing:
             function, _ = await self.existing(name_or_arn)
             if most is not None:
-                left = FUNCTION_CONCURRENCY - (self.reserved() - (function.reserved or 0)) - most
+                left = FUNCTION_CONCURRENCY - (self._concurrency.total_reserved - (function.reserved or 0)) - most
                 if left < FUNCTION_UNRESERVED:
                     raise invalid(
                         "Specified ReservedConcurrentExecutions for function decreases account's "
                         f"UnreservedConcurrentExecution below its minimum value of [{FUNCTION_UNRESERVED}]."
                     )
             await self.records.write(FUNCTION.record(replace(function, reserved=most)))
-            self.on_reserve(function.name, most)
+            self._concurrency.reserve(function.name, most)
 
     async def set_recursion(self, name_or_arn: str, recursion: str) -> None:
         """Keep whether recursive loops are allowed; nothing here detects them."""
@@ -281,9 +290,21 @@ class Definitions:
         return replace(settings, modified_ms=self.clock.now_ms(), revision_id=self.entropy.uuid4())
 
     async def _with_layers(self, settings: Configuration, given: Mapping[str, Any]) -> Configuration:
-        if given.get("Layers") is None or self.layer_packages is None:
+        if given.get("Layers") is None:
             return settings
-        return replace(settings, layers=await self.layer_packages(checked_layers(given["Layers"])))
+        return replace(settings, layers=await self._layer_packages(checked_layers(given["Layers"])))
+
+    async def _layer_packages(self, arns: Sequence[str]) -> dict[str, str]:
+        """Package names by the ARNs of layer versions. Raises: ApiError (`InvalidParameterValueException`)."""
+        found = {}
+        for arn in arns:
+            parts = arn.split(":")
+            known = len(parts) == 8 and parts[7].isdigit()
+            version = await self.records.layer_versions.get(f"{parts[6]}:{parts[7]}") if known else None
+            if version is None:
+                raise invalid(f"Layer version {arn} does not exist.")
+            found[arn] = version.code
+        return found
 
     async def _packed(self, settings: Configuration, code: Code) -> Configuration:
         data = await self.zip_bytes(code)

@@ -16,12 +16,12 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions.async_queue import AsyncQueue, Deliver
+from statewright.functions.concurrency import Concurrency
 from statewright.functions.definitions import Definitions, ReadObject
 from statewright.functions.invoke import Invocation, Invoker, decoded_context
 from statewright.functions.invoke_settings import EventSettings, Policies
 from statewright.functions.layers import Layers
 from statewright.functions.logs import Logs
-from statewright.functions.meter import FunctionMeter
 from statewright.functions.names import parse_name
 from statewright.functions.outcomes import Invoked
 from statewright.functions.packages import Packages
@@ -67,18 +67,14 @@ class Functions:
         self.config = config
         self.logs = Logs(data / LOGS, clock)
         packages = Packages((data / CODE).absolute())
-        self.definitions = Definitions(store, clock, config, packages, entropy, read_object)
+        concurrency = Concurrency(recorder)
+        self.definitions = Definitions(store, clock, config, packages, entropy, concurrency, read_object)
         self.layers = Layers(self.definitions)
         self.versions = Versions(self.definitions)
         self.aliases = Aliases(self.definitions)
         self.event_settings = EventSettings(self.definitions)
         self.policies = Policies(self.definitions)
-        self.invoker = Invoker(clock, config, self.definitions, self.logs, endpoint)
-        self.definitions.on_change = self.invoker.changed
-        self.definitions.on_reserve = self.invoker.concurrency.reserve
-        self.definitions.reserved = lambda: sum(self.invoker.concurrency.reserved.values())
-        if recorder is not None:
-            self.invoker.concurrency.meter = FunctionMeter(recorder, self.invoker.concurrency)
+        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint)
         self._entropy = entropy
         self._deliver_elsewhere = deliver
         self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings, self._deliver)

@@ -1,7 +1,8 @@
 """Invocations: from a name and a payload to a worker and back.
 
-Owns finding the version that runs, concurrency limits, and the way of one invocation. Definitions come from the
-catalogue (`definitions.py`), processes from `workers/pools.py`; Event invocations wait in `async_queue.py`.
+Owns finding the version that runs, and the way of one invocation. Definitions come from the catalogue
+(`definitions.py`), limits from `concurrency.py`, processes from `workers/pools.py`; Event invocations wait in
+`async_queue.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from statewright.clock import Clock, VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions import names
+from statewright.functions.concurrency import Concurrency
 from statewright.functions.definitions import Definitions
 from statewright.functions.logs import Logs
 from statewright.functions.meter import FunctionMeter
@@ -35,7 +36,6 @@ from statewright.functions.workers.models import ModelRunner
 from statewright.functions.workers.pools import Pool, Pools
 from statewright.functions.workers.worker import Outcome, WorkerPlan
 from statewright.limits import (
-    FUNCTION_CONCURRENCY,
     FUNCTION_EVENT_BYTES,
     FUNCTION_INIT_MS,
     FUNCTION_REQUEST_BYTES,
@@ -78,73 +78,6 @@ class Resolution:
     share: float = 0.0
 
 
-class Concurrency:
-    """How many invocations are under way, against the account's limit and reservations."""
-
-    def __init__(self, account: int = FUNCTION_CONCURRENCY) -> None:
-        self.account = account
-        self.reserved: dict[str, int] = {}
-        self.running: defaultdict[str, int] = defaultdict(int)
-        self.unreserved_running = 0
-        self.total_running = 0
-        self.meter: FunctionMeter | None = None
-        self.on_room: Callable[[str], None] | None = None
-        """Told after an invocation has ended."""
-
-    @property
-    def unreserved(self) -> int:
-        """What is left for functions without a reservation."""
-        return self.account - sum(self.reserved.values())
-
-    def free(self, name: str) -> int:
-        """How many invocations of a function could begin right now."""
-        most = self.reserved.get(name)
-        if most is not None:
-            return max(0, most - self.running.get(name, 0))
-        return max(0, (self.unreserved if self.reserved else self.account) - self.unreserved_running)
-
-    def enter(self, name: str) -> None:
-        """Count an invocation in. Raises: ApiError (`TooManyRequestsException`)."""
-        most = self.reserved.get(name)
-        if most is not None:
-            if self.running.get(name, 0) >= most:
-                raise _throttled("ReservedFunctionConcurrentInvocationLimitExceeded")
-        else:
-            if self.unreserved_running >= (self.unreserved if self.reserved else self.account):
-                raise _throttled("ConcurrentInvocationLimitExceeded")
-            self.unreserved_running += 1
-        self.running[name] += 1
-        self.total_running += 1
-        if self.meter is not None:
-            self.meter.entered(name)
-
-    def leave(self, name: str) -> None:
-        """Count an invocation out."""
-        left = self.running[name] - 1
-        if left:
-            self.running[name] = left
-        else:
-            del self.running[name]
-        self.total_running -= 1
-        if name not in self.reserved:
-            self.unreserved_running -= 1
-        if self.meter is not None:
-            self.meter.left(name)
-        if self.on_room is not None:
-            self.on_room(name)
-
-    def reserve(self, name: str, most: int | None) -> None:
-        """Set or take away a reservation; invocations under way change sides with it."""
-        running = self.running.get(name, 0)
-        if name not in self.reserved:
-            self.unreserved_running -= running
-        if most is None:
-            self.reserved.pop(name, None)
-            self.unreserved_running += running
-        else:
-            self.reserved[name] = most
-
-
 class Invoker:
     """Runs invocations. `endpoint` gives the server's own address at the time a worker starts."""
 
@@ -153,6 +86,7 @@ class Invoker:
         clock: Clock,
         config: Config,
         definitions: Definitions,
+        concurrency: Concurrency,
         logs: Logs,
         endpoint: Callable[[], str],
     ) -> None:
@@ -161,7 +95,7 @@ class Invoker:
         self.definitions = definitions
         self.logs = logs
         self.endpoint = endpoint
-        self.concurrency = Concurrency()
+        self.concurrency = concurrency
         self.pools = Pools(clock)
         self.runtimes = plans.Runtimes()
         self.models: dict[str, ModelRunner] = {}
@@ -170,6 +104,7 @@ class Invoker:
         self._fork_servers = ForkServers()
         self._known: dict[tuple[str, str | None], Resolution] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
+        definitions.subscribe(self.changed)
 
     @property
     def meter(self) -> FunctionMeter | None:
@@ -370,12 +305,3 @@ def decoded_context(text: str | None) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         raise names.refusal("InvalidRequestContentException", "Client context must be a JSON object in base64.")
     return found
-
-
-def _throttled(reason: str) -> ApiError:
-    return ApiError(
-        "TooManyRequestsException",
-        "Rate Exceeded.",
-        status=429,
-        details={"Reason": reason, "Type": "User", "retryAfterSeconds": "1"},
-    )

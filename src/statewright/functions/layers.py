@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from statewright.functions.definitions import Code, Definitions
-from statewright.functions.names import invalid, layer_arn, refusal
+from statewright.functions.names import layer_arn, refusal
 from statewright.functions.records import LAYER, LAYER_VERSION, Layer, LayerVersion
 
 
@@ -21,7 +21,6 @@ class Layers:
     def __init__(self, definitions: Definitions) -> None:
         self.definitions = definitions
         self.records = definitions.records
-        definitions.layer_packages = self.packages_of
 
     async def publish(
         self, name_or_arn: str, code: Code, *, description: str = "", runtimes: Sequence[str] = (),
@@ -83,18 +82,6 @@ class Layers:
         found = await self.records.layer_versions.get(f"{layer_name(name_or_arn)}:{number}")
         if found is not None:
             await self.records.layer_versions.delete(found)
-
-    async def packages_of(self, arns: Sequence[str]) -> dict[str, str]:
-        """Package names by the ARNs of layer versions. Raises: ApiError (`InvalidParameterValueException`)."""
-        found = {}
-        for arn in arns:
-            parts = arn.split(":")
-            known = len(parts) == 8 and parts[7].isdigit()
-            version = await self.records.layer_versions.get(f"{parts[6]}:{parts[7]}") if known else None
-            if version is None:
-                raise invalid(f"Layer version {arn} does not exist.")
-            found[arn] = version.code
-        return found
 
     def arn(self, name: str, number: int | None = None) -> str:
         """ARN of a layer or one of its versions."""

@@ -17,7 +17,7 @@ NAMESPACE: Final = "AWS/Lambda"
 
 
 class _Running(Protocol):
-    """How many invocations are under way, as `invoke.Concurrency` knows it."""
+    """How many invocations are under way, as `concurrency.Concurrency` knows it."""
 
     @property
     def running(self) -> Mapping[str, int]:

@@ -92,7 +92,7 @@ class Aliases:
             made = Alias(function.name, alias, version, definitions.entropy.uuid4(), description, dict(weights or {}))
             await self._check_versions(function, made)
             await self.records.write(FUNCTION.record(function), ALIAS.record(made))
-        definitions.on_change(function.name, latest=False)
+        definitions.announce(function.name, latest=False)
         return made
 
     async def update(
@@ -114,7 +114,7 @@ class Aliases:
             )
             await self._check_versions(function, after)
             await self.records.write(FUNCTION.record(function), ALIAS.record(after))
-        definitions.on_change(function.name, latest=False)
+        definitions.announce(function.name, latest=False)
         return after
 
     async def get(self, name_or_arn: str, alias: str) -> Alias:
@@ -130,7 +130,7 @@ class Aliases:
             found = await self.records.aliases.get(f"{function.name}:{alias}")
             if found is not None:
                 await self.records.aliases.delete(found)
-        definitions.on_change(function.name, latest=False)
+        definitions.announce(function.name, latest=False)
 
     async def page(
         self, name_or_arn: str, version: str | None, after: tuple[int, str] | None, limit: int

@@ -81,7 +81,7 @@ class Publisher:
         self._deliveries = deliveries
         self._address = address
         self.meters = TopicMeters(recorder)
-        deliveries.settled = self._settled
+        deliveries.subscribe(self._settled)
 
     async def stop(self) -> None:
         """Nothing is in memory that the store does not have."""

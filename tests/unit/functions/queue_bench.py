@@ -17,7 +17,7 @@ import orjson
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
-from statewright.functions.invoke import Concurrency
+from statewright.functions.concurrency import Concurrency
 from statewright.functions.outcomes import Invoked
 from statewright.queues.attributes import QueueSettings
 from statewright.queues.messages import Counts, Received
@@ -127,7 +127,7 @@ class FakeFunctions:
         self.clock = clock
         self.config = Config()
         self.handler = handler
-        self.invoker = SimpleNamespace(concurrency=Concurrency(slots))
+        self.invoker = SimpleNamespace(concurrency=Concurrency(None, slots))
         self.events: list[dict[str, Any]] = []
         self.peak = 0
         self.full_at_ms: int | None = None
