@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from statewright.asl.resources import Resource, parse_resource
+from statewright.background import Background
 from statewright.formats import array_in, damaged
 from statewright.interpreter import events
 from statewright.interpreter.commands import ScheduleTask
@@ -113,7 +114,7 @@ class Dispatcher:
         self._open: dict[Key, ScheduledCall] = {}
         self._later: dict[Key, Tell] = {}
         """Where the answers go that come by `settle`."""
-        self._cancelling: set[asyncio.Task[None]] = set()
+        self._cancelling = Background("cancelling a task")
 
     def go_through(self, wrapped: Callable[[Integrations], Integrations]) -> None:
         """Have calls go through mocks, which execute some of them."""
@@ -178,9 +179,7 @@ class Dispatcher:
         if task is not None:
             task.cancel()
         if call is not None:
-            stopping = asyncio.create_task(self._cancel(call))
-            self._cancelling.add(stopping)
-            stopping.add_done_callback(self._cancelling.discard)
+            self._cancelling.spawn(self._cancel(call))
 
     async def _cancel(self, call: ScheduledCall) -> None:
         try:
@@ -190,8 +189,9 @@ class Dispatcher:
 
     def kill(self) -> None:
         """Drop every call, as a process that dies would."""
-        for task in (*self._tasks.values(), *self._cancelling):
+        for task in self._tasks.values():
             task.cancel()
+        self._cancelling.cancel()
         self._tasks.clear()
         self._open.clear()
         self._later.clear()
