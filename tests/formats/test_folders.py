@@ -205,6 +205,30 @@ def test_an_entry_of_the_future_is_refused_by_name(
     assert "start that version again or restore a backup" in said
 
 
+@pytest.mark.parametrize("kind", ["task", "activity", "map run"])
+def test_a_call_of_the_future_is_refused_by_name(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = unpacked(EVERY[-1], tmp_path / "data")
+    newer = "UPDATE outbox SET body = CAST('[99' || substr(CAST(body AS TEXT), 3) AS BLOB) WHERE kind = ?"
+    change(data, lambda db: db.execute(newer, (kind,)))
+    what = "the order for a Map Run" if kind == "map run" else "the call of a task"
+    assert f"{what} was written by a newer Statewright (format 99, this one reads up to 1)" in refused(data, capsys)
+
+
+def test_an_execution_of_the_future_is_held_back_alone(tmp_path: Path) -> None:
+    data = unpacked(EVERY[-1], tmp_path / "data")
+    of_one = "SELECT id FROM execution WHERE name = 'child'"
+    newer = "UPDATE frame SET body = CAST(replace(CAST(body AS TEXT), char(10) || '[1,', char(10) || '[99,') AS BLOB) "
+    change(data, lambda db: db.execute(f"{newer} WHERE execution IN ({of_one})"))
+    noted = json.loads((data / ANSWERS).read_text())
+    with VirtualSystem(start=noted["made_ms"] + 1, data=data, config=Config(extensions=True)) as system:
+        system.advance("1h")
+        held = list(system.parts.engine.runner.quarantined.values())
+        assert len(held) == 1
+        assert "was written by a newer Statewright (format 99, this one reads up to 1)" in held[0]
+        counts = system.run(system.parts.engine.store.executions.count_by_status(None))
+        assert counts["SUCCEEDED"] > 5
+
+
 def test_members_that_are_not_known_keep_no_server_from_starting(tmp_path: Path) -> None:
     data = unpacked(EVERY[-1], tmp_path / "data")
     more = "UPDATE entry SET body = CAST('{\"wings\":[1],' || substr(CAST(body AS TEXT), 2) AS BLOB) "
