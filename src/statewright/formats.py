@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
@@ -32,6 +32,8 @@ Upgrade = Callable[[dict[str, Json]], dict[str, Json]]
 
 Members = dict[str, Any]
 Reader = Callable[[Any], Any]
+Shape = tuple[frozenset[str], list[tuple[str, Reader]]]
+"""The members of a dataclass, and what reads those that are not as in JSON."""
 Value = TypeVar("Value")
 
 
@@ -74,7 +76,7 @@ class Format(Generic[Value]):
         self._tail = tail
         self._fields = [one.name for one in dataclasses.fields(of) if one.name not in (*apart, tail)]
         self._names = names or {}
-        self._reads: dict[str, Reader] | None = None
+        self._shape: Shape | None = None
         assert sorted(self.upgrades) == list(range(1, version)), f"{name}: an upgrade is missing"
         assert FORMAT not in self._fields, f"{name}: {FORMAT} is the member of the format's version"
 
@@ -105,15 +107,14 @@ class Format(Generic[Value]):
             raise damaged(what, problem) from None
 
     def _built(self, members: Members, apart: Mapping[str, object]) -> Value:
-        reads = self._reads
-        if reads is None:
+        shape = self._shape
+        if shape is None:
             # Only now: annotations may name what is defined after the format.
-            every = _readers(self.of)
-            reads = self._reads = {name: every[name] for name in self._fields}
+            shape = self._shape = _shape(self.of, self._fields)
         for name, member in self._names.items():
             if member in members:
                 members[name] = members.pop(member)
-        return self.of(**_known(members, reads), **apart)
+        return self.of(**_known(members, shape), **apart)
 
 
 class Compact(Generic[Value]):
@@ -181,8 +182,20 @@ def array_in(array: object, what: str, known: int) -> list[Any]:
     return array
 
 
-def _known(members: Members, reads: Mapping[str, Reader]) -> Members:
-    return {name: read(members[name]) for name, read in reads.items() if name in members}
+def _shape(of: type, fields: Iterable[str]) -> Shape:
+    every = _readers(of)
+    return frozenset(fields), [(name, every[name]) for name in fields if every[name] is not _as_is]
+
+
+def _known(members: Members, shape: Shape) -> Members:
+    """The members that a dataclass has, read; may change what it is given."""
+    names, reads = shape
+    if not members.keys() <= names:
+        members = {name: value for name, value in members.items() if name in names}
+    for name, read in reads:
+        if name in members:
+            members[name] = read(members[name])
+    return members
 
 
 def _plain(value: object) -> object:
@@ -204,9 +217,9 @@ def _readers(of: type) -> dict[str, Reader]:
 def _reader(hint: Any) -> Reader:
     """What turns JSON into a value of a type; `_as_is` where they are the same."""
     if dataclasses.is_dataclass(hint):
-        reads = _readers(cast(type, hint))
+        shape = _shape(cast(type, hint), [one.name for one in dataclasses.fields(hint)])
         made = cast(Callable[..., object], hint)
-        return lambda members: made(**_known(members, reads))
+        return lambda members: made(**_known(members, shape))
     if hint is bytes:
         return base64.b64decode
     origin, of = get_origin(hint), get_args(hint)

@@ -96,8 +96,10 @@ class EntryKind(Generic[T]):
 
     def read(self, record: Record) -> T:
         """The value of a row. Raises: Unreadable."""
-        columns = {name: read(record) for name, read in self._columns.items()}
-        return self.format.read(record.body, f"{self.name} {record.key}", stored=record.version, **columns)
+        columns: dict[str, object] = {"stored": record.version}
+        for name, read in self._columns.items():
+            columns[name] = read(record)
+        return self.format.read(record.body, f"{self.name} {record.key}", **columns)
 
     def name_of(self, value: T) -> Name:
         """What a value's row is deleted by."""

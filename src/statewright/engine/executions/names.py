@@ -13,7 +13,7 @@ import orjson
 
 from statewright.arn import EXECUTION, StatesArn, parse_arn
 from statewright.errors import ApiError
-from statewright.stores.entries import records_below
+from statewright.stores.entries import MarkKind, records_below
 from statewright.stores.protocol import Record, Row
 from statewright.stores.store import Store
 
@@ -89,14 +89,14 @@ class ExecutionNames:
 
     async def _find_child(self, arn: StatesArn) -> Row | None:
         """Child executions are named below their run; a label may have had several."""
-        async for run in records_below(self._store.catalog, MAP_RUN_IDS, labelled(arn), newest_first=True):
+        async for run in records_below(self._store.catalog, MAP_RUN_IDS.name, labelled(arn), newest_first=True):
             row = await self._store.executions.find(run.sort, arn.rest or "")
             if row is not None:
                 return row
         return None
 
 
-MAP_RUN_IDS: Final = "mapRun"
+MAP_RUN_IDS: Final = MarkKind("mapRun")
 """Kind of the catalogue's entries for Map Runs: key is the ARN, parent the labelled machine, sort the run's id."""
 
 

@@ -32,12 +32,13 @@ from statewright.interpreter.map_run.messages import ChildEnded, RunStarted, Run
 from statewright.interpreter.map_run.state import MapRunState, execution_counts, item_counts, new_map_run
 from statewright.interpreter.state import SERIAL_BITS
 from statewright.payload import Json
+from statewright.stores.entries import MarkKind
 from statewright.stores.ids import made_ms
-from statewright.stores.protocol import InboxRow, OutboxRow, Record, Row
+from statewright.stores.protocol import InboxRow, OutboxRow, Row
 
 logger = logging.getLogger(__name__)
 
-MAP_RUN_DATES: Final = "mapRunDate"
+MAP_RUN_DATES: Final = MarkKind("mapRunDate")
 """Kind of the catalogue's entries that list Map Runs by age."""
 
 
@@ -165,9 +166,9 @@ class MapRuns:
 
     async def _note(self, map_run_arn: str, run_id: int) -> None:
         """Have the catalogue know the run by its ARN."""
-        record = Record(MAP_RUN_IDS, map_run_arn, labelled(parse_arn(map_run_arn)), run_id, 1, b"")
+        record = MAP_RUN_IDS.record(map_run_arn, parent=labelled(parse_arn(map_run_arn)), sort=run_id)
         # Ids follow time, so this list begins with the oldest run.
-        dated = Record(MAP_RUN_DATES, map_run_arn, "", run_id, 1, b"")
+        dated = MAP_RUN_DATES.record(map_run_arn, sort=run_id)
         await self._shard.retrying.catalog.write([record, dated])
 
     async def forget(self, before_ms: int, limit: int) -> int:
@@ -177,11 +178,13 @@ class MapRuns:
         after: tuple[int, str] | None = None
         more = True
         while more and len(gone) < 2 * limit:
-            found = await store.catalog.list_entries(MAP_RUN_DATES, "", after=after, limit=limit, newest_first=False)
+            found = await store.catalog.list_entries(
+                MAP_RUN_DATES.name, "", after=after, limit=limit, newest_first=False
+            )
             old = [entry for entry in found if made_ms(entry.sort) < before_ms]
             for entry in old[: limit - len(gone) // 2]:
                 if await store.executions.row(entry.sort) is None:
-                    gone += [(MAP_RUN_IDS, entry.key), (MAP_RUN_DATES, entry.key)]
+                    gone += [(MAP_RUN_IDS.name, entry.key), (MAP_RUN_DATES.name, entry.key)]
             more = len(old) == limit
             after = (old[-1].sort, old[-1].key) if old else None
         if gone:
@@ -239,7 +242,7 @@ class MapRuns:
     async def id_of(self, map_run_arn: str) -> int:
         """The id of a run. Raises: ApiError (`InvalidArn`, `ResourceNotFound`)."""
         parse_arn(map_run_arn, MAP_RUN)
-        record = await self._store.catalog.get(MAP_RUN_IDS, map_run_arn)
+        record = await self._store.catalog.get(MAP_RUN_IDS.name, map_run_arn)
         if record is None:
             raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
         return record.sort
