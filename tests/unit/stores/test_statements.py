@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -14,12 +16,12 @@ EVERY = [(file, name) for file in FILES for name in statements(file)]
 
 
 @pytest.fixture(scope="module")
-def database() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    for number in range(1, SCHEMA_VERSION + 1):
-        for statement in split_script(read_sql(f"schema_{number:04}")):
-            connection.execute(statement)
-    return connection
+def database() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for number in range(1, SCHEMA_VERSION + 1):
+            for statement in split_script(read_sql(f"schema_{number:04}")):
+                connection.execute(statement)
+        yield connection
 
 
 @pytest.mark.parametrize(("file", "name"), EVERY)
@@ -39,14 +41,14 @@ def test_no_statement_reads_a_whole_table(database, file, name):
 @pytest.mark.parametrize("many", [1, 2, 5, 100, 512, 513, 1024, 1500])
 def test_rows_are_filled_up_to_a_prepared_length(many):
     statement = RowStatement("INSERT INTO t SELECT * FROM (VALUES {rows:2}) WHERE column1 IS NOT NULL")
-    database = sqlite3.connect(":memory:")
-    database.execute("CREATE TABLE t (a, b)")
     rows = [(number, None if number % 2 else "x") for number in range(many)]
     lengths = []
-    for text, values in statement.runs(rows):
-        lengths.append(text.count("(?, ?)"))
-        database.execute(text, values)
-    assert database.execute("SELECT * FROM t ORDER BY a").fetchall() == rows
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE t (a, b)")
+        for text, values in statement.runs(rows):
+            lengths.append(text.count("(?, ?)"))
+            database.execute(text, values)
+        assert database.execute("SELECT * FROM t ORDER BY a").fetchall() == rows
     assert set(lengths) <= set(LENGTHS)
     assert len(lengths) == -(-many // 512)
 

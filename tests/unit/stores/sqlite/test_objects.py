@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -13,12 +15,12 @@ WHOLE = {"buckets", "doomed"}
 
 
 @pytest.fixture(scope="module")
-def database() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    for number in range(1, SCHEMA_VERSION + 1):
-        for statement in split_script(read_sql(f"schema_{number:04}")):
-            connection.execute(statement)
-    return connection
+def database() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for number in range(1, SCHEMA_VERSION + 1):
+            for statement in split_script(read_sql(f"schema_{number:04}")):
+                connection.execute(statement)
+        yield connection
 
 
 @pytest.mark.parametrize("name", sorted(set(_TEXTS) - WHOLE))
