@@ -72,8 +72,22 @@ class ServerOptions:
     patience: Patience = field(default_factory=Patience)
 
 
-def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `on_ready` is given the line that says where.
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Where a server that has started answers, and where its state lies."""
+
+    endpoint: str
+    place: str
+    pid: int
+
+    @property
+    def line(self) -> str:
+        """What people and scripts read on the standard output."""
+        return f"Statewright is ready on {self.endpoint} (data: {self.place}, pid {self.pid})"
+
+
+def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `on_ready` is called once the port answers.
 
     Raises: CannotServe.
     """
@@ -82,7 +96,7 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:
         runner.run(_serve(options, on_ready))
 
 
-async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> None:
+async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     listening = _listen(options)
     store = _open_store(options)
     try:
@@ -101,7 +115,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
         log.warning("waits, back-offs and delays take %g times as long as they say", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
-    listens = listener(api, lambda: on_ready(line), options.patience)
+    listens = listener(api, lambda: on_ready(ready), options.patience)
     try:
         await system.start()
     except BaseException:
@@ -111,7 +125,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[str], None]) -> Non
     engine.inbox.watch()
     _compare_clocks(await store.newest_id(engine.shard.number), engine.clock.now_ms())
     shown_host = f"[{host}]" if ":" in host else host
-    line = f"Statewright is ready on http://{shown_host}:{port} (data: {_where(options)}, pid {os.getpid()})"
+    ready = Ready(f"http://{shown_host}:{port}", _where(options), os.getpid())
     # What was built until now stays for good: the collector need not look at it again.
     gc.collect()
     gc.freeze()

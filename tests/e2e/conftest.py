@@ -20,7 +20,7 @@ import botocore.session
 import pytest
 from botocore.config import Config
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from tests.deadlines import OPEN, PATIENCE_SECONDS, end, started, until
 from tests.unit.cli.conftest import Result
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from tests.deadlines import until
 from tests.e2e.conftest import Server
 from tests.e2e.test_lambda import made

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from tests.deadlines import until
 from tests.e2e.conftest import Server, ended, machine
 from tests.e2e.test_lambda import made

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from statewright.projects.deploy.registry import _KNOWN, IGNORED
 from tests.e2e.conftest import Server
 

@@ -19,7 +19,7 @@ from uuid import uuid4
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from tests.deadlines import PATIENCE_SECONDS, end, started, until
 from tests.e2e.conftest import Server, ended
 
@@ -60,6 +60,22 @@ def deploy(capsys: pytest.CaptureFixture[str], server: Server, place: Path, *mor
 
 def outcomes(shown: dict[str, Any]) -> dict[str, str]:
     return {one["id"]: one["outcome"] for one in shown["resources"]}
+
+
+def test_a_machine_of_another_project_is_refused(server: Server, shop: Path, capsys: pytest.CaptureFixture[str]):
+    mark = shop.name
+    deploy(capsys, server, shop)
+    rival = shop.parent / f"{mark}-rival"
+    rival.mkdir()
+    name = f"{mark}-order.asl.json"
+    (rival / name).write_text((shop / name).read_text().replace("one", "two"))
+    code, shown = deploy(capsys, server, rival)
+    assert (code, outcomes(shown)) == (1, {f"machines.{mark}-order": "failed"})
+    assert f"the project {mark}" in shown["resources"][0]["message"]
+    code, shown = deploy(capsys, server, rival, "--take-over")
+    assert (code, outcomes(shown)) == (0, {f"machines.{mark}-order": "updated"})
+    code, shown = deploy(capsys, server, shop)
+    assert code == 1, "it belongs to the other one now"
 
 
 def test_a_folder_is_deployed_twice_and_pruned(server: Server, shop: Path, capsys: pytest.CaptureFixture[str]):

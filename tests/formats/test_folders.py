@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from statewright.config import Config
 from statewright.virtual.system import VirtualSystem
 from tests.formats.making import ACCOUNT, ANSWERS, FOLDERS, REGION, plain, queue_arn

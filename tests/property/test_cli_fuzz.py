@@ -15,7 +15,7 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from tests.thoroughness import examples
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:f"

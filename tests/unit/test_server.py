@@ -39,26 +39,26 @@ async def call(port: int, operation: str, members: Any) -> Any:
 
 def serve(options: ServerOptions, talk: Talk) -> str:
     """Run a whole server in this process, talk to it, end it as an operator does; returns the ready line."""
-    lines: list[str] = []
+    said: list[server.Ready] = []
 
     async def scenario() -> None:
         ready = asyncio.Event()
 
-        def on_ready(line: str) -> None:
-            lines.append(line)
+        def on_ready(where: server.Ready) -> None:
+            said.append(where)
             ready.set()
 
         running = asyncio.ensure_future(server._serve(options, on_ready))
         waiting = asyncio.ensure_future(ready.wait())
         await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
-        if lines:
-            await talk(int(lines[0].split()[4].rpartition(":")[2]))
+        if said:
+            await talk(int(said[0].endpoint.rpartition(":")[2]))
             os.kill(os.getpid(), signal.SIGTERM)
         await running
 
     asyncio.run(scenario())
-    return lines[0] if lines else ""
+    return said[0].line if said else ""
 
 
 MACHINE = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": 7, "End": True}}}

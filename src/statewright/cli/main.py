@@ -1,201 +1,25 @@
-"""The command line's entry: the group of commands, and what becomes of everything that goes wrong in one.
+"""The command line's entry: runs a command, and ends quietly when it is interrupted, even before it has begun.
 
-Each command has a module of its own, which imports what it needs only when it runs.
+Imports nothing but `sys` itself: what takes time to import is imported where an interrupt is caught.
 """
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
-from typing import Any
 
-import click
-
-from statewright import __version__
-from statewright.cli.completion import completion
-from statewright.cli.env import aws, env
-from statewright.cli.inspection.data_table import table
-from statewright.cli.inspection.execution import execution
-from statewright.cli.inspection.function import function
-from statewright.cli.inspection.limit import limit
-from statewright.cli.inspection.machine import machine
-from statewright.cli.inspection.map_run import map_run
-from statewright.cli.inspection.metrics import metrics
-from statewright.cli.inspection.object import object_
-from statewright.cli.inspection.queue import queue
-from statewright.cli.inspection.schedule import schedule
-from statewright.cli.inspection.topic import topic
-from statewright.cli.local.export import export
-from statewright.cli.local.graph import graph
-from statewright.cli.local.init import init
-from statewright.cli.local.run import run
-from statewright.cli.local.simulate import simulate
-from statewright.cli.local.test import test
-from statewright.cli.local.validate import validate
-from statewright.cli.output import (
-    FAILED,
-    INTERNAL,
-    INTERRUPTED,
-    NOT_FOUND,
-    OK,
-    USAGE,
-    Refused,
-    Stop,
-    count_words,
-    open_closed_streams,
-    print_findings,
-    reason_of,
-    silence_full,
-    stderr,
-    stdout,
-)
-from statewright.cli.serving.backup import backup
-from statewright.cli.serving.deploy import deploy
-from statewright.cli.serving.dev import dev
-from statewright.cli.serving.doctor import doctor
-from statewright.cli.serving.restore import restore
-from statewright.cli.serving.serve import serve
-
-DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-DEFINITION_NAMES = (".json", ".yaml", ".yml", ".asl")
-
-
-class Commands(click.Group):
-    """The group, in the order in which people need its commands; a file in place of one gets a suggestion."""
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """The commands as they were added."""
-        return list(self.commands)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. Raises: UsageError for an unknown one."""
-        name = args[0] if args else ""
-        if name not in self.commands and name.lower().endswith(DEFINITION_NAMES):
-            ctx.fail(f"'{name}' is a file, not a command. Try: statewright run {name}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(
-    cls=Commands,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 ok, 1 failed or problems found, 2 usage, 3 not found, 4 server unreachable, 5 timed out, "
-    "130 interrupted.",
-)
-@click.version_option(__version__, prog_name="statewright", message="%(prog)s %(version)s")
-@click.pass_context
-def commands(context: click.Context) -> None:
-    """Run, check, draw and test Amazon States Language workflows on your own machine.
-
-    \b
-    Examples:
-      statewright run order.asl.json -i '{"order": 7}' --mock mocks.yaml
-      statewright validate .
-      statewright graph order.asl.json
-      statewright test
-    """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
-
-
-for _command in (
-    run, validate, graph, test, simulate, export, init, dev, deploy, serve, execution, machine, map_run, queue, object_,
-    table, function, schedule, topic, metrics, limit, env, aws, backup, restore, doctor, completion,
-):  # fmt: skip
-    commands.add_command(_command)
+INTERRUPTED = 130
+"""The exit code that shells expect after Ctrl+C."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code."""
-    sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
-
-
-def run_command(arguments: list[str]) -> int:
-    """Run a command; returns the exit code. Never raises for what a user did."""
-    open_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        # What cannot be encoded is written out, rather than ending the command.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
     try:
-        code = _code_of(arguments)
-    except BrokenPipeError:
-        code = OK
-    try:
-        for printer in (stdout(), stderr()):
-            printer.flush()
-    except OSError as problem:
-        # Nothing may have been written before: the end of the command is where a full disk shows.
-        for stream in (sys.stdout, sys.stderr):
-            silence_full(stream)
-        say_stop(Stop(FAILED, f"The output cannot be written: {reason_of(problem)}"))
-        code = FAILED
-    return code
+        from statewright.cli.commands import run_command
 
-
-def _code_of(arguments: list[str]) -> int:
-    try:
-        answer: Any = commands.main(args=arguments, prog_name="statewright", standalone_mode=False)
-        return answer if isinstance(answer, int) else OK
-    except click.exceptions.Exit as end:
-        return int(end.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        stderr().line(("Interrupted.", "idle"))
-        return INTERRUPTED
-    except click.UsageError as problem:
-        problem.show()
-        return USAGE
-    except click.ClickException as problem:
-        problem.show()
-        return int(problem.exit_code)
-    except Stop as stop:
-        if stop.message:
-            say_stop(stop)
-        return stop.code
-    except Refused as refused:
-        print_findings(stderr(), refused.name, refused.findings)
-        errors = sum(found.severity == "ERROR" for found in refused.findings)
-        stderr().line((f"✗ {count_words(errors, 'error')} in {refused.name}", "fail"))
-        return FAILED
-    except BrokenPipeError:
-        raise
-    except OSError as problem:
-        if problem.errno in DISK_ERRORS:
-            for stream in (sys.stdout, sys.stderr):
-                silence_full(stream)
-            say_stop(Stop(FAILED, f"The output cannot be written: {reason_of(problem)}"))
-            return FAILED
-        where = f"{os.fsdecode(problem.filename)}: " if isinstance(problem.filename, (str, bytes)) else ""
-        say_stop(Stop(NOT_FOUND, f"{where}{reason_of(problem)}"))
-        return NOT_FOUND
-    except Exception as problem:
-        return _our_fault(problem)
-
-
-def say_stop(stop: Stop) -> None:
-    """Print why a command ends."""
-    printer = stderr()
-    printer.wrapped(stop.message, "       ", "fail", first="Error: ")
-    if stop.hint:
-        printer.wrapped(stop.hint, " " * 8, "idle", first="  hint: ")
-
-
-def _our_fault(problem: Exception) -> int:
-    """A short report of an error that no user can have made."""
-    if os.environ.get("STATEWRIGHT_DEBUG"):
-        import traceback
-
-        traceback.print_exception(problem)
-    printer = stderr()
-    said = f"{type(problem).__name__}: {problem}"
-    printer.line((f"Statewright {__version__} failed by a mistake of its own:", "fail"))
-    printer.line(f"  {said[:500]}")
-    if not os.environ.get("STATEWRIGHT_DEBUG"):
-        printer.line(("  For the traceback set STATEWRIGHT_DEBUG=1 and try again.", "idle"))
-    return INTERNAL
+        code = run_command(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 
 ORDER: dict[str, Any] = {
     "Comment": "Takes an order.",

@@ -8,8 +8,8 @@ import pytest
 from botocore.session import Session
 
 from statewright.cli import client
+from statewright.cli.commands import run_command
 from statewright.cli.env import variables, written
-from statewright.cli.main import run_command
 
 URL = "http://127.0.0.1:4999"
 

@@ -125,10 +125,32 @@ def test_main_exits_with_the_code():
     assert caught.value.code == 3
 
 
+@pytest.mark.parametrize("name", ["statewright.cli.commands", "click", "statewright.cli.output"])
+def test_an_interrupt_while_the_commands_are_imported_is_quiet(name: str):
+    script = (
+        "import signal, sys\n"
+        "from statewright.cli.main import main\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {name!r}: signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "main(['--help'])\n"
+    )
+    done = completed([sys.executable, "-c", script])
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_the_entry_imports_nothing_that_takes_time():
+    # Whatever it imported could be interrupted before anything catches that.
+    script = "import sys; before = {*sys.modules}; import statewright.cli.main; print(sorted({*sys.modules} - before))"
+    done = completed([sys.executable, "-c", script], check=True)
+    assert done.stdout == "['__future__', 'statewright', 'statewright.cli', 'statewright.cli.main']\n"
+
+
 def test_help_imports_nothing_heavy():
     heavy = "yaml orjson asyncio jsonatapy statewright.asl statewright.interpreter statewright.simulator"
     script = (
-        "import sys; from statewright.cli.main import run_command; run_command(['--help']);"
+        "import sys; from statewright.cli.commands import run_command; run_command(['--help']);"
         f"print([name for name in '{heavy}'.split() if name in sys.modules], file=sys.stderr)"
     )
     done = completed([sys.executable, "-c", script], check=True)

@@ -35,6 +35,7 @@ _SHOWN_AS: Final = {"noted": "left out", "gone": "no longer in the project"}
 @endpoint_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--prune", is_flag=True, help="Remove what an earlier deployment made and the project has no more.")
+@click.option("--take-over", "takes_over", is_flag=True, help="Change machines that another project has made, too.")
 @click.option("--stage", metavar="NAME", help="The stage, where the project knows stages.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
 @click.option(
@@ -42,15 +43,15 @@ _SHOWN_AS: Final = {"noted": "left out", "gone": "no longer in the project"}
 )
 @extensions_option
 def deploy(
-    place: str, endpoint: str | None, is_dry: bool, prune: bool, stage: str | None, parameters: tuple[str, ...],
-    form: str,
+    place: str, endpoint: str | None, is_dry: bool, prune: bool, takes_over: bool, stage: str | None,
+    parameters: tuple[str, ...], form: str,
 ) -> int:  # fmt: skip
     """Make the resources of a project on a server: a SAM template, a CDK app's output, a serverless.yml, or a plain
     folder of *.asl.json, functions/NAME.py and statewright.toml.
 
     What is there already is changed or left as it is: a second deployment changes nothing. A machine gets a new
-    revision; running executions keep theirs. What cannot be made is reported with its place, what depends on it is
-    skipped, and the exit code is 1.
+    revision; running executions keep theirs. A machine that another project has made is refused without --take-over.
+    What cannot be made is reported with its place, what depends on it is skipped, and the exit code is 1.
 
     \b
     Examples:
@@ -79,7 +80,9 @@ def deploy(
         if form == "table":
             _announce(printer, lines, project, is_dry)
         tell = lines.result if form == "table" else _silent
-        report = _deployed(calls, config, project, is_dry=is_dry, prune=prune, tell=_told(printer, tell))
+        report = _deployed(
+            calls, config, project, is_dry=is_dry, prune=prune, takes_over=takes_over, tell=_told(printer, tell)
+        )
         has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
         if not (report.results or project.resources or has_failed):
             raise Stop(NOT_FOUND, f"There is nothing to deploy in '{path}'.", _KINDS)
@@ -162,16 +165,21 @@ def _project(path: Path, config: Config, parameters: dict[str, str], stage: str 
         raise Stop(FAILED, str(problem)) from None
 
 
-def _deployed(calls: Call, config: Config, project: Project, *, is_dry: bool, prune: bool, tell: Any) -> Report:
+def _deployed(
+    calls: Call, config: Config, project: Project, *, is_dry: bool, prune: bool, takes_over: bool, tell: Any
+) -> Report:
     from statewright.cli.client import ApiProblem
     from statewright.projects.deploy.calls import CallRefused
     from statewright.projects.deploy.deployment import Deployment
-    from statewright.projects.deploy.record import read_record, write_record
+    from statewright.projects.deploy.record import OtherProjects, read_record, write_record
 
     try:
         record = read_record(calls, project.name)
         before = record.text()
-        deployment = Deployment(calls, config.account, config.region, record, is_dry=is_dry, tell=tell)
+        deployment = Deployment(
+            calls, config.account, config.region, record, is_dry=is_dry, takes_over=takes_over,
+            others=OtherProjects(calls, project.name), tell=tell,
+        )  # fmt: skip
         try:
             return deployment.run(project, prune=prune)
         finally:

@@ -85,7 +85,7 @@ def dev(
     from statewright.cli.serving.deploy import parameters_of
     from statewright.cli.serving.serve import config_of
     from statewright.errors import StoreError
-    from statewright.server import CannotServe, ServerOptions
+    from statewright.server import CannotServe, Ready, ServerOptions
     from statewright.server import serve as run_server
 
     root = Path(folder)
@@ -100,12 +100,11 @@ def dev(
     )
     printer = stdout()
 
-    def announce(line: str) -> None:
-        endpoint = line.split()[4]
-        if not loader.tell("ready", endpoint=endpoint, data=str(options.data), store=store):
-            printer.line(line)
+    def announce(ready: Ready) -> None:
+        if not loader.tell("ready", endpoint=ready.endpoint, data=str(options.data), store=store):
+            printer.line(ready.line)
             printer.flush()
-        loader.start(endpoint)
+        loader.start(ready.endpoint)
 
     options = ServerOptions(host, port, Path(data) if data is not None else root / DATA_FOLDER, store, config)
     try:

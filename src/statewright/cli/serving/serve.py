@@ -92,14 +92,14 @@ def serve(
     """
     from statewright.cli.serving import logs
     from statewright.errors import StoreError
-    from statewright.server import CannotServe, ServerOptions
+    from statewright.server import CannotServe, Ready, ServerOptions
     from statewright.server import serve as run_server
 
     logs.configure(log_format, log_level)
     printer = stdout()
 
-    def announce(line: str) -> None:
-        printer.line(line)
+    def announce(ready: Ready) -> None:
+        printer.line(ready.line)
         printer.flush()
 
     config = config_of(settings, limits, time_scale)

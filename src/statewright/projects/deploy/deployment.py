@@ -26,7 +26,7 @@ from statewright.projects.deploy.kinds import (
     Wanted,
     text_of,
 )
-from statewright.projects.deploy.record import Record
+from statewright.projects.deploy.record import OtherProjects, Record
 from statewright.projects.deploy.registry import IGNORED, kind_of
 from statewright.projects.functions import CodeError
 from statewright.projects.intrinsics import Unresolved, resolve
@@ -85,7 +85,8 @@ class Deployment:
     """Deploys a project, perhaps again and again.
 
     `record` is what is known of earlier deployments, and what is made goes into it. In a dry run nothing is changed.
-    `goes_on` lets what depends on a resource that cannot be changed use it as it was.
+    `goes_on` lets what depends on a resource that cannot be changed use it as it was. `others` are the projects whose
+    machines are left alone unless this one `takes_over`; none when the server has this project alone.
     """
 
     call: Call
@@ -94,6 +95,8 @@ class Deployment:
     record: Record
     is_dry: bool = False
     goes_on: bool = False
+    takes_over: bool = False
+    others: OtherProjects | None = None
     tell: Callable[[Result], None] = lambda _result: None
     _refs: dict[str, Known] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
@@ -109,7 +112,9 @@ class Deployment:
         Raises: CallRefused only where the server itself cannot be asked.
         """
         report = Report()
-        site = Site(self.call, self.account, self.region, project.root, self.is_dry)
+        site = Site(self.call, self.account, self.region, project.root, self.is_dry, takes_over=self.takes_over)
+        if self.others is not None:
+            site.owner = self.others.owner_of
         self._failed = {}
         for key in project.order:
             resource = project.resources[key]
@@ -118,6 +123,8 @@ class Deployment:
             self._add(report, self._applied(site, project, resource))
         for key in project.resources.keys() - set(project.order):
             self._failed[key] = key
+        if self.others is not None and self.takes_over and not self.is_dry:
+            self.others.give_up([arn for one in report.results if (arn := _arn_of(one.known)) is not None])
         if looks_back:
             self._gone(site, project, report, prune)
         for name, value in project.outputs.items():
@@ -348,6 +355,11 @@ class _Look:
         if known is None:
             raise Unresolved(f"{id} is not there")
         return known
+
+
+def _arn_of(known: Known | None) -> str | None:
+    arn = known.attributes.get("Arn") if known is not None else None
+    return arn if isinstance(arn, str) and arn != TO_COME else None
 
 
 def generated_name(project: Project, resource: Resource, longest: int) -> str:

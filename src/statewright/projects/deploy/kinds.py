@@ -120,6 +120,9 @@ class Site:
     is_dry: bool = False
     created: bool = False
     replaced: bool = False
+    takes_over: bool = False
+    owner: Callable[[str], str | None] = lambda _arn: None
+    """Which other project a resource belongs to, by its ARN."""
     changes: int = 0
     notes: list[str] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
@@ -133,6 +136,17 @@ class Site:
             if refused.is_missing:
                 return None
             raise
+
+    def make_own(self, wanted: Wanted) -> None:
+        """See to it that a resource that is there belongs to this project. Raises: CannotApply."""
+        if wanted.before is not None and wanted.before.attributes.get("Arn") == wanted.arn:
+            return
+        other = self.owner(wanted.arn)
+        if other is None:
+            return
+        if not self.takes_over:
+            raise CannotApply(f"it belongs to the project {other}: name it otherwise, or take it over with --take-over")
+        self.note(f"taken over from the project {other}")
 
     def asked(self, service: str, operation: str, **request: Any) -> Answer:
         """The answer to a question. Raises: CallRefused."""

@@ -92,6 +92,7 @@ def machine(site: Site, wanted: Wanted) -> Mapping[str, Json]:
             loggingConfiguration=logging, tracingConfiguration=tracing, tags=tags or None,
         )  # fmt: skip
         return _attributes(wanted, made)
+    site.make_own(wanted)
     if shown["type"] != kind:
         raise CannotApply(
             f"{wanted.name} is {shown['type']} and cannot become {kind}: statewright machine delete {wanted.name}"

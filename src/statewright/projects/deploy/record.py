@@ -7,7 +7,7 @@ by name, with or without it, so that a lost record costs no more than that.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +16,7 @@ from statewright.projects.deploy.kinds import Known
 
 BUCKET: Final = "statewright-projects"
 _VERSION: Final = 1
+_ENDING: Final = ".json"
 
 
 @dataclass(slots=True)
@@ -68,8 +69,57 @@ def write_record(call: Call, record: Record) -> None:
         call("s3", "PutObject", request)
 
 
+class OtherProjects:
+    """The records of the other projects of a server, read when they are first asked for."""
+
+    def __init__(self, call: Call, project: str) -> None:
+        self._call = call
+        self._project = project
+        self._read: list[Record] | None = None
+
+    def owner_of(self, arn: str) -> str | None:
+        """The project that has made the resource of an ARN; `None` if no other has. Raises: CallRefused."""
+        return next((one.project for one in self._records() if _ids_of(one, arn)), None)
+
+    def give_up(self, arns: Collection[str]) -> None:
+        """Take resources out of the other projects' records, so that no --prune of theirs removes them.
+
+        Raises: CallRefused.
+        """
+        for record in self._records():
+            given_up = [key for arn in arns for key in _ids_of(record, arn)]
+            for key in given_up:
+                del record.resources[key]
+            if given_up:
+                write_record(self._call, record)
+
+    def _records(self) -> list[Record]:
+        if self._read is None:
+            names = (key.removesuffix(_ENDING) for key in self._keys() if key.endswith(_ENDING))
+            self._read = [read_record(self._call, name) for name in names if name != self._project]
+        return self._read
+
+    def _keys(self) -> Iterator[str]:
+        request: dict[str, str] = {"Bucket": BUCKET}
+        while True:
+            try:
+                page = self._call("s3", "ListObjectsV2", request)
+            except CallRefused as refused:
+                if refused.is_missing or refused.is_unserved:
+                    return
+                raise
+            yield from (one["Key"] for one in page.get("Contents", ()))
+            if not page.get("NextContinuationToken"):
+                return
+            request["ContinuationToken"] = page["NextContinuationToken"]
+
+
+def _ids_of(record: Record, arn: str) -> list[str]:
+    return [key for key, known in record.resources.items() if known.attributes.get("Arn") == arn]
+
+
 def _key(project: str) -> str:
-    return f"{project}.json"
+    return f"{project}{_ENDING}"
 
 
 def same(one: Mapping[str, Known], other: Mapping[str, Known]) -> bool:

@@ -114,7 +114,7 @@ def test_the_command(statewright: Run, folder: Path, monkeypatch: pytest.MonkeyP
 
     def serve(options: Any, on_ready: Any) -> None:
         given.append(options)
-        on_ready("Statewright is ready on http://127.0.0.1:9 (data: x, pid 1)")
+        on_ready(server.Ready("http://127.0.0.1:9", "x", 1))
 
     monkeypatch.setattr(server, "serve", serve)
     assert statewright("dev").code == 0

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from statewright import server
-from statewright.cli.main import run_command
+from statewright.cli.commands import run_command
 from statewright.errors import Unavailable
 from statewright.limits import OPEN
 from statewright.server import CannotServe, ServerOptions
@@ -18,7 +18,7 @@ def served(monkeypatch, tmp_path):
 
     def serve(options: ServerOptions, on_ready: Any) -> None:
         given.append(options)
-        on_ready("ready")
+        on_ready(server.Ready("http://127.0.0.1:9", "x", 1))
 
     monkeypatch.setattr(server, "serve", serve)
     monkeypatch.setattr("statewright.cli.serving.logs.configure", lambda _form, _level: None)
@@ -36,7 +36,7 @@ def test_without_options(served, capsys):
         ".statewright",
     )
     assert options.config.limits.profile == "aws"
-    assert capsys.readouterr().out == "ready\n"
+    assert capsys.readouterr().out == "Statewright is ready on http://127.0.0.1:9 (data: x, pid 1)\n"
 
 
 def test_with_options(served, tmp_path):

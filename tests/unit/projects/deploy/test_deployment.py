@@ -12,7 +12,7 @@ from statewright.payload import Json
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.deployment import Deployment, Report, generated_name
 from statewright.projects.deploy.kinds import Known
-from statewright.projects.deploy.record import Record, read_record, write_record
+from statewright.projects.deploy.record import OtherProjects, Record, read_record, write_record
 from statewright.projects.intrinsics import references
 from statewright.projects.resources import Place, Project, Resource
 
@@ -31,6 +31,8 @@ class Server:
     def __call__(self, service: str, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if service == "s3" and operation in ("GetObject", "PutObject"):
             return self._object(operation, request)
+        if operation == "ListObjectsV2":
+            return {"Contents": [{"Key": key} for key in self.objects]}
         self.calls.append((operation, request))
         answer = self.answers.get(operation)
         if callable(answer):
@@ -248,6 +250,50 @@ def test_the_record_is_read_as_it_was_written():
     assert found.resources == record.resources
     server.objects["shop.json"] = b"{"
     assert read_record(server, "shop").resources == {}
+
+
+ORDER_ARN = "arn:aws:states:us-east-1:000000000000:stateMachine:order"
+ORDER = ("AWS::StepFunctions::StateMachine", {
+    "StateMachineName": "order",
+    "Definition": {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}},
+})  # fmt: skip
+THERE = {"type": "STANDARD", "definition": "{}", "roleArn": "r"}
+
+
+def test_a_machine_of_another_project_is_left_alone_unless_it_is_taken_over(tmp_path: Path):
+    server = Server(DescribeStateMachine=THERE)
+    theirs = {"Order": Known(ORDER[0], ORDER_ARN, {"Arn": ORDER_ARN}), "Q": Known(QUEUE[0], "url", {"Arn": "q"})}
+    write_record(server, Record("bakery", theirs))
+    of = project(tmp_path, {"Order": ORDER})
+    refused = deployed(server, of, others=OtherProjects(server, "shop"))
+    assert outcomes(refused) == {"Order": "failed"}
+    assert "it belongs to the project bakery" in refused.results[0].message
+    assert "--take-over" in refused.results[0].message
+    assert server.changes() == []
+
+    own = Record("shop")
+    taken = deployed(server, of, own, others=OtherProjects(server, "shop"), takes_over=True)
+    assert outcomes(taken) == {"Order": "updated"}
+    assert taken.results[0].notes == ("taken over from the project bakery",)
+    assert list(read_record(server, "bakery").resources) == ["Q"], "the other project's --prune leaves it alone"
+    write_record(server, own)
+    again = deployed(server, of, own, others=OtherProjects(server, "shop"))
+    assert outcomes(again) == {"Order": "updated"}
+
+
+def test_a_machine_of_no_project_is_changed_in_place(tmp_path: Path):
+    server = Server(DescribeStateMachine=THERE)
+    report = deployed(server, project(tmp_path, {"Order": ORDER}), others=OtherProjects(server, "shop"))
+    assert outcomes(report) == {"Order": "updated"}
+
+
+def test_a_dry_run_takes_nothing_over(tmp_path: Path):
+    server = Server(DescribeStateMachine=THERE)
+    write_record(server, Record("bakery", {"Order": Known(ORDER[0], ORDER_ARN, {"Arn": ORDER_ARN})}))
+    before = dict(server.objects)
+    others = OtherProjects(server, "shop")
+    deployed(server, project(tmp_path, {"Order": ORDER}), others=others, takes_over=True, is_dry=True)
+    assert server.objects == before
 
 
 def test_secrets_and_parameters_are_looked_up(tmp_path: Path):
