@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from statewright.asl.timestamps import format_timestamp
 from statewright.interpreter.history import HistoryEvent
 from statewright.payload import Json, dump_json, parse_json
 from statewright.simulator.differences import ABSENT, Absent, differences, is_subsequence
@@ -16,10 +17,12 @@ from statewright.testing.recordings import Recording
 from statewright.testing.snapshots import History
 from statewright.testing.subject import Subject
 from statewright.testing.tasks import OpenToken
+from statewright.testing.waiting import waits_until_ms
 from statewright.virtual.system import NeverHappened
 
 FOR_EVER: Final = "364d"
-"""A day less than the longest execution: whatever has not happened by then never will."""
+"""A day less than the longest execution that the service allows."""
+DAY_MS: Final = 86_400_000
 _NAMES_OF_STATUS: Final = {"SUCCEEDED": "succeeded", "FAILED": "failed", "TIMED_OUT": "timed out", "ABORTED": "aborted"}
 
 
@@ -233,6 +236,13 @@ class Run:
         stands = ", ".join(f"'{name}'" for name in self.standing()) or "nowhere"
         if is_late:
             return f"{self._named()} did not come to {what} within {within}: it stands in {stands}"
+        until_ms = waits_until_ms(self._bench, self.recording)
+        if until_ms is not None:
+            days = -(-(until_ms - self._bench.system.now_ms) // DAY_MS)
+            return (
+                f"{self._named()} waits in {stands} until {format_timestamp(until_ms)}, for longer than {within}: "
+                f'finish(within="{days + 1}d") goes on'
+            )
         text = f"{self._named()} waits for ever in {stands}"
         state = next((one.state for one in reversed(self._open())), None)
         if state is None:

@@ -131,6 +131,14 @@ class Tasks:
         # Whatever else integrations offer is the system's own.
         return getattr(self._real, name)
 
+    def answers_due_ms(self, arn: str) -> list[int]:
+        """When the calls of an execution are or were answered by their mocks, those that hang left out."""
+        return [
+            began_ms + answer.delay_ms
+            for (execution, _, _), (answer, began_ms) in self._answers.items()
+            if execution == arn and answer is not None and not isinstance(answer.outcome, Hung)
+        ]
+
     def _known(self, task: ScheduledCall) -> tuple[Answer | None, int] | None:
         return self._answers.get((task.execution_arn, task.task_id, task.attempt))
 

@@ -170,6 +170,22 @@ def test_a_run_that_waits_for_ever(sfn: Sfn):
         token.run()
 
 
+@settings.settings(start="2026-01-01T00:00:00Z", limits="open")
+def test_a_run_that_waits_for_more_than_a_year(sfn: Sfn):
+    m = sfn.load(machine_of(Rest={"Type": "Wait", "Seconds": 400 * 86_400}, Work=task()))
+    m.mock("Work").returns({}, delay="500d")
+    run = m.start()
+    with pytest.raises(
+        AssertionError,
+        match=r"waits in .Rest. until 2027-02-05T00:00:00Z, for longer than 364d: finish\(within=.401d.\)",
+    ):
+        run.finish()
+    run.until("Work", within="401d")
+    with pytest.raises(AssertionError, match=r"waits in 'Work' until 2028-06-19T00:00:00Z"):
+        run.finish()
+    run.finish(within="501d").assert_succeeded()
+
+
 def test_delays_jobs_and_tokens_outlive_a_restart(tmp_path: Path):
     sfn = Sfn(tmp_path)
     try:
