@@ -22,6 +22,7 @@ from statewright.engine.map_runs import orders
 from statewright.formats import Compact, members_of
 from statewright.interpreter import codec, state
 from statewright.interpreter.map_run import codec as map_run_codec
+from statewright.objects import records as objects
 from statewright.stores.entries import EntryKind, MarkKind
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "row-formats.md"
@@ -68,6 +69,8 @@ def by_hand() -> Iterator[Line]:
     yield Line("the call of a task", ScheduledCall.__module__, CALL_VERSION, call)
     order = ", ".join((*vars(orders)["_PLAIN"], *vars(orders)["_PAYLOADS"], "seed", "iterations"))
     yield Line("the order for a Map Run", orders.__name__, orders.VERSION, order)
+    heads = "; ".join(members_of(one) for one in (objects.Bucket, objects.Settings, objects.Checksum))
+    yield Line("heads of buckets and objects", objects.__name__, objects.FORMAT, heads)
     permit = "semaphore: name, key, limit; permit: execution_arn, state, call_key, asked_ms, granted_ms; spared by"
     yield Line(semaphores.PERMIT, semaphores.__name__, semaphores.PERMIT_FORMAT, permit)
 
