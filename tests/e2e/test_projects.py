@@ -121,7 +121,7 @@ def test_a_new_revision_leaves_what_runs_alone(server: Server, shop: Path, capsy
     execution = sfn.start_execution(stateMachineArn=arn)["executionArn"]
     sqs = server.client("sqs")
     url = sqs.get_queue_url(QueueName=f"{shop.name}-dead")["QueueUrl"]
-    (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10)["Messages"]
+    (message,) = until(lambda: sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10).get("Messages"), "the message")
     states["A"]["Result"] = "two"
     machine.write_text(json.dumps({"StartAt": "A", "States": {"A": states["A"]}}))
     deploy(capsys, server, shop)

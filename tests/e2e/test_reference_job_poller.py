@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import until
 from tests.e2e.conftest import Server
 from tests.e2e.systems import System, ended, entered, history, system
 
@@ -107,7 +108,7 @@ def test_a_job_that_fails(poller, started):
 def test_the_event_of_a_job_that_fails_is_kept(poller, started):
     sqs = poller.client("sqs")
     url = sqs.get_queue_url(QueueName=poller.named("failures"))["QueueUrl"]
-    received = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+    received = until(lambda: sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20).get("Messages"), "the message")
     assert len(received) == 1
     record = json.loads(received[0]["Body"])
     job = hashlib.md5(started["fails"].encode()).hexdigest()

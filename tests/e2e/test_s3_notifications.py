@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.deadlines import PATIENCE_SECONDS
+from tests.deadlines import PATIENCE_SECONDS, until
 from tests.e2e.conftest import ROLE, Server
 from tests.e2e.systems import RUNTIME, zipped
 
@@ -46,12 +46,15 @@ class Place:
     def taken(self, count: int, url: str | None = None) -> list[dict[str, Any]]:
         """So many messages, and no more."""
         found: list[dict[str, Any]] = []
-        while len(found) < count:
+
+        def enough() -> bool:
             answer = self.sqs.receive_message(QueueUrl=url or self.url, MaxNumberOfMessages=10, WaitTimeSeconds=10)
-            assert answer.get("Messages"), f"only {found}"
-            for message in answer["Messages"]:
+            for message in answer.get("Messages", []):
                 self.sqs.delete_message(QueueUrl=url or self.url, ReceiptHandle=message["ReceiptHandle"])
                 found.append(json.loads(message["Body"]))
+            return len(found) >= count
+
+        until(enough, f"message number {count}")
         assert len(found) == count, found
         return found
 
@@ -252,13 +255,16 @@ def test_an_acknowledged_put_is_told_of_after_a_kill(tmp_path: Path):
         server = Server(tmp_path / "data")
         place.sqs = server.client("sqs")
         told: set[str] = set()
-        while not told >= set(acknowledged):
+
+        def all_told() -> bool:
             answer = place.sqs.receive_message(
                 QueueUrl=place.url.replace(place.url.split("/")[2], server.url.split("/")[2]),
                 MaxNumberOfMessages=10, WaitTimeSeconds=5,
             )  # fmt: skip
-            assert answer.get("Messages"), f"nobody was told of {set(acknowledged) - told}"
-            for message in answer["Messages"]:
-                told |= {one["s3"]["object"]["key"] for one in json.loads(message["Body"]).get("Records", ())}
+            for message in answer.get("Messages", []):
+                told.update(one["s3"]["object"]["key"] for one in json.loads(message["Body"]).get("Records", ()))
+            return told >= set(acknowledged)
+
+        until(all_told, "a notification of each key")
     finally:
         server.kill()

@@ -25,10 +25,15 @@ def queue(server: Server, **attributes: str) -> tuple[str, str]:
 
 
 def received(server: Server, url: str) -> dict[str, Any]:
-    answer = server.client("sqs").receive_message(
-        QueueUrl=url, WaitTimeSeconds=20, MessageAttributeNames=["All"], AttributeNames=["All"]
-    )
-    found: dict[str, Any] = answer["Messages"][0]
+    """The next message of a queue, once there is one."""
+
+    def taken() -> list[dict[str, Any]] | None:
+        answer: dict[str, Any] = server.client("sqs").receive_message(
+            QueueUrl=url, WaitTimeSeconds=20, MessageAttributeNames=["All"], AttributeNames=["All"]
+        )
+        return answer.get("Messages")
+
+    found: dict[str, Any] = until(taken, "a message")[0]
     return found
 
 
