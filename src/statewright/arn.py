@@ -45,7 +45,7 @@ class StatesArn:
 
     @property
     def is_version(self) -> bool:
-        """Whether a machine's ARN names a version, which is a whole number."""
+        """True if a machine's ARN names a version, which is a whole number."""
         return self.rest is not None and self.rest.isascii() and self.rest.isdigit()
 
     @property

@@ -68,7 +68,7 @@ class System:
         await self.integrations.close()
 
     def _parts(self) -> list[Part]:
-        """What runs, in the order in which it starts."""
+        """The running parts, in the order in which they start."""
         services = self.app.services
         called, callers = services.parts(calls_others=False), services.parts(calls_others=True)
         return [*called, self.engine, self.deliveries, self.posts, *callers]

@@ -1,6 +1,6 @@
 """Time, injected: the real clock, the virtual one with its event loop, and a queue of instants without a loop.
 
-Nothing outside this module starts a timer or sleeps for a duration; a test looks for it. Whoever must wait asks the
+Nothing outside this module starts a timer or sleeps for a duration; a test enforces it. Code that must wait asks the
 `Clock` it was given, so the same engine runs in real time and in virtual time. Leases, socket timeouts, lock files and
 drains are no business of this module: they use the real monotonic clock.
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 VIRTUAL_START_MS: Final = 1_767_225_600_000
-"""Where virtual time begins unless told otherwise: 2026-01-01T00:00:00Z."""
+"""The default start of virtual time: 2026-01-01T00:00:00Z."""
 
 LONGEST_NAP_MS: Final = 1_000
 """The real clock looks at the wall at least this often while a timer waits.
@@ -62,7 +62,7 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """What time it is, and who wants to be called when. Used from the thread of the running event loop."""
+    """The time, and calls at given instants. Used from the thread of the running event loop."""
 
     pauses: Pauses
 
@@ -199,11 +199,11 @@ class RealClock:
         await _sleep_until(self, due_ms)
 
     def busy(self) -> BusyToken:
-        """Real time waits for nobody: a token without effect."""
+        """A token without effect: real time does not wait."""
         return BusyToken()
 
     def at_rest(self, order: int, callback: Callable[[], object]) -> None:  # noqa: ARG002
-        """Real time waits for nobody: called at once."""
+        """Call immediately: real time does not wait."""
         callback()
 
     def _now_ns(self) -> int:
@@ -250,7 +250,7 @@ class VirtualClock:
         self._held: set[BusyToken] = set()
         self._resting: list[tuple[int, int, Callable[[], object], contextvars.Context]] = []
         self.on_long_wait: list[Callable[[float], None]] = []
-        """Told once a second of real time for which the loop has waited for real work; with the seconds so far."""
+        """Called once for each real second for which the loop has waited for real work, with the seconds so far."""
 
     def now_ms(self) -> int:
         """The present instant; it changes only between two turns of the loop."""
@@ -277,7 +277,7 @@ class VirtualClock:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a token is held."""
+        """True if a token is held."""
         return bool(self._held)
 
     def at_rest(self, order: int, callback: Callable[[], object]) -> None:
@@ -343,12 +343,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         # apart after a month of virtual time: such a timer would never run.
         self._clock_resolution = 1e-6
         self.works_inline = False
-        """Whether work for threads is done on the spot, so that no thread's pace decides what comes first."""
+        """True if work for threads is done on the spot, so that no thread's pace decides what comes first."""
         self.horizon: float | None = None
         """Up to where `run_to` lets time jump, in seconds as `time` counts them."""
 
     def nothing_comes_from_outside(self) -> None:
-        """Count no watched descriptor as hope: whoever may still write to one holds a busy token meanwhile."""
+        """Ignore watched descriptors: code that may still write to one holds a busy token meanwhile."""
         self.watched_at_rest = sys.maxsize
 
     def run_to(self, due_ms: int) -> None:
@@ -433,7 +433,7 @@ _LONGEST_DURATION_MS: Final = 100 * 366 * 86_400_000
 def parse_duration_ms(value: str | float) -> int:
     """Read a length of time as people write it: `250ms`, `1.5s`, `2m`, `1h30m`, `7d`; a number counts seconds.
 
-    Raises: ValueError, in a sentence for whoever wrote it.
+    Raises: ValueError, with a sentence for the author of the setting.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -449,7 +449,7 @@ def parse_duration_ms(value: str | float) -> int:
 
 
 class _RealTimer:
-    """A callback of `RealClock`, with the context variables of whoever asked for it."""
+    """A callback of `RealClock`, with the context variables of the code that asked for it."""
 
     __slots__ = ("_callback", "_timers", "context", "timer_id")
 
@@ -481,7 +481,7 @@ class _OrderedTimer(asyncio.TimerHandle):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Where the virtual loop would block until its next timer, time jumps there instead."""
+    """Let time jump to the next timer where the loop would block until then."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
@@ -540,4 +540,4 @@ async def _sleep_until(clock: Clock, due_ms: int) -> None:
 
 
 def _do_nothing() -> None:
-    """What a released busy token has the loop do, for the sake of waking it."""
+    """A callback of released busy tokens: its only purpose is to wake the loop."""

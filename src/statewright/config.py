@@ -32,7 +32,7 @@ TOKEN_METHODS: Final = ("POST", "GET", "PUT")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a service that is not ours answers, and what calls to it are signed with."""
+    """The endpoint of an external service, and the credentials that calls to it are signed with."""
 
     url: str
     access_key: str = "test"
@@ -42,7 +42,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What a connection adds to the requests of `http:invoke` that name it; the kinds are `AUTHORISATIONS`.
+    """A connection's additions to the requests of `http:invoke` that name it; the kinds are `AUTHORISATIONS`.
 
     `user` and `password` serve `basic`, `header` and `value` serve `api-key`, `client_*` and `token_*` serve `oauth`
     (the client credentials grant); `headers`, `query` and `body` are added whatever the kind, and win over what the
@@ -83,7 +83,7 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What every part of the server agrees on.
+    """The settings that all parts of the server share.
 
     `credentials` maps access key ids to secret keys. While it is empty, unsigned and dummy-signed calls are accepted,
     on loopback only; otherwise every signature is verified. `endpoints` are by the service's name as resource ARNs

@@ -15,7 +15,7 @@ Keys = tuple[str, ...]
 
 
 class Reader(Protocol):
-    """What checks are given: refusals that name file, line and key."""
+    """The means of a check: refusals that name file, line and key."""
 
     def refuse(self, keys: Keys, reason: str) -> NoReturn:
         """Raises: ConfigError."""
@@ -165,7 +165,7 @@ TABLES: Final[dict[str, Check]] = {
         }
     ),
 }  # fmt: skip
-"""What `[queues.NAME]` and its like may hold, by the table's name."""
+"""The keys of `[queues.NAME]` and similar tables, by the table's name."""
 
 
 def checked_tables(reader: Reader, section: str, value: Any) -> dict[str, dict[str, Any]]:

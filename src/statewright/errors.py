@@ -1,4 +1,4 @@
-"""The four kinds of error that Statewright tells apart; anything else is a bug of ours.
+"""The four kinds of error that Statewright distinguishes; anything else is a bug in Statewright.
 
 1. `Failure`: a mistake inside an execution. It is a value, matched by Retry and Catch. Evaluators raise
    `ExecutionFailure`; only `interpreter.advance` turns it into a value.
@@ -105,7 +105,7 @@ class DefinitionError(Exception):
 
 
 class ApiError(Exception):
-    """What a caller did wrong, with the service's own error code.
+    """A caller's mistake, with the service's own error code.
 
     `status` is the HTTP status where neither the service's model nor our table has the right one. `details` are
     further members of the error's body, by name.
@@ -126,7 +126,7 @@ class StoreError(Exception):
 
 
 class Conflict(StoreError):
-    """Somebody else changed the row first."""
+    """Another writer changed the row first."""
 
 
 class Unreadable(StoreError):

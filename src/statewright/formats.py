@@ -215,7 +215,7 @@ def _readers(of: type) -> dict[str, Reader]:
 
 
 def _reader(hint: Any) -> Reader:
-    """What turns JSON into a value of a type; `_as_is` where they are the same."""
+    """The function that turns JSON into a value of a type; `_as_is` where they are the same."""
     if dataclasses.is_dataclass(hint):
         shape = _shape(cast(type, hint), [one.name for one in dataclasses.fields(hint)])
         made = cast(Callable[..., object], hint)

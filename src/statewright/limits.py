@@ -56,7 +56,7 @@ BUCKET_TAGS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends or holds back an execution. `None` means: no limit."""
+    """Limits that end or delay an execution. `None` means no limit."""
 
     profile: str = "aws"
     history_events: int | None = 25_000
@@ -123,7 +123,7 @@ def _rates(table: str) -> dict[str, Rate]:
 
 
 EXPRESS_STARTS: Final = "StartExecutionExpress"
-"""What the bucket for StartExecution of EXPRESS machines is called here; `StartExecution` is that of STANDARD ones."""
+"""The name of the bucket for StartExecution of EXPRESS machines; `StartExecution` is that of STANDARD ones."""
 API_RATES: Final = _rates("""
     1300 300 StartExecution RedriveExecution
     6000 6000 StartExecutionExpress

@@ -148,7 +148,7 @@ def _listen(options: ServerOptions) -> socket:
     if not ip_address(listening.getsockname()[0]).is_loopback and not options.config.credentials:
         listening.close()
         raise CannotServe(
-            f"refusing to listen on {options.host} without credentials: anybody who reaches the port could run "
+            f"refusing to listen on {options.host} without credentials: anyone who reaches the port could run "
             "workflows. Put [credentials] with access keys and secrets into statewright.toml, or listen on 127.0.0.1"
         )
     return listening
@@ -160,7 +160,7 @@ def _data_of(options: ServerOptions) -> Path | None:
 
 
 def _own_address(host: str, port: int) -> str:
-    """Where processes of this machine reach the server."""
+    """The address at which processes of this machine reach the server."""
     address = ip_address(host)
     if address.is_unspecified:
         return f"http://127.0.0.1:{port}" if address.version == 4 else f"http://[::1]:{port}"

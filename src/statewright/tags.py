@@ -36,7 +36,7 @@ def tag_list(tags: Mapping[str, str]) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class TagRule:
-    """What one service answers to tags that a resource cannot have; called with the number, the key or the value.
+    """One service's refusals of tags that a resource cannot have; called with the number, the key or the value.
 
     Without an answer the check is not made: the service does not make it, or its model does.
     """

@@ -222,7 +222,7 @@ def test_a_newer_version_is_refused(address):
 def test_a_database_of_somebody_else_is_refused_and_left_alone(server):
     address = server.new_database()
     rows(address, "CREATE TABLE execution (a int)")
-    with pytest.raises(StoreError, match="tables of somebody else"):
+    with pytest.raises(StoreError, match="tables of another program"):
         asyncio.run(PostgresStore(address).open("test"))
     assert rows(address, "SELECT to_regclass('shard'), (SELECT count(*) FROM statewright_schema)") == [(None, 0)]
 

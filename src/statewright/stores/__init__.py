@@ -1,1 +1,1 @@
-"""Where state is kept: one protocol per aggregate, and the stores that fulfil them."""
+"""Stores of state: one protocol for each aggregate, and the stores that implement them."""

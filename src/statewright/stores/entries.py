@@ -18,7 +18,7 @@ from statewright.stores.protocol import CatalogStore, Record
 Name = tuple[str, str]
 """Kind and key: what an entry is deleted by."""
 Place = tuple[int, str]
-"""Where a list goes on: after the entry of this sort and key."""
+"""The place after which a list continues: the sort and key of an entry."""
 
 _PAGE: Final = 500
 """Entries may be large: payloads of events are."""
@@ -48,7 +48,7 @@ def in_order_of_keys(_value: object) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Form:
-    """What a kind's format has beyond the fields of its dataclass. See `formats.Format`."""
+    """The parts of a kind's format besides the fields of its dataclass. See `formats.Format`."""
 
     version: int = 1
     tail: str = ""
@@ -102,7 +102,7 @@ class EntryKind(Generic[T]):
         return self.format.read(record.body, f"{self.name} {record.key}", **columns)
 
     def name_of(self, value: T) -> Name:
-        """What a value's row is deleted by."""
+        """The kind and key by which a value's row is deleted."""
         return self.name, self.key_of(value)
 
     @property
@@ -169,7 +169,7 @@ class Entries(Generic[T]):
             yield self.kind.read(record)
 
     async def names(self, parent: str = "") -> list[Name]:
-        """What every entry below a parent is deleted by; reads no bodies."""
+        """The kind and key of every entry below a parent; reads no bodies."""
         return [(one.kind, one.key) async for one in records_below(self._catalog, self.kind.name, parent)]
 
     async def write(self, value: T, *, also: Sequence[Record] = (), delete: Sequence[Name] = ()) -> T:

@@ -2,7 +2,7 @@
 
     id = shard (10 bits) | milliseconds since 2015 (41 bits) | counter (12 bits)
 
-The node makes them, without asking anybody. Sixty-three bits last until 2084.
+A process makes them by itself, without coordination. Sixty-three bits last until 2084.
 """
 
 from __future__ import annotations

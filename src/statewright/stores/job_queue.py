@@ -17,7 +17,7 @@ MOST_JOBS: Final = 512
 
 
 PATIENCE_SECONDS: Final = 0.001
-"""What a group's statements take when nobody is in their way, and some more."""
+"""The time that a group's statements take when nothing delays them, with a margin."""
 ASIDE_SECONDS: Final = 0.002
 
 
@@ -93,7 +93,7 @@ class RightOfWay:
     """Lets a thread finish a group that the event loop's own work holds up.
 
     Every call into a database hands the interpreter's lock to a busy loop, and gets it back only when the loop is made
-    to give it up: some thirty times a group, each as long as a neighbour on the machine makes it. So whoever is about
+    to give it up: some thirty times a group, each as long as a neighbour on the machine makes it. So code that is about
     to keep the loop busy calls `make_way` first.
     """
 
@@ -110,7 +110,7 @@ class RightOfWay:
         self._idle.clear()
 
     def leave(self) -> None:
-        """What is left of the group needs the interpreter no more."""
+        """The rest of the group does not need the interpreter lock."""
         self._idle.set()
 
     def make_way(self) -> None:
@@ -124,5 +124,5 @@ def call_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], 
     try:
         loop.call_soon_threadsafe(function, *arguments)
     except RuntimeError:
-        # The loop is closed: nobody waits any more, and what was written stays written.
+        # The loop is closed: no caller waits any more, and what was written stays written.
         return

@@ -1,4 +1,4 @@
-"""What `objects` asks of a store: rows of buckets, objects and multipart uploads, and the protocols over them.
+"""The store as `objects` needs it: rows of buckets, objects and multipart uploads, and the protocols over them.
 
 A row says where the bytes are: in a row of their own (small ones), in a file that `objects.bodies` keeps under the
 row's id, or in the segments that a multipart upload left. Every id is given out once and never again. Keys are UTF-8
@@ -71,14 +71,14 @@ class UploadRow:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What must stand under a key for a write to happen: nothing (`absent`), or an object with this ETag."""
+    """The condition of a write on a key: no object there (`absent`), or one with this ETag."""
 
     absent: bool = False
     etag: str | None = None
     """`*` stands for any."""
 
     def is_met_by(self, row: ObjectRow | None) -> bool:
-        """Whether it is what stands there; `None` is nothing."""
+        """True if the object under the key meets the condition; `None` stands for no object."""
         if self.absent:
             return row is None
         return self.etag is None or (row is not None and self.etag in ("*", row.etag))

@@ -38,7 +38,7 @@ def open_store(location: str, *, durability: Durability = "full", clock: Clock |
 
 
 def _postgres(address: str, clock: Clock | None) -> Store:
-    # Imported here: whoever keeps everything in a folder needs no driver.
+    # Imported here: a store in a folder needs no driver.
     try:
         from statewright.stores.postgres.store import PostgresStore
     except ImportError as problem:

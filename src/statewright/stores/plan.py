@@ -5,7 +5,7 @@ one before it wrote. In each wave the store looks up which names are taken and w
 compares, says the outcomes and gives the rows of `execution`. What the passed commits change elsewhere adds up in
 `RowGroups` over all waves to its net effect, so that each table gets one statement of each kind for the whole group.
 
-The comparison needs a store that lets nobody else write between the look and the statement: SQLite's one writer, or
+The comparison needs a store with no other write between the look and the statement: SQLite's one writer, or
 rows locked by the look.
 """
 
@@ -31,12 +31,12 @@ ALL_MACHINES: Final = -1
 
 
 class Standing(NamedTuple):
-    """What a store has of an execution when a step arrives."""
+    """The stored state of an execution when a step arrives."""
 
     version: int
     status: int
     is_open_ended: bool
-    """Whether it has no stopping instant."""
+    """True if the execution has no stopping instant."""
 
 
 class Taken(NamedTuple):
@@ -102,7 +102,7 @@ class RowGroups:
         return rows + [(*key, by) for key, by in totals.items() if by]
 
     def add(self, commit: Commit) -> None:
-        """What a passed commit changes outside its row."""
+        """The changes of a passed commit outside its row."""
         execution = commit.row.id
         if commit.state is None:
             if commit.expected:

@@ -1,7 +1,7 @@
-"""What executions and the catalogue ask of a store. Every store passes `tests/contract`; changes start there.
+"""The store as executions and the catalogue need it. Every store passes `tests/contract`; changes start there.
 
 A `Commit` is everything that one step of one aggregate changes: one transaction, all or nothing, gated by the
-aggregate's version. Stores group commits as they like; each commit gets an answer of its own. Nothing here knows what
+aggregate's version. Stores group commits as they like; each commit gets its own answer. Nothing here knows what
 the bodies mean: they are bytes of `interpreter.codec` and its kin.
 
 Instants are integer epoch milliseconds. Ids are 63-bit integers (`stores.ids`) whose top ten bits are the shard.
@@ -123,7 +123,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A commit whose version somebody else has passed: the copy in memory is worthless."""
+    """A commit with an outdated version: another writer was first, and the copy in memory is worthless."""
 
 
 Outcome = Committed | Existing | Stale
@@ -198,7 +198,7 @@ class ExecutionStore(Protocol):
         """Timers due up to an instant, by (due, execution, timer), from behind the place of `after` on."""
 
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
-        """Everything in the outbox and inbox of a shard, by id: what a new owner takes up."""
+        """Everything in the outbox and inbox of a shard, by id, for a new owner to recover."""
 
     async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
         """Inputs of these kinds that wait in a shard, by id: what others have left for its owner."""
@@ -214,7 +214,7 @@ class ExecutionStore(Protocol):
         """
 
     async def discard(self, timers: Sequence[TimerRow], outbox: Sequence[int], inbox: Sequence[int]) -> None:
-        """Delete timers, effects and inputs whose execution is closed or gone, so that nobody meets them again."""
+        """Delete timers, effects and inputs whose execution is closed or gone, so that they are not found again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Messages in an SQL store: what a group of queue tasks asks of its tables, whatever the database. No SQL, no I/O.
 
 Each kind of task is merged into one statement per table. Tasks of a group are carried out by kind: sends, then
-deletions and hidings, then moves, deletions by proof, and claims. That order is as good as theirs, because nobody
+deletions and hidings, then moves, deletions by proof, and claims. That order is as good as theirs, because no caller
 deletes or hides what a claim of the same group is yet to give out.
 """
 
@@ -77,13 +77,13 @@ class QueueSql(Protocol):
         """Run a statement over ids, given after its other values."""
 
     def match(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """What a statement over rows finds."""
+        """The result of a statement over rows."""
 
     def fetch(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
-        """What a statement finds."""
+        """The result of a statement."""
 
     def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
-        """What a statement over ids finds."""
+        """The result of a statement over ids."""
 
     def claim(self, queue: int, until_ms: int, limit: int, now_ms: int) -> list[Claimed]:
         """The messages of a queue visible by an instant, oldest first, as they will be once received now."""

@@ -1,4 +1,4 @@
-"""What the queues ask of a store: rows of messages, claimed, hidden, moved and dropped.
+"""The store as queues need it: rows of messages, claimed, hidden, moved and dropped.
 
 The owner of a queue knows in memory what is in flight and how many messages there are; a store keeps the rows, picks
 what is to be received next, and carries its tasks out in the order given. All writes of one call are one transaction,
@@ -37,9 +37,9 @@ class MessageRow(NamedTuple):
 
 
 class Once(NamedTuple):
-    """What may happen once until an instant, under a key of its own: rows that name its id are sent only then.
+    """A key that may be used once until an instant: rows that name its id are sent only if it was unused.
 
-    `queue` is whose key it is, among those that messages have; a negative number is nobody's queue.
+    `queue` is the queue that owns the key; a negative number belongs to no queue.
     """
 
     id: int
@@ -141,7 +141,7 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoadedQueue:
-    """What the owner of a queue needs to know: how many rows, those ever received, and when delayed ones come."""
+    """The figures that a queue's owner needs: the number of rows, those ever received, and when delayed ones come."""
 
     total: int
     held: Sequence[Held]
@@ -160,7 +160,7 @@ class Note(NamedTuple):
 class QueueStore(Protocol):
     """Messages of all queues.
 
-    Raises (all methods): Unavailable when the database does not answer; OwnershipLost when somebody else has it.
+    Raises (all methods): Unavailable when the database does not answer; OwnershipLost when another process has it.
     """
 
     async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
@@ -178,14 +178,14 @@ class QueueStore(Protocol):
     ) -> list[Gone]:
         """Delete messages. Those of `proofs` only if the (id, receipt) is the last one; which of these are gone.
 
-        `groups` tells of the messages in `ids`; groups of the others are brought up to date besides.
+        `groups` describes the messages in `ids`; groups of the others are updated, too.
         """
 
     async def hide(self, changes: Sequence[tuple[int, int]], groups: Sequence[GroupChange] = ()) -> None:
         """Give messages another (id, visible_ms)."""
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
-        """Move messages to other queues; `groups` tells of where they were."""
+        """Move messages to other queues; `groups` describes the groups that they leave."""
 
     async def expire(self, queue: int, before_ms: int, limit: int) -> list[Gone]:
         """Delete up to `limit` messages that were visible, or are to be, before an instant.
@@ -194,7 +194,7 @@ class QueueStore(Protocol):
         """
 
     async def load(self, queue: int, now_ms: int) -> LoadedQueue:
-        """What a queue has, as of all calls before this one."""
+        """The contents of a queue, as of all calls before this one."""
 
     async def look(self, ids: Sequence[int]) -> list[Held]:
         """Messages by id, received or not, as of all calls before this one."""
@@ -209,4 +209,4 @@ class QueueStore(Protocol):
         """Keep what happened to messages."""
 
     async def trail(self, message: int) -> list[Note]:
-        """What was noted of a message, oldest first."""
+        """The notes about a message, oldest first."""

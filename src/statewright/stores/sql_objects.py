@@ -1,4 +1,4 @@
-"""What the SQL stores do with objects and multipart uploads: each write as one transaction, whatever the database.
+"""Objects and multipart uploads in the SQL stores: each write is one transaction, in either database.
 
 Owns the order of statements and which files a write frees. `Sql` runs a named statement of `sql/objects.sql`; opening
 connections and ending transactions is the stores' business.
@@ -171,7 +171,7 @@ def _row(sql: Sql, bucket: int, key: bytes) -> ObjectRow | None:
 
 
 def _release(sql: Sql, row: ObjectRow | None) -> list[int]:
-    """Let go of the bytes of an object whose row is gone; returns their files."""
+    """Release the bytes of an object whose row is gone; returns their files."""
     if row is None:
         return []
     if row.place == IN_ROW:

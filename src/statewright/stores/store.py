@@ -45,12 +45,12 @@ class Store(Protocol):
         """Take the store for this process; returns the lease's epoch. Raises: Unavailable, naming who has it."""
 
     async def close(self) -> None:
-        """Write what is queued and let go."""
+        """Write what is queued and release the store."""
 
     def check_lease(self) -> None:
-        """Whether this process still owns the store; asks nobody.
+        """Check that this process still owns the store, without asking the database.
 
-        Raises: OwnershipLost once it is known that another does; Unavailable while nobody can say.
+        Raises: OwnershipLost once it is known that another does; Unavailable while that is not known.
         """
 
     async def newest_id(self, shard: int) -> int:

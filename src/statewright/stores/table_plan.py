@@ -1,7 +1,7 @@
 """Changes of tables in an SQL store: a group of them becomes one look and one statement of each kind. No SQL, no I/O.
 
 The look takes every item that a change of the group names. Then each change decides in turn, seeing what those before
-it wrote, and the net effect is written at the end. A change that refuses writes nothing and harms nobody.
+it wrote, and the net effect is written at the end. A change that refuses writes nothing and does not affect the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tables ask of a store: items in the order of their keys, and changes decided where nobody else writes.
+"""The store as tables need it: items in the order of their keys, and changes decided by the only writer.
 
 A *space* is the number of a table, of one of its indexes, or of something that tables remember; within it, items stand
 by (part, sort), which are bytes that compare as the keys they stand for. What keys, sizes and bodies mean is the
@@ -19,7 +19,7 @@ BEHIND_ALL: Final = b"\xff"
 
 
 class ItemKey(NamedTuple):
-    """Where an item stands."""
+    """The place of an item."""
 
     space: int
     part: bytes
@@ -42,7 +42,7 @@ class Counted(NamedTuple):
 
 @dataclass(slots=True)
 class Decision:
-    """What a change writes, and what its caller is answered. A key is either put or dropped, not both."""
+    """The writes of a change, and the answer to its caller. A key is either put or dropped, not both."""
 
     answer: Any = None
     puts: dict[ItemKey, StoredItem] = field(default_factory=dict)
@@ -94,4 +94,4 @@ class TableStore(Protocol):
         """How many items spaces have, and their bytes: kept as counters, never counted by a scan."""
 
     async def clear(self, space: int, limit: int) -> int:
-        """Delete some items of a space that nobody uses, and its counter; returns how many."""
+        """Delete some items of an unused space, and its counter; returns how many."""

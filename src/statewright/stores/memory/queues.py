@@ -113,7 +113,7 @@ class MemoryQueues:
         return found
 
     def _choose(self, claim: Claim, most: int) -> list[_Message]:
-        """What is visible, oldest first; messages of noisy tenants last. Those chosen lose their places."""
+        """Choose visible messages, oldest first, those of noisy tenants last; the chosen ones lose their places."""
         places = self._places[claim.queue]
         chosen: list[_Message] = []
         passed_over: dict[str, list[_Message]] = {tenant: [] for tenant in claim.noisy}

@@ -67,7 +67,7 @@ class MemoryStore:
         self.kill()
 
     def kill(self) -> None:
-        """Let go as a process does that dies; what was committed stays for the next `open`."""
+        """Release everything as a dying process does; what was committed stays for the next `open`."""
         self._owner = None
         self._set_open(False)
 
@@ -76,7 +76,7 @@ class MemoryStore:
         self.queues.is_open = self.tables.is_open = is_open
 
     def check_lease(self) -> None:
-        """See `Store.check_lease`: nobody else can have it."""
+        """See `Store.check_lease`: no other process can have it."""
 
     async def newest_id(self, shard: int) -> int:
         """See `Store.newest_id`."""
@@ -85,7 +85,7 @@ class MemoryStore:
         return max((number for number in ids if shard_of_id(number) == shard), default=0)
 
     def figures(self) -> GroupFigures:
-        """See `Store.figures`: what is kept in memory is written by nobody."""
+        """See `Store.figures`: nothing is written, so there are none."""
         return GroupFigures()
 
     async def backup(self, target: str) -> None:
@@ -126,7 +126,7 @@ class MemoryExecutions:
         return outcome
 
     def make_way(self) -> None:
-        """See `ExecutionStore.make_way`: nobody is behind."""
+        """See `ExecutionStore.make_way`: there is no other thread."""
 
     async def load(self, execution: int) -> Stored | None:
         """See `ExecutionStore.load`."""

@@ -22,7 +22,7 @@ SCHEMA_VERSION: Final = 4
 
 CONNECT_SECONDS: Final = 5
 WRITE_TIMEOUT_MS: Final = 2_500
-"""Shorter than the lease: a statement that takes longer is given up before somebody else takes over."""
+"""Shorter than the lease: a statement that takes longer is given up before another process takes over."""
 READ_TIMEOUT_MS: Final = 10_000
 _NETWORK_TIMEOUT_MS: Final = 2_500
 _PREPARED: Final = 500
@@ -108,7 +108,7 @@ def explain(error: Exception, place: str) -> StoreError:
 
 
 def is_worth_another_try(error: Exception) -> bool:
-    """Whether the database gave a transaction up for the sake of another one."""
+    """True if the database gave up a transaction in favour of another one."""
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
@@ -142,7 +142,7 @@ def migrate(address: str, place: str, newest: int = SCHEMA_VERSION) -> None:
             connection.execute("CREATE TABLE IF NOT EXISTS statewright_schema (version bigint PRIMARY KEY)")
         version = _version_of(connection)
         while version < newest:
-            # Whoever inserts the row first migrates; the others wait here for the end of that transaction.
+            # The process that inserts the row first migrates; the others wait here for the end of that transaction.
             with contextlib.suppress(failures.UniqueViolation):
                 _migrate_to(connection, version + 1, place)
             version = _version_of(connection)
@@ -165,6 +165,6 @@ def _migrate_to(connection: Connection, number: int, place: str) -> None:
             connection.execute(read_sql(f"postgres_{number:04}").encode())
         except failures.DuplicateTable as problem:
             raise StoreError(
-                f"the database {place} has tables of somebody else's ({_sentence(problem)}); "
+                f"the database {place} has tables of another program ({_sentence(problem)}); "
                 "give Statewright a database or a schema of its own"
             ) from None

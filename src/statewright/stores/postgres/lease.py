@@ -24,7 +24,7 @@ LEASE_MS: Final = 3_000
 RENEW_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 0.2
 TRUST_SECONDS: Final = LEASE_MS * 2 / 3 / 1_000
-"""Whoever could not renew for so long writes nothing more until it can."""
+"""A process that could not renew its lease for so long writes nothing more until it can."""
 
 _SQL: Final = statements("postgres_lease")
 
@@ -54,7 +54,7 @@ class Lease:
         self._thread.start()
 
     def check(self) -> None:
-        """Raises: OwnershipLost once somebody else has the store; Unavailable while nobody can say."""
+        """Check the lease. Raises: OwnershipLost once another process has it; Unavailable while that is not known."""
         if self._is_lost:
             raise OwnershipLost(f"the store {self._place} was taken over by another process")
         if time.monotonic() - self._renewed > TRUST_SECONDS:

@@ -1,6 +1,6 @@
 """Objects in the PostgreSQL store: how its statements are run. What they do together is in `sql_objects`.
 
-Writes go through one lane and only while this process owns the store, so nobody else writes between two statements.
+Writes go through one lane and only while this process owns the store, so no other write comes between two statements.
 """
 
 from __future__ import annotations

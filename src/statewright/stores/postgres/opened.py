@@ -47,7 +47,7 @@ class PostgresDatabase:
 
     @property
     def opened(self) -> OpenDatabase:
-        """What there is while the store is open. Raises: Unavailable when it is not."""
+        """The open store. Raises: Unavailable when it is closed."""
         if self._open is None:
             raise Unavailable(f"the store {self.place} is closed")
         return self._open
@@ -74,7 +74,7 @@ class PostgresDatabase:
         return Lease(self._address, self.place, owner)
 
     async def close(self) -> None:
-        """Write what is queued and let go; harmless when repeated."""
+        """Write what is queued and release the store; harmless when repeated."""
         opened, self._open = self._open, None
         if opened is not None:
             await opened.close()
@@ -87,7 +87,7 @@ class PostgresDatabase:
 
 
 class OpenDatabase:
-    """What an open store has: the lease, the writers, and connections to read on."""
+    """The parts of an open store: the lease, the writers, and connections to read on."""
 
     def __init__(self, address: str, place: str, lease: Lease, clock: Clock | None) -> None:
         self.lease = lease
@@ -117,7 +117,7 @@ class OpenDatabase:
             except psycopg.OperationalError:
                 if not connection.closed:
                     raise
-            # The server broke the connection off while it lay idle. Reading twice harms nobody.
+            # The server closed the connection while it was idle. Reading twice does no harm.
             return work(self._connected())
 
     def _connected(self) -> Connection:

@@ -3,7 +3,7 @@
 A thread with its connection is a lane. The larger a group, the less each of its commits costs, so a lane is filled
 before the next one is used. A commit goes where its execution has another one under way, so that they stay in order;
 names decide, and so starts of one name stay in order too. A job that the database refuses is set apart: the group runs
-again one by one, so that nobody suffers for a neighbour.
+again one by one, so that no job fails because of another.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Writers:
             else:
                 job.future.set_result(answer)
         if self._open_jobs == 0 and self._busy is not None:
-            # Through the loop: whoever was just answered runs first and may have more to write at this instant.
+            # Through the loop: callers that were just answered run first and may have more to write at this instant.
             self._loop.call_soon(self._let_time_go_on)
 
     def _leave(self, name: str) -> None:
@@ -273,7 +273,7 @@ class _Lane:
             raise OwnershipLost(f"the store {self._place} was taken over by another process")
 
     def _holders(self, connection: Connection, refused: list[Commit]) -> dict[int, Outcome]:
-        """What starts that did not pass are told."""
+        """The answers of starts that did not pass."""
         if not refused:
             return {}
         given = bigints([commit.row.machine for commit in refused]), texts([commit.row.name for commit in refused])

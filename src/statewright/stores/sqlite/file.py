@@ -70,7 +70,7 @@ def explained(file: Path) -> Iterator[None]:
 
 
 class FolderLock:
-    """Keeps a data folder to one process. The system lets go of it when the process ends, however it ends."""
+    """Keeps a data folder to one process. The system releases it when the process ends, however it ends."""
 
     def __init__(self, folder: Path, owner: str) -> None:
         """Take the folder, making it where it is missing.
@@ -91,7 +91,7 @@ class FolderLock:
         self._descriptor = descriptor
         _HELD.add(self)
         try:
-            # The first byte is what Windows locks; nobody else can read it meanwhile.
+            # Windows locks the first byte; no other process can read it meanwhile.
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f" {owner_line(owner)}\n".encode())
         except OSError as error:
@@ -99,7 +99,7 @@ class FolderLock:
             raise Unavailable(f"data folder {folder} cannot be written: {error.strerror}") from error
 
     def release(self) -> None:
-        """Let go; harmless when repeated."""
+        """Release the lock; harmless when repeated."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -125,7 +125,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _holder(descriptor: int) -> str:
-    """Who has the lock, as the lock file says; closes it."""
+    """Read from the lock file which process holds the lock; closes it."""
     try:
         os.lseek(descriptor, 1, os.SEEK_SET)
         return os.read(descriptor, 200).decode("utf-8", "replace").strip() or "another process"

@@ -36,7 +36,7 @@ class SqliteFile:
 
     @property
     def opened(self) -> OpenFile:
-        """What there is while the store is open. Raises: Unavailable when it is not."""
+        """The open store. Raises: Unavailable when it is closed."""
         if self._open is None:
             raise Unavailable(f"the store in {self.folder} is closed")
         return self._open
@@ -49,14 +49,14 @@ class SqliteFile:
         return self._open.epoch
 
     async def close(self) -> None:
-        """Write what is queued and let go; harmless when repeated."""
+        """Write what is queued and release the store; harmless when repeated."""
         opened, self._open = self._open, None
         if opened is not None:
             await opened.close()
 
 
 class OpenFile:
-    """What an open store has: the folder's lock, the writer, and connections to read on."""
+    """The parts of an open store: the folder's lock, the writer, and connections to read on."""
 
     def __init__(self, folder: Path, owner: str, durability: Durability, clock: Clock | None) -> None:
         self.file = folder / FILE_NAME

@@ -2,7 +2,7 @@
 
 Commits and inbox rows of a group are merged by `plan` into one statement per table, tasks of queues by `queue_plan`
 and changes of tables by `table_plan`; every other write is a function that runs by itself inside the same transaction.
-A job that the database refuses is set apart: the group is rolled back and its jobs run again one by one, so that nobody
+A job that the database refuses is set apart: the group is rolled back and its jobs run again one by one, so that no job
 suffers for a neighbour.
 """
 
@@ -62,7 +62,7 @@ class Writer:
         self._open_jobs = 0
         self._busy: BusyToken | None = None
         self._written: tuple[list[_Job], list[Any]] = ([], [])
-        """What is written and not answered yet; in virtual time."""
+        """Jobs that are written and not answered yet; in virtual time."""
         self._closing = False
         self._ended = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name="statewright-writer", daemon=True)
@@ -126,7 +126,7 @@ class Writer:
             else:
                 job.future.set_result(answer)
         if self._open_jobs == 0 and self._busy is not None:
-            # Through the loop: whoever was just answered runs first and may have more to write at this instant.
+            # Through the loop: callers that were just answered run first and may have more to write at this instant.
             self._loop.call_soon(self._let_time_go_on)
 
     def _let_time_go_on(self) -> None:
@@ -279,7 +279,7 @@ def _taken(connection: sqlite3.Connection, wave: Wave) -> dict[int, int]:
 
 
 def _standing(connection: sqlite3.Connection, wave: Wave) -> dict[int, Standing]:
-    """What the store has of the executions that a wave steps."""
+    """The stored state of the executions that a wave steps."""
     ids = ",".join([str(commit.row.id) for _, commit in wave if commit.expected != 0])
     if not ids:
         return {}
