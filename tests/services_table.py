@@ -38,7 +38,7 @@ def task_names(service: Service) -> str:
 
 def written() -> str:
     """The document."""
-    operations.load()
+    operations.load_all()
     lines = [
         "# Services and their operations",
         "",

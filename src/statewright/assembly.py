@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from statewright.api import operations
 from statewright.api.building import Ground, Part
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.calls.inner import InnerCalls
@@ -111,7 +110,6 @@ def assemble(
     services = build_services(
         Ground(store, clock, config, data, endpoint, metrics, engine, integrations, deliveries, posts)
     )
-    operations.load()
     rates = config.rates.of(config.region)
     throttle = Throttle(rates, clock, metrics) if rates else None
     forwarding = Forwarding(config, integrations.blocking, integrations.volatile)

@@ -20,6 +20,7 @@ from pathlib import Path
 from socket import socket
 from typing import Final
 
+from statewright.api import operations
 from statewright.api.app import Api
 from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
 from statewright.api.prometheus import Sample, published
@@ -97,6 +98,7 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
 
 
 async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
+    operations.load_all()
     listening = _listen(options)
     store = _open_store(options)
     try:

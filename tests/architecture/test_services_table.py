@@ -28,7 +28,7 @@ def test_every_folder_is_a_service() -> None:
 
 @BY_NAME
 def test_what_a_service_names_is_there(service: Service) -> None:
-    operations.load()
+    operations.load_all()
     assert operations.registered(service.name)
     assert (DOCUMENT.parent / service.document).is_file()
     assert (service.target is not None) == (JSON in service.protocols)
@@ -40,7 +40,7 @@ def test_what_a_service_names_is_there(service: Service) -> None:
 
 @BY_NAME
 def test_operations_stand_in_the_folder_of_their_service(service: Service) -> None:
-    operations.load()
+    operations.load_all()
     found = {one.__module__ for (name, _), one in operations._OPERATIONS.items() if name == service.name}
     assert found <= set(service.modules)
 

@@ -42,7 +42,7 @@ def _import_everything() -> None:
     import statewright.stores.sqlite.store  # noqa: F401
     from statewright.api import operations
 
-    operations.load()
+    operations.load_all()
 
 
 def _be_a_server(data: Path, port: int, log: str, point: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.loaders import Loader
 
-from statewright.api.operations import load, registered
+from statewright.api.operations import registered
 
 MODEL = Loader().load_service_model("lambda", "service-2")
 SHAPES: dict[str, Any] = MODEL["shapes"]
@@ -47,7 +47,6 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 def served() -> list[str]:
-    load()
     return registered("lambda")
 
 

@@ -54,7 +54,7 @@ def test_validators_refuse_in_words_of_the_service(given_):
 
 @pytest.fixture(scope="module", autouse=True)
 def _operations():
-    operations.load()
+    operations.load_all()
 
 
 @EXAMPLES

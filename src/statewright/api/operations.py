@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from statewright.api import shapes
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import not_here_yet, unknown_operation
-from statewright.api.services import SERVICES, Services
+from statewright.api.services import BY_NAME, Services
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
@@ -113,16 +114,19 @@ def operation(service: str, name: str, *, waits: bool = False) -> Callable[[Oper
 
 def find(service: str, name: str) -> Operation | None:
     """The operation of that name, `None` where this version has none."""
+    _load(service)
     return _OPERATIONS.get((service, name))
 
 
 def waits_for_events(service: str, name: str) -> bool:
     """Whether an operation may wait long for something to happen."""
+    _load(service)
     return (service, name) in _WAITING
 
 
 def registered(service: str) -> list[str]:
     """Names of the operations that a service has here."""
+    _load(service)
     return sorted(name for of, name in _OPERATIONS if of == service)
 
 
@@ -146,8 +150,15 @@ async def perform(app: App, call: Call, request: Json) -> Json:
     return await (carry_out(request) if around is None else around(call, request, carry_out))
 
 
-def load() -> None:
-    """Import every module that registers operations."""
-    for service in SERVICES:
-        for module in service.modules:
-            import_module(module)
+def load_all() -> None:
+    """Import the operations of every service, so that no request waits for it."""
+    for service in BY_NAME:
+        _load(service)
+
+
+@cache
+def _load(service: str) -> None:
+    """Import the modules that register a service's operations."""
+    found = BY_NAME.get(service)
+    for module in found.modules if found is not None else ():
+        import_module(module)

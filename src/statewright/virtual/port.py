@@ -27,17 +27,14 @@ MOST_CONNECTIONS: Final = 60_000
 class WorkerPort:
     """A socket on loopback, served by the system's own loop."""
 
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock, api: Api, pools: Pools) -> None:
         self._clock = clock
+        self._api = api
+        self._pools = pools
         self._socket: socket.socket | None = None
         self._opening: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
         self._connections = Connections(Patience(), MOST_CONNECTIONS)
-
-    def serve(self, api: Api, pools: Pools) -> None:
-        """Say who answers, and whose the workers are."""
-        self._api = api
-        self._pools = pools
 
     def address(self) -> str:
         """Where workers reach the system; the port is opened by the first who asks."""

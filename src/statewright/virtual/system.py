@@ -30,7 +30,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 from statewright import chance
 from statewright.api.app import Api
@@ -42,10 +42,8 @@ from statewright.config import Config
 from statewright.functions.workers.models import Model, ModelRunner
 from statewright.payload import Json
 from statewright.stores.memory.store import MemoryStore
-from statewright.stores.sqlite.store import SqliteStore
 from statewright.stores.store import Store
 from statewright.virtual import transport
-from statewright.virtual.port import WorkerPort
 
 T = TypeVar("T")
 Instant = datetime | int
@@ -250,6 +248,16 @@ class VirtualSystem:
         return live.settled(transport.answered(live.api, request))
 
 
+class Port(Protocol):
+    """Where workers reach a system."""
+
+    def address(self) -> str:
+        """Its address; the port is opened by the first worker that asks."""
+
+    async def close(self) -> None:
+        """Take no more calls."""
+
+
 class _Running:
     """A system from its start to its end or its death: a loop, a clock, an open store and the parts."""
 
@@ -266,20 +274,31 @@ class _Running:
         self._context = contextvars.copy_context()
         self._context.run(chance.sow, seed)
         self._is_killed = False
-        self.store: Store = memory if memory is not None else SqliteStore(folder, clock=self.clock)
-        self._port = WorkerPort(self.clock)
-        self.system, self.api = self.run(self._start(config, folder, models))
+        self.store = memory if memory is not None else _store_in(folder, self.clock)
+        self._port: Port | None = None
+        self.run(self._start(config, folder, models))
 
-    async def _start(self, config: Config, folder: Path, models: Mapping[str, ModelRunner]) -> tuple[System, Api]:
+    async def _start(self, config: Config, folder: Path, models: Mapping[str, ModelRunner]) -> None:
         await self.store.open("virtual")
-        system = assemble(config, self.clock, self.store, folder, self._port.address)
-        api = Api(system.app)
+        system = assemble(config, self.clock, self.store, folder, self._worker_address)
+        self.system, self.api = system, Api(system.app)
         system.app.services.functions.invoker.models.update(models)
-        self._port.serve(api, system.app.services.functions.invoker.pools)
         if self._prepare is not None:
             self._prepare(system)
         await system.start()
-        return system, api
+
+    def _worker_address(self) -> str:
+        """Where workers reach the system; its port is made for the first of them."""
+        if self._port is None:
+            # Imported here, because it brings the whole web server.
+            from statewright.virtual.port import WorkerPort
+
+            self._port = WorkerPort(self.clock, self.api, self.system.app.services.functions.invoker.pools)
+        return self._port.address()
+
+    async def _close_port(self) -> None:
+        if self._port is not None:
+            await self._port.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run until a coroutine is done; time goes on if it waits for some."""
@@ -338,7 +357,7 @@ class _Running:
             self._end()
 
     async def _stop(self) -> None:
-        await self._port.close()
+        await self._close_port()
         await self.system.stop()
         await self.store.close()
 
@@ -356,7 +375,7 @@ class _Running:
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
-            await self._port.close()
+            await self._close_port()
             await self.loop.shutdown_asyncgens()
             await self.loop.shutdown_default_executor()
 
@@ -373,6 +392,13 @@ class _Running:
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if not self._is_killed:
             loop.default_exception_handler(context)
+
+
+def _store_in(folder: Path, clock: VirtualClock) -> Store:
+    # Imported here: most systems keep their state in memory.
+    from statewright.stores.sqlite.store import SqliteStore
+
+    return SqliteStore(folder, clock=clock)
 
 
 def _ms_of(instant: Instant) -> int:

@@ -10,18 +10,18 @@ import asyncio
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-
-import botocore.session
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-from botocore.config import Config as ClientConfig
 
 from statewright.api.app import Api
 
+# botocore is imported where a client is made: most systems have none, and it takes long to import.
+if TYPE_CHECKING:
+    from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+
 ENDPOINT = "http://statewright.virtual"
 
-Answer = Callable[[AWSPreparedRequest], AWSResponse]
+Answer = Callable[["AWSPreparedRequest"], "AWSResponse"]
 """Has a request answered; virtual time goes on meanwhile if the answer takes some."""
 
 
@@ -63,7 +63,10 @@ def give_back(service: str, region: str, line: Line) -> None:
 
 def make_client(service: str, region: str, answer: Answer, **settings: Any) -> Any:
     """A boto3 client (a botocore one where boto3 is not installed) whose requests go to `answer`."""
-    config = ClientConfig(
+    import botocore.session
+    from botocore.config import Config
+
+    config = Config(
         # A repeat would wait in real time.
         retries={"total_max_attempts": 1},
         inject_host_prefix=False,
@@ -90,6 +93,8 @@ def make_client(service: str, region: str, answer: Answer, **settings: Any) -> A
 
 async def answered(api: Api, request: AWSPreparedRequest) -> AWSResponse:
     """Have the application answer a request that botocore is about to send."""
+    from botocore.awsrequest import AWSResponse
+
     body = _body_of(request)
     asked = urlsplit(request.url)
     headers = [(name.lower(), _text(value)) for name, value in request.headers.items()]

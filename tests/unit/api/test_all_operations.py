@@ -43,12 +43,12 @@ def filled(operation: str, **changed: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def api():
-    operations.load()
+    operations.load_all()
     return make_api()
 
 
 def test_every_operation_of_the_service_is_here():
-    operations.load()
+    operations.load_all()
     assert registered("states") == sorted(MODEL["operations"])
     assert len(registered("states")) == 37
 

@@ -22,7 +22,7 @@ ARN = "arn:aws:states:us-east-1:000000000000:execution:m:e"
 
 @pytest.fixture(autouse=True, scope="module")
 def _operations():
-    operations.load()
+    operations.load_all()
 
 
 def engine_that(**methods: Any) -> Any:

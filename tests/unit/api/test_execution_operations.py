@@ -29,7 +29,7 @@ VIEW = ExecutionView(
 
 @pytest.fixture(autouse=True, scope="module")
 def _operations():
-    operations.load()
+    operations.load_all()
 
 
 class Asked:

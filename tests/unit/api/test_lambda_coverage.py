@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.api.operations import load, registered
+from statewright.api.operations import registered
 from statewright.api.shapes import operation_names
 
 PAGE = Path(__file__).parents[3] / "docs" / "functions.md"
@@ -21,7 +21,6 @@ def listed(title: str) -> set[str]:
 
 
 def test_every_operation_is_listed():
-    load()
     served = set(registered("lambda"))
     assert listed("Served") == served
     assert listed("Not served") == operation_names("lambda") - served

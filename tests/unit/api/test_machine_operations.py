@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from statewright.api.operations import Call, find, load
+from statewright.api.operations import Call, find
 from statewright.api.shapes import validator, writer
 from statewright.arn import execution_arn
 from statewright.clock import VirtualClock
@@ -14,8 +14,6 @@ from statewright.engine.machines.machines import Machines
 from statewright.errors import ApiError
 from tests.unit.api.apps import app_of
 from tests.unit.engine.machines.catalogue import ARN, GROUP, OTHER_ROLE, ROLE, definition, on_catalogue
-
-load()
 
 
 class Executions:

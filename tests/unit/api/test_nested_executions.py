@@ -17,7 +17,7 @@ from statewright.integrations.registry import OwnCalls, Registry
 from tests.unit.api.apps import app_of
 from tests.unit.engine.running import Rig, machine, passing, wait
 
-operations.load()
+operations.load_all()
 HOUR_MS = 3_600_000
 
 

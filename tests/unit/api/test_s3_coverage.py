@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from statewright.api.operations import load, registered
+from statewright.api.operations import registered
 from statewright.api.shapes import operation_names
 
 PAGE = Path(__file__).parents[3] / "docs" / "objects.md"
@@ -17,7 +17,6 @@ def listed(title: str) -> set[str]:
 
 
 def test_every_operation_is_listed():
-    load()
     served = set(registered("s3"))
     assert listed("Served") == served
     assert listed("Not served") == operation_names("s3") - served

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml  # noqa: F401  # pytester forgets what it imports first, and PyYAML's extension cannot be imported twice
 
+from tests.deadlines import completed
+
 pytest_plugins = ["pytester"]
 PLUGIN = ("-p", "statewright.testing.plugin", "-p", "no:cacheprovider", "--sfn-svg-dir=drawn")
 
@@ -49,6 +51,20 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
     return project.runpytest_inprocess(*PLUGIN, *options)
+
+
+def test_a_first_run_imports_no_client_no_web_server_and_no_operations_of_other_services():
+    script = (
+        "import sys\n"
+        "from statewright.testing import Sfn\n"
+        "sfn = Sfn()\n"
+        "m = sfn.load({'StartAt': 'A', 'States': {'A': {'Type': 'Pass', 'End': True}}})\n"
+        "m.run().assert_succeeded()\n"
+        "late = ('boto3', 'botocore', 'urllib3', 'uvicorn', 'sqlite3', 'yaml', 'statewright.projects',\n"
+        "        'statewright.virtual.port', 'statewright.api.sqs.sending', 'statewright.api.s3.objects')\n"
+        "print([name for name in late if name in sys.modules])\n"
+    )
+    assert completed([sys.executable, "-c", script], check=True).stdout == "[]\n"
 
 
 def test_a_failure_shows_the_difference_the_tree_and_a_drawing(project: pytest.Pytester):

@@ -367,7 +367,6 @@ def check_operations() -> Check:
     from statewright.api import operations, shapes
     from statewright.api.services import SERVICES
 
-    operations.load()
     served = {one.name: operations.registered(one.name) for one in SERVICES}
     counts = {
         name: {"served": len(found), "known": len(shapes.operation_names(name))} for name, found in served.items()
