@@ -75,13 +75,13 @@ def test_the_walk(aws, sfn, tmp_path):
     )["stateMachineAliasArn"]  # fmt: skip
     execution = aws("start-execution", "--state-machine-arn", alias, "--input", '{"items": [1, 2]}')["executionArn"]
     token = aws("get-activity-task", "--activity-arn", activity)["taskToken"]
-    aws("send-task-failure", "--task-token", token, "--error", "Declined", "--cause", "no money")
+    aws("send-task-failure", f"--task-token={token}", "--error", "Declined", "--cause", "no money")
     ended(sfn, execution)
     shown = aws("describe-execution", "--execution-arn", execution)
     assert (shown["status"], shown["error"], shown["stateMachineAliasArn"]) == ("FAILED", "Declined", alias)
     aws("redrive-execution", "--execution-arn", execution)
     token = aws("get-activity-task", "--activity-arn", activity)["taskToken"]
-    aws("send-task-success", "--task-token", token, "--task-output", '{"ok": true}')
+    aws("send-task-success", f"--task-token={token}", "--task-output", '{"ok": true}')
     ended(sfn, execution)
     history = aws("get-execution-history", "--execution-arn", execution, "--page-size", "5")["events"]
     assert json.loads(history[-1]["executionSucceededEventDetails"]["output"]) == {"ok": True}
