@@ -58,7 +58,7 @@ class TaskRecord:
 
 @dataclass(slots=True)
 class Run:
-    """What came of a simulation. `children` are the child executions of its distributed Maps, as they started;
+    """The result of a simulation. `children` are the child executions of its distributed Maps, as they started;
     `written` what ResultWriters wrote: the text of each file by its `s3://` address.
     """
 

@@ -119,7 +119,7 @@ class Tasks:
         return Succeeded(outcome.value) if isinstance(outcome, Returned) else Failed(*_failure(outcome))
 
     async def cancel(self, task: ScheduledCall) -> None:
-        """Nobody waits any more."""
+        """The task has been cancelled: forget what was still to be answered."""
         known = self._known(task)
         if known is None or known[0] is None:
             assert self._real is not None

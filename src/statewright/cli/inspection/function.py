@@ -69,7 +69,9 @@ def _cells(one: Answer) -> list[Span]:
 @function.command(short_help="Run a function and print its result.")
 @click.argument("target", metavar="FUNCTION")
 @click.option("-i", "--input", metavar="JSON", help="The event: JSON, @FILE, or - for the standard input.")
-@click.option("--event", is_flag=True, help="Only have it run: it is tried again when it fails, and nobody waits.")
+@click.option(
+    "--event", is_flag=True, help="Invoke it without waiting for its answer; it is tried again when it fails."
+)
 @click.option("--log", is_flag=True, help="Print the end of its log, too.")
 @endpoint_option
 def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str | None) -> int:

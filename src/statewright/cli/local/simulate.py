@@ -1,4 +1,4 @@
-"""`statewright simulate`: a whole system under its load in virtual time, and what came of it.
+"""`statewright simulate`: a whole system under its load in virtual time, and its outcomes.
 
 Owns the command and its options. Scenarios, runs and their documents are `simulation/`'s, what is printed is
 `simulate_report.py`'s.
