@@ -1,4 +1,4 @@
-"""What one shard counts for `/metrics`, whatever else is published of it (`metering.py` has CloudWatch's metrics)."""
+"""Counters of one shard for `/metrics`. CloudWatch's metrics are in `metering.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Counters:
-    """What the shard has done since it started; times are microseconds of the monotonic clock."""
+    """Counts of a shard's work since it started; times are microseconds of the monotonic clock."""
 
     started: int = 0
     closed: dict[str, int] = field(default_factory=dict)

@@ -113,7 +113,7 @@ class Dispatcher:
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._open: dict[Key, ScheduledCall] = {}
         self._later: dict[Key, Tell] = {}
-        """Where the answers go that come by `settle`."""
+        """Receives the answers that come by `settle`."""
         self._cancelling = Background("cancelling a task")
 
     def go_through(self, wrapped: Callable[[Integrations], Integrations]) -> None:
@@ -211,7 +211,7 @@ _ENDS: Final[dict[FailedHow, Callable[[int, str | None, str | None], events.Task
 
 
 def event_of(call: ScheduledCall, result: TaskResult) -> events.Event:
-    """What a result is to the interpreter."""
+    """The interpreter's event for a result."""
     if isinstance(result, Succeeded):
         return events.TaskSucceeded(call.task_id, payload_of(result.output))
     if isinstance(result, Submitted):

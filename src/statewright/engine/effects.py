@@ -1,7 +1,7 @@
-"""What a commit asks for at once: timers to arm, calls to make, tasks to offer to the workers of activities.
+"""Effects of a commit: timers to arm, calls to make, tasks to offer to the workers of activities.
 
-Owns how the results of these come back to their execution. Each is named by a row until the execution has its result,
-so a restart finds them again (`recover`).
+Owns how their results return to the execution. Each effect is named by a row until the execution has its result, so a
+restart finds it again (`recover`).
 """
 
 from __future__ import annotations

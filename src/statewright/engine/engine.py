@@ -84,7 +84,7 @@ class Engine:
     """All executions of one store. The store must be open before `start`, and is closed by its opener.
 
     `data` reads and writes the items of Map Runs. `recorder` takes metrics of executions and tasks. `on_lost` is called
-    once another process has taken the shard and everything of it is let go of: there is nothing left to run.
+    once another process has taken the shard and all of its state has left memory: there is nothing left to run.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Engine:
         self.retention.look()
 
     async def stop(self) -> None:
-        """Take nothing new, write what is under way, let go of every call."""
+        """Accept nothing new, write what is under way, and abandon every call."""
         self.inbox.stop()
         self.admission.stop()
         self.effects.stop()
@@ -206,16 +206,16 @@ class Engine:
                 await asyncio.get_running_loop().run_in_executor(None, logs.close)
 
     def kill(self) -> None:
-        """Let go of everything at once, as a process that dies would; for tests."""
+        """Drop everything immediately, as a process that dies would; for tests."""
         self.inbox.stop()
-        self._let_go()
+        self._drop_all()
         self.shard.background.cancel()
 
     def _lost(self) -> None:
-        self._let_go()
+        self._drop_all()
         self._on_lost()
 
-    def _let_go(self) -> None:
+    def _drop_all(self) -> None:
         """Forget the shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""
         self.admission.stop()
         self.semaphores.stop()

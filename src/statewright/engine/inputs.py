@@ -58,7 +58,7 @@ class Input:
         self.call = call
         """The call whose result the event is."""
         self.client_token = client_token
-        """What a redrive is to be remembered by."""
+        """The client token that identifies a redrive."""
         self.event = event
         self.accept = accept
         self.result = result

@@ -1,4 +1,4 @@
-"""What follows a commit: the one thing that the runner knows of timers, calls, Map Runs and all others."""
+"""The protocol of commit listeners: all that the runner knows of timers, calls, Map Runs and other parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine publishes as metrics: executions, and the tasks of their histories.
+"""The engine's metrics: executions, and the tasks of their histories.
 
 Numbers come from what a commit carries, after it is durable, so that nothing is counted twice by a crash; an execution
 that runs again from its start (EXPRESS) counts again. Tasks that were under way at a restart end without being counted,

@@ -52,7 +52,7 @@ class Slot:
 
 
 class Programs(Protocol):
-    """Where compiled definitions come from, however long their store takes."""
+    """Provides compiled definitions, however long their store takes."""
 
     async def program_of(self, machine_id: int, revision_id: str) -> Program:
         """The program of a revision, compiled once."""
@@ -157,7 +157,7 @@ class Runner:
         return slot
 
     def is_busy(self, execution: int) -> bool:
-        """Whether an execution has something to do right now."""
+        """True if an execution has something to do right now."""
         return execution in self._slots
 
     @property

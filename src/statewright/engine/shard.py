@@ -1,10 +1,10 @@
-"""A shard: what every part of the engine that works on one stands on. It imports none of those parts.
+"""A shard: the state that all parts of the engine share. It imports none of those parts.
 
 Owns what they share (store, clock, ids, limits, counters, background tasks) and whether this process has the shard.
 The lease itself is the store's: `Store.open` takes it (the lock of a data folder proves the old owner dead; the lease
 of a database is renewed each second on the real clock), every group of commits is fenced by it, and a store whose lease
-is two thirds gone writes nothing more. Whichever part notices first that another process has the shard calls `lost`,
-and the engine lets go of everything in memory that belongs to it.
+is two thirds gone writes nothing more. The first part to notice that another process has the shard calls `lost`, and
+the engine drops everything in memory that belongs to it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Shard:
         self.spawn = self.background.spawn
         """Run something that no caller waits for."""
         self.is_held = False
-        """Whether the shard is this process's: what its rows ask for is done here."""
+        """True while this process owns the shard and does what its rows ask for."""
         self._limits = limits
         self._express_limits = express_limits(limits)
         self._on_lost = on_lost
@@ -90,7 +90,7 @@ class Shard:
             self.lost()
 
     def lost(self) -> None:
-        """Another process has the shard: let go of it at once; harmless when repeated."""
+        """Drop the shard, which another process has taken; harmless when repeated."""
         if not self.is_held:
             return
         self.is_held = False

@@ -5,7 +5,7 @@ an idle engine sleeps, and virtual time jumps straight to what is due.
 
 The store is read in order, from where the last look ended. Whatever it has up to there is in the heap, on its way or
 done; a timer that is armed behind that place is left to a later look when the heap is full. When very many are due at
-once they are let go a few at a time, as fast as executions take them, because each one on its way holds its execution
+once they are fired a few at a time, as fast as executions take them, because each one on its way holds its execution
 in memory.
 """
 
@@ -38,7 +38,7 @@ Fire = Callable[[int, int, Callable[[], None]], None]
 
 
 class TimerStore(Protocol):
-    """Where timers stand: the executions' own, or entries of the catalogue."""
+    """The stored timers: those of executions, or entries of the catalogue."""
 
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None, /) -> list[TimerRow]:
         """Timers due up to an instant, by (due, execution, timer), from behind the place of `after` on."""
@@ -69,10 +69,10 @@ class DueSoon:
         self._filling: asyncio.Task[None] | None = None
         self._seen = _START
         self._more = False
-        """Whether the store has more behind `_seen` that is within reach."""
+        """True if the store has more behind `_seen` that is within reach."""
         self._on_their_way = 0
-        self._goes_on = False
-        """Whether `_let_go` is about to be called again."""
+        self._continues = False
+        """True if another call of `_fire_due` is scheduled."""
         self._stopped = False
         self.fired = 0
         self.late_ms_total = 0
@@ -144,11 +144,11 @@ class DueSoon:
     def _ring(self) -> None:
         self._alarm = None
         self._alarm_ms = FOREVER_MS
-        self._let_go()
+        self._fire_due()
 
-    def _let_go(self) -> None:
+    def _fire_due(self) -> None:
         """Fire what is due, as long as executions take it."""
-        self._goes_on = False
+        self._continues = False
         now_ms = self._clock.now_ms()
         fired = 0
         while (due_ms := self._queue.next_due_ms()) is not None:
@@ -180,9 +180,9 @@ class DueSoon:
             self._go_on()
 
     def _go_on(self) -> None:
-        if not self._goes_on and not self._stopped:
-            self._goes_on = True
-            asyncio.get_running_loop().call_soon(self._let_go)
+        if not self._continues and not self._stopped:
+            self._continues = True
+            asyncio.get_running_loop().call_soon(self._fire_due)
 
     # ------------------------------------------------------------------ looking into the store
 

@@ -137,7 +137,7 @@ def test_a_redrive_row_is_not_met_twice() -> None:
 
 
 @pytest.mark.parametrize("noticed", ["commit", "look"])
-def test_a_lost_shard_is_let_go_of(noticed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_shard_leaves_memory(noticed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         rig.integrations.returns("T", 1, after_ms=60_000)

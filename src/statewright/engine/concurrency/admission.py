@@ -128,7 +128,7 @@ class Admission:
     # ------------------------------------------------------------------ starts and ends
 
     def limits(self, machine: int) -> bool:
-        """Whether executions of a machine are counted at all."""
+        """True if executions of a machine are counted at all."""
         return machine in self._gates
 
     def enter(self, machine: int, execution: int) -> bool:

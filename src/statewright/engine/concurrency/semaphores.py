@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -25,7 +25,7 @@ from statewright.engine.executions.names import ExecutionNames
 from statewright.engine.shard import Shard
 from statewright.errors import ApiError
 from statewright.formats import damaged, members_in
-from statewright.payload import parse_json
+from statewright.payload import JsonMapping, parse_json
 from statewright.stores.entries import records_below
 from statewright.stores.protocol import Record, Row
 
@@ -57,7 +57,10 @@ class Permit:
 
 @dataclass(slots=True)
 class Semaphore:
-    """Who has a permit and who waits, in order. `key` parts semaphores of one name; `limit` is what was asked last."""
+    """The holders and the waiters of a semaphore, in order. `key` tells semaphores of one name apart.
+
+    `limit` is the limit of the latest request.
+    """
 
     name: str
     key: str
@@ -144,7 +147,7 @@ class Semaphores:
         except (KeyError, TypeError, ValueError) as problem:
             raise damaged(what, problem) from None
 
-    def _take(self, record: Record, body: Mapping[str, Any]) -> None:
+    def _take(self, record: Record, body: JsonMapping) -> None:
         arn, state, call_key, asked_ms, granted_ms = body["permit"][:5]
         permit = Permit(record.sort, arn, state, call_key, asked_ms, granted_ms, record.version)
         permit.spared_by = tuple(body.get("spared by", ()))

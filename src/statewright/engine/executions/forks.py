@@ -33,7 +33,7 @@ _PAGES_AT_ONCE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a fork is to be. `visit` counts the stays in the state from 1; the last one unless given."""
+    """The request for a fork. `visit` counts the visits to the state from 1; the default is the last one."""
 
     execution_arn: str
     state: str
@@ -46,7 +46,7 @@ class Wish:
 
 @dataclass(slots=True)
 class _Moment:
-    """What an execution knew when it entered a state."""
+    """The input and variables of an execution as it entered a state."""
 
     input: Payload
     variables: dict[str, Json]
@@ -99,7 +99,7 @@ class Forks:
         return Started(arn, live.row.started_ms)
 
     async def _target(self, old: Head, wish: Wish) -> Target:
-        """What the fork runs: another machine's or version's definition, or the old execution's own revision."""
+        """The target of the fork: another machine's or version's definition, or the old execution's own revision."""
         if old.map_run:
             raise ApiError("ValidationException", "A child execution of a Map Run cannot be forked: fork its parent.")
         if wish.machine_arn is not None:

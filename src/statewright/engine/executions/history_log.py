@@ -37,7 +37,7 @@ class HistoryLog:
             self._pass_on(live.head, batch.history, live.state.redrive_count if live.state is not None else 0)
 
     def of_express(self, head: Head) -> Callable[[list[HistoryEvent]], None] | None:
-        """Where the history of an EXPRESS execution goes; `None` for nowhere."""
+        """The log group that gets the history of an EXPRESS execution; `None` if it is not logged."""
         meter = self._meter
         is_logged = bool(self._watchers) or self._programs.log_settings(head.machine_id, head.revision_id) is not None
         if meter is None:

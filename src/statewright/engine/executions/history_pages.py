@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.interpreter.history import HistoryEvent
+from statewright.payload import Json
 from statewright.stores.protocol import HistoryPage
 
 _LEVEL: Final = 1
@@ -24,7 +25,7 @@ _SMALL_MEMORY: Final = 5
 
 def encode_page(events: Sequence[HistoryEvent], at_ms: int) -> HistoryPage:
     """The page of a commit's events, of which there is at least one."""
-    rows: list[list[Any]] = []
+    rows: list[list[Json]] = []
     for event in events:
         if event.at_ms == at_ms:
             rows.append([event.previous_id, event.type, event.details])

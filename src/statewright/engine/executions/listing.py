@@ -27,7 +27,7 @@ class Listing:
         self._deleting = deleting
 
     def view(self, row: Row) -> ExecutionView:
-        """What a row shows."""
+        """The view of a row."""
         return view_of(row, self._clock.now_ms(), self._limits, deleting=row.machine in self._deleting)
 
     async def page(

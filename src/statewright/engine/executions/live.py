@@ -61,7 +61,7 @@ _TASK_EVENTS: Final = (
 
 @dataclass(slots=True)
 class Batch:
-    """What one commit carries, and what is to be done once it is durable."""
+    """The contents of one commit, and the effects that follow once it is durable."""
 
     commit: Commit
     history: list[HistoryEvent] = field(default_factory=list)
@@ -123,7 +123,7 @@ class LiveExecution:
         self.gone = NOTHING_GONE
         """Activities of the program that do not exist."""
         self.is_heavy = False
-        """Whether its next step is computed in another process."""
+        """True if its next step is computed in another process."""
 
     @property
     def id(self) -> int:
@@ -132,12 +132,12 @@ class LiveExecution:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is open."""
+        """True if it is open."""
         return self.state is not None and self.state.status == "RUNNING"
 
     @property
     def source(self) -> Source:
-        """Where its program comes from."""
+        """The source of its program."""
         return Source(self.head.machine_id, self.head.revision_id, self.head.scope)
 
     def state_bytes(self) -> StateBytes:
@@ -213,7 +213,7 @@ class Work:
         """The client tokens of redrives, where this step changes them."""
         self.touched = live.version == 0
         self.admitted = False
-        """Whether the execution leaves the queue in this step."""
+        """True if the execution leaves the queue in this step."""
 
     # ------------------------------------------------------------------ applying
 
@@ -253,22 +253,21 @@ class Work:
         for command in step.commands:
             _NOTE[type(command)](self, command)
         if isinstance(event, _TASK_EVENTS):
-            self._task_moved(event, call if submitting else None)
+            self._task_moved(event.task_id, event, call if submitting else None)
 
     def _is_open(self, task_id: int) -> bool:
         frame = self.state.frame_of(task_id)
         return frame is not None and frame.task is not None and frame.task.id == task_id
 
-    def _task_moved(self, event: Any, submitted: ScheduledCall | None) -> None:
+    def _task_moved(self, task_id: int, event: events.Event, submitted: ScheduledCall | None) -> None:
         """An outbox row lives until the execution has what it needs from the effect."""
-        task_id = event.task_id
         row_id = self.live.outbox.get(task_id)
         if row_id is None:
             return
         if not self._is_open(task_id) or isinstance(event, events.TaskStarted):
             self._outbox_gone(task_id, row_id)
             self.batch.finished.append(task_id)
-        elif submitted is not None:
+        elif submitted is not None and isinstance(event, events.TaskSubmitted):
             self._submitted(row_id, submitted, event.output)
 
     def _submitted(self, row_id: int, call: ScheduledCall, output: Payload) -> None:

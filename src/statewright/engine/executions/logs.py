@@ -40,7 +40,7 @@ _CUT: Final = ("input", "output", "assignedVariables")
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """What a loggingConfiguration asks for; `group` is the name of the log group."""
+    """The settings of a loggingConfiguration; `group` is the name of the log group."""
 
     level: str
     with_data: bool
@@ -57,7 +57,7 @@ class LogSettings:
         return LogSettings(configuration["level"], bool(configuration["includeExecutionData"]), group)
 
     def takes(self, event_type: str) -> bool:
-        """Whether the level has events of a type."""
+        """True if the level includes history events of a type."""
         if self.level == "ALL":
             return True
         return event_type in FATAL or (self.level == "ERROR" and _is_error(event_type))
@@ -101,7 +101,7 @@ def _cut(text: str) -> tuple[str, bool]:
 
 
 def folder_of(group: str) -> Path:
-    """Where the files of a group are, below the folder of all logs; a group's name cannot lead out of it."""
+    """The folder of a group's files, below the folder of all logs; a group's name cannot lead out of it."""
     parts = [quote(part, safe="#@ ") for part in group.split("/") if part]
     return Path(*[part if part.strip(".") else part.replace(".", "%2E") for part in parts])
 
@@ -133,7 +133,7 @@ class ExecutionLogs:
 
     @property
     def is_writing(self) -> bool:
-        """Whether there is anything to close."""
+        """True if there is anything to close."""
         return self._thread is not None
 
     def close(self) -> None:

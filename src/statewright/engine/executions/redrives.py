@@ -27,7 +27,7 @@ class Redrive:
         self._repeated_ms: int | None = None
 
     def accept(self, live: LiveExecution) -> bool:
-        """Whether the execution is to be redriven. Raises: ApiError (`ExecutionNotRedrivable`)."""
+        """True if the execution is to be redriven. Raises: ApiError (`ExecutionNotRedrivable`)."""
         now_ms = self._clock.now_ms()
         for token, at_ms in live.tail.redrive_tokens:
             if token == self._client_token and now_ms - at_ms < TOKEN_MS:

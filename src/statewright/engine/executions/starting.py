@@ -1,4 +1,7 @@
-"""What a start makes of its arguments: the input as a value, the head, and the execution that no store has seen yet."""
+"""Builds new executions from the arguments of a start: the input as a value, the head, and the execution itself.
+
+Nothing is written here: the first commit does that.
+"""
 
 from __future__ import annotations
 

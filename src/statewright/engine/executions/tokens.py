@@ -25,7 +25,7 @@ def read_task_token(token: str) -> tuple[str, int]:
 
 
 def still_open(token: str, task_id: int) -> Callable[[LiveExecution], bool]:
-    """What an answer by token must meet. Raises (the function): ApiError (`InvalidToken`, `TaskTimedOut`)."""
+    """Make the check of an answer by task token. Raises (the check): ApiError (`InvalidToken`, `TaskTimedOut`)."""
 
     def accept(live: LiveExecution) -> bool:
         state = live.state

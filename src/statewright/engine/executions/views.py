@@ -1,4 +1,4 @@
-"""What the engine keeps about an execution beside its frames, and what it shows of it.
+"""The rows that the engine keeps about an execution beside its frames, and the views made of them.
 
 The head is written at the start and never again; the tail changes with the status. Both are JSON rows, versioned by
 their first member. Nothing here waits or stores.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from statewright.formats import Compact
 from statewright.interpreter.state import ExecutionState, Identity
@@ -21,7 +21,7 @@ SHORT_BYTES: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What an execution is from its start on. `input` is the text as it was given.
+    """The constant part of an execution's row, fixed at its start. `input` is the text as it was given.
 
     `scope` is 0, or the scope of the program that a child execution of a Map Run enters. `map_run` is the id of that
     run, 0 for none, and `index` the child's place in it. `sent_by` is the task that started it and its idempotency key.
@@ -55,8 +55,7 @@ class Head:
         return HEAD.read(body)
 
     def identity(self, name: str, region: str) -> Identity:
-        """Who the execution is to the interpreter."""
-        express: Any = self.type
+        """The execution's identity, as the interpreter and the context object have it."""
         return Identity(
             self.execution_arn,
             name,
@@ -64,7 +63,7 @@ class Head:
             self.machine_name,
             self.role_arn,
             region,
-            express,
+            "EXPRESS" if self.type == "EXPRESS" else "STANDARD",
             self.version_arn,
             self.alias_arn,
             self.map_run_arn,
@@ -73,7 +72,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What changes when an execution opens and closes. `output` is a JSON text.
+    """The part of an execution's row that changes when it opens and closes. `output` is a JSON text.
 
     `last_event` is the id of its last history event when it closed. `redrive_tokens` are (client token, answered
     instant) pairs, newest last. `quarantine` says which bug in Statewright holds the execution back.
@@ -200,7 +199,7 @@ class StatusChange:
 
 
 def view_of(row: Row, now_ms: int, limits: Limits, *, deleting: bool = False) -> ExecutionView:
-    """What a row shows."""
+    """The view of a row at an instant."""
     if row.status in ("RUNNING", "SUCCEEDED") and len(row.head) + len(row.tail) <= SHORT_BYTES:
         return _lasting_view(row)
     return view_from(row, Head.decode(row.head), Tail.decode(row.tail), now_ms, limits, deleting=deleting)
@@ -208,9 +207,9 @@ def view_of(row: Row, now_ms: int, limits: Limits, *, deleting: bool = False) ->
 
 @lru_cache(maxsize=4096)
 def _lasting_view(row: Row) -> ExecutionView:
-    """What a row shows that cannot be redriven whenever one asks.
+    """The view of a row that can never be redriven, at any instant.
 
-    Who polls a list gets the same rows again and again; long inputs and outputs are not worth their memory.
+    A client that polls a list gets the same rows again and again; long inputs and outputs are not worth their memory.
     """
     return view_from(row, Head.decode(row.head), Tail.decode(row.tail), 0, AWS)
 
@@ -218,7 +217,7 @@ def _lasting_view(row: Row) -> ExecutionView:
 def view_from(
     row: Row, head: Head, tail: Tail, now_ms: int, limits: Limits, *, deleting: bool = False
 ) -> ExecutionView:
-    """What a row shows whose head and tail are known."""
+    """The view of a row whose head and tail have been decoded."""
     status, reason = redrive_status(row, head, tail, now_ms, limits, deleting=deleting)
     name = row.name.partition(":")[0] if head.type == "EXPRESS" and not head.map_run else row.name
     return ExecutionView(

@@ -1,4 +1,4 @@
-"""What an EXPRESS execution is billed for.
+"""Billing of EXPRESS executions.
 
 Source: API reference, BillingDetails: rounded up to 100 ms, memory in steps of 64 MB.
 """

@@ -45,7 +45,7 @@ class LeavesTheLoop(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a program comes from: a revision, entered at a scope (0: the machine's own)."""
+    """The source of a program: a revision, entered at a scope (0: the machine's own)."""
 
     machine_id: int
     revision_id: str

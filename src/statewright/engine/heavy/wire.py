@@ -25,10 +25,10 @@ from statewright.limits import Limits
 from statewright.payload import Payload, parse_json
 
 LENGTH: Final = struct.Struct(">Q")
-"""What stands in front of every message."""
+"""The header of every message: its length in bytes."""
 
 Trial = Literal["none", "fork", "refuse"]
-"""What a worker does with an expression that may be too heavy: evaluate it, try it in a fork first, or fail it."""
+"""The worker's treatment of an expression that may be too heavy: evaluate it, try it in a fork first, or fail it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Shipment:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What the last event brought. `heavy` says that an expression was met that should not run on the loop."""
+    """The outcome of the last event. `heavy` says that an expression was met that should not run on the loop."""
 
     body: bytes
     frames: Sequence[bytes]
@@ -124,10 +124,10 @@ def unpack(body: bytes, program: Program | None = None) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: object) -> int | None:
         return obj.scope if type(obj) is MapDef else None
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> Any:
         return (_payload, (obj.text,)) if type(obj) is Payload else NotImplemented
 
 
@@ -136,7 +136,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file)
         self._program = program
 
-    def persistent_load(self, pid: Any) -> MapDef:
+    def persistent_load(self, pid: int) -> MapDef:
         assert self._program is not None
         return self._program.map_of(pid)
 

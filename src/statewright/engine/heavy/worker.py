@@ -31,13 +31,13 @@ MOST_PROGRAMS: Final = 64
 
 
 class _Met:
-    """Whether a step has met an expression that is heavy."""
+    """Notes if a step has met an expression that is heavy."""
 
     def __init__(self) -> None:
         self.heavy = False
 
     def trial(self, kind: str) -> Callable[[Callable[[], object]], Verdict]:
-        """What the fence asks."""
+        """Make the callback that decides about a heavy expression."""
 
         def meet(work: Callable[[], object]) -> Verdict:
             self.heavy = True

@@ -21,7 +21,7 @@ Finding = dict[str, str]
 
 
 def findings_of(definition: str, machine_type: MachineType) -> list[Finding]:
-    """What the service finds in a definition, errors and warnings, in its order and words."""
+    """The service's findings about a definition, errors and warnings, in its order and words."""
     # The validator takes long to load, and is only needed when a definition comes in.
     from statewright.asl.validate import validate
 

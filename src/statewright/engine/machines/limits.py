@@ -35,7 +35,7 @@ async def no_limits(_machine: int, _arn: str, _limit: Limit | None) -> None:
 def limit_of(tags: Mapping[str, str]) -> Limit | None:
     """The limit that a machine's tags give it, if any.
 
-    Raises: ApiError (`ValidationException`) for a tag of ours that says nothing sensible.
+    Raises: ApiError (`ValidationException`) for a tag of Statewright's own with a value that is no limit.
     """
     at_once, per_second = tags.get(MOST_AT_ONCE), tags.get(MOST_PER_SECOND)
     if at_once is None and per_second is None:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an execution is started from: one revision of one machine, and by which name it was found.
+    """The target of a start: one revision of one machine, and the name by which it was found.
 
     `machine_arn` is always unqualified. `version_arn` and `alias_arn` are set when the caller named them.
     """
@@ -108,7 +108,7 @@ class Machines:
     # -------------------------------------------------------------- from an ARN to what runs
 
     async def resolve(self, arn: str) -> Target:
-        """What to start for the ARN of a machine, a version or an alias; an alias draws lots by weight.
+        """The target of a start by the ARN of a machine, a version or an alias; an alias draws lots by weight.
 
         Raises: ApiError (`InvalidArn`, `StateMachineDoesNotExist`, `StateMachineDeleting`, `ValidationException`).
         """
@@ -158,7 +158,7 @@ class Machines:
         )
 
     async def revision_target(self, arn: str, revision_id: str) -> Target:
-        """What to start of a machine as it was: a revision of it. Raises: ApiError (`StateMachineDoesNotExist`)."""
+        """The target of a start of an old revision of a machine. Raises: ApiError (`StateMachineDoesNotExist`)."""
         machine = await self.catalogue.load(arn)
         if machine is None or machine.deleting:
             raise does_not_exist(arn)
@@ -284,7 +284,7 @@ class Machines:
     # -------------------------------------------------------------- describe and list
 
     async def describe(self, arn: str) -> MachineView:
-        """What a machine, a version or a labelled ARN stands for; an alias has an operation of its own.
+        """The view of a machine, a version or a labelled ARN; an alias has an operation of its own.
 
         Raises: ApiError (`InvalidArn`, `StateMachineDoesNotExist`).
         """
@@ -307,7 +307,7 @@ class Machines:
         )
 
     async def describe_revision(self, machine_id: int, revision_id: str, label: str | None = None) -> RevisionView:
-        """What an execution runs; with a label, the child machine of a distributed Map. Raises: KeyError."""
+        """The view of an execution's definition; with a label, of the child machine of a Map. Raises: KeyError."""
         revision, program = await self.programs.prepared(machine_id, revision_id)
         definition = revision.definition
         if label is not None:
@@ -383,7 +383,7 @@ class Machines:
 
 
 def _same_settings(one: Revision, other: Revision) -> bool:
-    """Whether two revisions say the same; definitions are compared as texts (observed)."""
+    """True if two revisions are equal; definitions are compared as texts (observed)."""
     return (one.definition, one.role_arn, one.logging, one.tracing, one.encryption) == (
         other.definition,
         other.role_arn,

@@ -26,7 +26,7 @@ class Programs:
         self._records = records
         self._kept: OrderedDict[tuple[int, str], tuple[Revision, Program]] = OrderedDict()
         self.refine: Callable[[int, Program], Program] = _as_it_is
-        """What is done to a compiled program before it runs, by the machine's id: a test counts which states run."""
+        """Applied to a compiled program before it runs, with the machine's id: a test counts which states run."""
 
     async def prepared(self, machine_id: int, revision_id: str) -> tuple[Revision, Program]:
         """A revision, also of a machine that is gone, and its program, compiled once. Raises: KeyError."""
@@ -60,7 +60,7 @@ class Programs:
         return frozenset([arn for arn in program.activities if await self._records.get(Activity, arn) is None])
 
     def log_settings(self, machine_id: int, revision_id: str) -> LogSettings | None:
-        """Where the history of a revision's executions is logged; for one whose program is in use."""
+        """The logging settings of a revision's executions; for one whose program is in use."""
         found = self._kept.get((machine_id, revision_id))
         return LogSettings.of(found[0].logging) if found is not None else None
 

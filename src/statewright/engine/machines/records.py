@@ -1,9 +1,9 @@
-"""What the catalogue keeps of state machines and activities, and how it is written down.
+"""The catalogue's records of state machines and activities, and their encoding.
 
 Owns the records (machine, revision, version, alias, activity, tags), their keys and bodies, and the rule that makes
-several of them one aggregate: a change of any part of a machine also writes the machine's record, so two changes
-at once cannot both go through. What the changes are is in `machines.py`, `versions.py`, `aliases.py`, `tags.py`
-and `activities.py`.
+several of them one aggregate: a change of any part of a machine also writes the machine's record, so of two concurrent
+changes one fails. The changes themselves are in `machines.py`, `versions.py`, `aliases.py`, `tags.py` and
+`activities.py`.
 """
 
 from __future__ import annotations

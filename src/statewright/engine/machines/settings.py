@@ -1,4 +1,4 @@
-"""What a caller may say of a state machine or activity besides its definition: names, roles, configurations, tags.
+"""Settings of a state machine or activity besides its definition: names, roles, configurations, tags.
 
 Owns the rules and the service's words for breaking them; each check returns the value as the service would show it.
 Lengths and types are checked before, from the service model.

@@ -60,7 +60,7 @@ class Tags:
         return await self.records.get(TagSet, arn) or TagSet(arn)
 
     async def _owner(self, arn: str) -> Machine | Activity:
-        """What is tagged. Versions, aliases and labelled ARNs carry no tags (observed)."""
+        """The tagged resource. Versions, aliases and labelled ARNs carry no tags (observed)."""
         parsed = parse_arn(arn, MACHINE, ACTIVITY)
         owner: Machine | Activity | None = None
         if parsed.kind == ACTIVITY:

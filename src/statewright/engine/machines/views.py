@@ -1,4 +1,4 @@
-"""What callers hand to the catalogue of state machines, and what they get back. Plain values, without rules."""
+"""Arguments and results of the catalogue of state machines. Plain values, without rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MachineView:
-    """What Describe shows of a machine, a version, or a distributed Map's child machine.
+    """The view of a machine, a version, or a distributed Map's child machine for the Describe operations.
 
     `definition` is that of the child machine when there is a label.
     """
@@ -31,7 +31,7 @@ class MachineView:
 
 @dataclass(frozen=True, slots=True)
 class RevisionView:
-    """What DescribeStateMachineForExecution shows: the definition that an execution runs."""
+    """The view for DescribeStateMachineForExecution: the definition that an execution runs."""
 
     revision: Revision
     definition: str

@@ -1,6 +1,6 @@
-"""What a Map Run asks of the world: its items, read in slices, and its result files, written in pieces.
+"""The protocols of a Map Run's data: its items, read in slices, and its result files, written in pieces.
 
-The engine knows no buckets; an implementation that does is given to it.
+The engine knows no buckets; the implementation that does is `integrations.map_data`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class ItemStream(Protocol):
         """Up to so many further items. Raises: ApiError whose message is the cause of the failure."""
 
     async def close(self) -> None:
-        """Let go of whatever is open."""
+        """Close every open stream."""
 
 
 class MapRunData(Protocol):
-    """Where items come from and results go to."""
+    """Opens the items of Map Runs and writes their results."""
 
     async def open(self, head: RunHead, reader: Json, config: Json, resource: str) -> ItemStream:
         """The items that an ItemReader means. Raises: ApiError whose message is the cause of the failure."""

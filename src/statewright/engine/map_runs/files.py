@@ -20,7 +20,7 @@ from statewright.payload import dump_json
 
 
 class RunFiles:
-    """What one run reads and writes."""
+    """The items and the result files of one Map Run."""
 
     def __init__(self, data: MapRunData, head: RunHead, definition: MapDef) -> None:
         self._data = data

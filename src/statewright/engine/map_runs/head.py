@@ -1,4 +1,4 @@
-"""What a Map Run is from its start on: the head of its row."""
+"""The head of a Map Run's row: its constant part, fixed at its start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from statewright.payload import Json, parse_json
 
 @dataclass(frozen=True, slots=True)
 class RunHead:
-    """What a run is from its start on: the head of its row."""
+    """The constant part of a Map Run, fixed at its start."""
 
     map_run_arn: str
     parent: int
@@ -40,7 +40,7 @@ class RunHead:
 
     @property
     def child_machine_arn(self) -> str:
-        """What child executions give for their state machine."""
+        """The state machine that child executions name."""
         return child_machine_arn(self.map_run_arn)
 
 

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from statewright.asl.program import Program
 from statewright.engine.executions.live import LiveExecution
@@ -56,7 +56,7 @@ MOST_EVENTS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a Map Run stands on: its shard, and the parts of the engine that run its children.
+    """The surroundings of a Map Run: its shard, and the parts of the engine that run its children.
 
     `deleting` are the machines whose executions cannot be redriven.
     """
@@ -117,7 +117,7 @@ class LiveRun:
         self._events: deque[tuple[MapRunEvent, asyncio.Future[None] | None]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._recovered = row is None
-        """Whether what was under way in the store is under way here; a new run has nothing there."""
+        """True if the work that the store has as under way is under way here; a new Map Run has none there."""
         self._stops: list[int] = []
         self._standard: dict[int, int] = {}
         """Index to execution id, of STANDARD children that run."""
@@ -362,7 +362,7 @@ class LiveRun:
         output = Payload.from_text(tail.output) if tail.output is not None else None
         most = self._shard.limits_of(self.head.child_type).history_events
         redrivable = most is None or tail.last_event < most - 1
-        status: Any = row.status
+        status = cast(messages.ChildStatus, row.status)
         self.tell(messages.ChildEnded(index, attempt, status, output, tail.error, tail.cause, redrivable))
 
     async def _resume_child(self, index: int, attempt: int) -> None:

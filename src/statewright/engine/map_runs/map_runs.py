@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Final, cast
 
 import orjson
 
@@ -28,7 +28,7 @@ from statewright.engine.map_runs.orders import Order, command_of, decode_order
 from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.events import MapRunMissing, TimerFired
-from statewright.interpreter.map_run.messages import ChildEnded, RunStarted, RunUpdated
+from statewright.interpreter.map_run.messages import ChildEnded, ChildStatus, RunStarted, RunUpdated
 from statewright.interpreter.map_run.state import MapRunState, execution_counts, item_counts, new_map_run
 from statewright.interpreter.state import SERIAL_BITS
 from statewright.payload import Json
@@ -74,12 +74,11 @@ class MapRuns:
             if run is not None and state is not None:
                 most = live.limits.history_events
                 redrivable = most is None or state.last_event_id < most - 1
-                status: Any = state.status
                 run.tell(
                     ChildEnded(
                         live.head.index,
                         run.attempt_of(live.head.index),
-                        status,
+                        cast(ChildStatus, state.status),
                         state.output,
                         state.error,
                         state.cause,
@@ -87,7 +86,7 @@ class MapRuns:
                     )
                 )
 
-    def _order(self, parent: int, task_id: int, work: Coroutine[Any, Any, None]) -> None:
+    def _order(self, parent: int, task_id: int, work: Coroutine[object, object, None]) -> None:
         """Carry out an order; a stop that follows at once must find the run."""
         key = (parent, task_id)
         task = self._carrying[key] = self._shard.spawn(work)

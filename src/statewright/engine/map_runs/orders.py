@@ -23,7 +23,7 @@ _PLAIN: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What an outbox body says: a redrive has no `start`."""
+    """The content of an outbox body: a redrive has no `start`."""
 
     task_id: int
     map_run_arn: str
