@@ -1,7 +1,7 @@
-"""Attributes of queues: texts on the wire, typed settings inside, and every rule between the two.
+"""Attributes of queues: texts on the wire, typed settings inside, and the rules that convert between them.
 
-Owns names, defaults, ranges, policies and the service's words for a mistake. What depends on other queues (whether a
-dead-letter queue exists and lets itself be used) is up to the catalogue, which words it with `refuse_redrive`.
+Owns names, defaults, ranges, policies and the service's error texts. Checks that involve other queues (that a
+dead-letter queue exists and permits its use) belong to the catalogue, which refuses with `refuse_redrive`.
 
 Source: API reference, CreateQueue and SetQueueAttributes; texts observed unless a comment says otherwise.
 """
@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 from statewright.errors import ApiError
 from statewright.limits import AWS, Limits
+from statewright.payload import JsonObject
 
 FIFO_SUFFIX: Final = ".fifo"
 MOST_RECEIVES: Final = 1000
@@ -30,7 +31,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RedrivePolicy:
-    """Where a queue's messages go once they have been received `max_receives` times."""
+    """Dead-letter queue of a queue, for messages that have been received `max_receives` times."""
 
     target_arn: str
     max_receives: int
@@ -49,7 +50,7 @@ class RedriveAllowPolicy:
     source_arns: tuple[str, ...] = ()
 
     def allows(self, source_arn: str) -> bool:
-        """Whether a queue may send its dead letters here."""
+        """True if a queue may use this one as its dead-letter queue."""
         return self.permission == "allowAll" or (self.permission == "byQueue" and source_arn in self.source_arns)
 
     @property
@@ -61,7 +62,7 @@ class RedriveAllowPolicy:
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """What a queue is set to. Empty texts and `None` are attributes that are not set."""
+    """Settings of a queue. Empty texts and `None` are attributes that are not set."""
 
     visibility_timeout_seconds: int = 30
     delay_seconds: int = 0
@@ -81,12 +82,12 @@ class QueueSettings:
 
     @property
     def deduplicates_by_group(self) -> bool:
-        """Whether a deduplication id is remembered for its message group alone."""
+        """True if a deduplication id counts for its message group alone."""
         return self.deduplication_scope == "messageGroup"
 
 
 def settings_of_new(name: str, given: Mapping[str, str], limits: Limits = AWS) -> QueueSettings:
-    """Settings of a queue that is to be created: defaults, and what is given.
+    """Settings of a queue to create: the defaults with the given attributes.
 
     Raises: ApiError for a name, attribute or value that the service refuses.
     """
@@ -96,7 +97,7 @@ def settings_of_new(name: str, given: Mapping[str, str], limits: Limits = AWS) -
     is_fifo = fifo is not None and fifo.lower() == "true"
     check_name(name, fifo=is_fifo)
     if fifo is not None and not is_fifo:
-        # What makes a queue a standard one is the absence of the attribute.
+        # A standard queue is one without the attribute.
         raise ApiError(INVALID_NAME, "Unknown Attribute FifoQueue.")
     return changed(QueueSettings(fifo=is_fifo), given, limits)
 
@@ -106,7 +107,7 @@ def changed(settings: QueueSettings, given: Mapping[str, str], limits: Limits = 
 
     Raises: ApiError (`InvalidAttributeName`, `InvalidAttributeValue`, `InvalidParameterValueException`).
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name, text in given.items():
         rule = _RULES.get(name)
         if rule is None:
@@ -117,7 +118,7 @@ def changed(settings: QueueSettings, given: Mapping[str, str], limits: Limits = 
     # The service keeps one kind of encryption at a time.
     if values.get("kms_key") and "managed_sse" not in values:
         values["managed_sse"] = False
-    found = replace(settings, **values)
+    found = _replaced(settings, values)
     if found.kms_key and found.managed_sse:
         if "kms_key" in values:
             raise ApiError(
@@ -127,12 +128,16 @@ def changed(settings: QueueSettings, given: Mapping[str, str], limits: Limits = 
             )
         found = replace(found, kms_key="")
     if found.throughput_limit == "perMessageGroupId" and not found.deduplicates_by_group:
-        # Source: developer guide, "High throughput for FIFO queues"; the words are ours.
+        # Source: developer guide, "High throughput for FIFO queues"; the text is Statewright's.
         raise ApiError(
             INVALID_VALUE,
             "FifoThroughputLimit can be perMessageGroupId only when DeduplicationScope is messageGroup.",
         )
     return found
+
+
+def _replaced(settings: QueueSettings, values: Mapping[str, Any]) -> QueueSettings:
+    return replace(settings, **values)
 
 
 def shown(settings: QueueSettings) -> dict[str, str]:
@@ -164,12 +169,12 @@ def shown(settings: QueueSettings) -> dict[str, str]:
 
 
 def restored(texts: Mapping[str, str]) -> QueueSettings:
-    """Settings from what `shown` wrote; nothing is refused for being out of a range that holds today."""
-    values = {}
+    """Settings from the attributes that `shown` wrote; values outside of today's ranges are accepted."""
+    values: dict[str, object] = {}
     for name, text in texts.items():
         field, read = _RULES[name]
         values[field] = read(name, text, _UNLIMITED)
-    return QueueSettings(**values)
+    return _replaced(QueueSettings(), values)
 
 
 def first_difference(existing: QueueSettings, given: Mapping[str, str], limits: Limits = AWS) -> str | None:
@@ -190,14 +195,14 @@ def first_difference(existing: QueueSettings, given: Mapping[str, str], limits: 
 
 
 def different(name: str) -> ApiError:
-    """The answer to a CreateQueue that differs from the queue of that name."""
+    """Error for a CreateQueue that differs from the existing queue of that name."""
     return ApiError(
         "QueueNameExists", f"A queue already exists with the same name and a different value for attribute {name}"
     )
 
 
 def check_name(name: str, *, fifo: bool) -> None:
-    """Refuse a name that a queue cannot have.
+    """Refuse an invalid queue name.
 
     Raises: ApiError (`InvalidParameterValueException`).
     """
@@ -249,7 +254,7 @@ def _number(text: str) -> int | None:
 
 
 def _between(least: int, most: int | None, lift: Callable[[Limits], int | None] | None = None) -> _Read:
-    """Reads a whole number; `lift` names the limit that may move the upper bound."""
+    """Reader of a whole number; `lift` returns the limit that replaces the upper bound."""
 
     def read(name: str, text: str, limits: Limits) -> int:
         number = _number(text)
@@ -337,14 +342,14 @@ def _redrive_allow(name: str, text: str, _limits: Limits) -> RedriveAllowPolicy 
 
 
 def is_queue_arn(value: object) -> bool:
-    """Whether a value has the form of a queue's ARN."""
+    """True if a value has the form of a queue's ARN."""
     if not isinstance(value, str):
         return False
     parts = value.split(":")
     return len(parts) == 6 and parts[0] == "arn" and parts[2] == "sqs" and all(parts[3:])
 
 
-def _json_object(text: str) -> dict[str, Any] | None:
+def _json_object(text: str) -> JsonObject | None:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -360,7 +365,7 @@ def _word(flag: bool) -> str:
     return "true" if flag else "false"
 
 
-_Read = Callable[[str, str, Limits], Any]
+_Read = Callable[[str, str, Limits], object]
 
 _RULES: Final[dict[str, tuple[str, _Read]]] = {
     "VisibilityTimeout": ("visibility_timeout_seconds", _between(0, 43_200)),
@@ -379,7 +384,7 @@ _RULES: Final[dict[str, tuple[str, _Read]]] = {
     "DeduplicationScope": ("deduplication_scope", _one_of("queue", "messageGroup")),
     "FifoThroughputLimit": ("throughput_limit", _one_of("perQueue", "perMessageGroupId")),
 }
-"""The field of each attribute, and what reads its text."""
+"""The field of each attribute, and the reader of its text."""
 
 SETTABLE: Final = frozenset(_RULES)
 COUNTED: Final = (

@@ -1,6 +1,6 @@
-"""Which queues there are: names, ARNs, attributes, tags, purges, and clearing away what deleted queues leave.
+"""The catalogue of queues: names, ARNs, attributes, tags, purges, and the rows that deleted queues leave behind.
 
-Each change is one write of the catalogue, and holds in memory once it is durable. Changes are made one at a time.
+Each change is one write of the catalogue and takes effect in memory once it is durable. Changes are serialised.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Catalogue:
         self._change = asyncio.Lock()
 
     async def load(self) -> None:
-        """Read every queue, and go on clearing away."""
+        """Read every queue, and continue to delete the rows of deleted queues."""
         async for entry in self._entries.walk():
             self._add(entry)
         async for record in records_below(self._catalog, REMAINS.name):
@@ -79,7 +79,7 @@ class Catalogue:
         return self._queues.get(arn[len(self._arns) :]) if arn.startswith(self._arns) else None
 
     def page(self, names: list[str], prefix: str, after: str | None, limit: int) -> tuple[list[Queue], str | None]:
-        """Queues of sorted names that begin so, after a name; also the name to go on after, if there are more."""
+        """Queues of sorted names with a prefix, after a name; also the name to continue after, if there are more."""
         start = bisect_right(names, after) if after is not None else 0
         if prefix:
             start = max(start, bisect_right(names, prefix) - (prefix in self._queues))
@@ -135,7 +135,7 @@ class Catalogue:
             await self._replace(queue, entry)
 
     def _check_redrive(self, name: str, settings: QueueSettings) -> None:
-        """Whether dead letters may go where a queue wants to send them."""
+        """Refuse a redrive policy whose dead-letter queue is missing, of another type, or denies its use."""
         redrive = settings.redrive
         if redrive is None:
             return
@@ -150,13 +150,13 @@ class Catalogue:
             refuse_redrive(redrive.text, "Source queue is not allowed to use this dead-letter target.")
 
     async def set_tags(self, queue: Queue, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
-        """Put tags on a queue and take others away."""
+        """Add and remove tags of a queue."""
         async with self._change:
             queue.state.check()
             await self._replace(queue, replace(queue.state.entry, tags=retagged(queue.state.entry.tags, put, drop)))
 
     async def purge(self, queue: Queue) -> None:
-        """See `Queues.purge`: the queue goes on under new rows."""
+        """See `Queues.purge`: the queue continues under a new number of rows."""
         async with self._change:
             queue.state.check()
             now_ms = self._site.clock.now_ms()
@@ -179,7 +179,7 @@ class Catalogue:
         async with self._change:
             queue.state.check()
             if not await self._catalog.write([_remains(queue.state.entry.rows)], [QUEUE.name_of(queue.state.entry)]):
-                raise Conflict(f"the remains of queue {queue.name} are there already")
+                raise Conflict(f"the rows of queue {queue.name} are being deleted already")
             self._deleted_ms[queue.name] = self._site.clock.now_ms()
             self._forget_index(queue)
             del self._queues[queue.name]
@@ -189,7 +189,7 @@ class Catalogue:
             self._site.spawn(self._clear(queue.state.entry.rows))
 
     async def _clear(self, rows: int) -> None:
-        """Delete rows that nobody has a name for, some hundred at a time."""
+        """Delete rows that belong to no queue any more, `CLEAR_STEP` at a time."""
         while len(await self._site.store.expire(rows, _NEVER, CLEAR_STEP)) == CLEAR_STEP:
             pass
         await self._catalog.write([], [(REMAINS.name, str(rows))])
@@ -208,7 +208,7 @@ class Catalogue:
         return queue
 
     def _index(self, queue: Queue) -> None:
-        """Note where a queue's dead letters go."""
+        """Index a queue under its dead-letter queue."""
         redrive = queue.settings.redrive
         if redrive is not None:
             self._sources.setdefault(redrive.target_arn, set()).add(queue.name)
@@ -220,5 +220,5 @@ class Catalogue:
 
 
 def _remains(rows: int) -> Record:
-    """Says that rows belong to no queue any more."""
+    """Mark for rows that belong to no queue any more."""
     return REMAINS.record(str(rows), sort=rows)

@@ -1,8 +1,8 @@
-"""Who receives what: the consumers that wait at one queue, and the claims that serve them.
+"""Receiving from one queue: its waiting consumers, and the claims that serve them.
 
-Receives that arrive together become one claim, whose messages are dealt out in turn. A consumer that waits costs an
-entry in a list; one timer of the queue wakes whoever is due. What is past its time or was received too often goes to
-nobody.
+Receives that arrive together become one claim, whose messages are distributed in turn. A waiting consumer costs an
+entry in a list; one timer per queue answers the long polls that are due. Messages past their retention period or
+received too often are not delivered: `dead_letters.py` decides.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REPLAY_MS: Final = 5 * 60_000
 
 
 class _Poller:
-    """A receive that waits for its messages, until `until_ms`."""
+    """A receive that waits for messages until `until_ms`."""
 
     __slots__ = ("answer", "consumer", "most", "until_ms", "visibility_ms")
 
@@ -53,17 +53,17 @@ class Consumers:
     """The consumers of one queue."""
 
     def __init__(self, queue: QueueState) -> None:
-        """They are served from now on whenever something arrives."""
+        """Serve waiting consumers from now on whenever messages arrive."""
         self._queue = queue
         queue.call_on_arrival(self.serve)
         self._pollers: deque[_Poller] = deque()
         self._first_ms = 0
-        """No poller is due before; only looked at while there are any."""
+        """No poller is due before this instant; meaningful only while pollers wait."""
         self._claiming: asyncio.Task[None] | None = None
         self._timer: Timer | None = None
         self._timer_ms = 0
         self._dry_at = -1
-        """The queue's news at which the store had nothing more to give."""
+        """The queue's `news` at which a claim found fewer messages than wanted."""
         self._after_tenant = ""
         self._replays: dict[str, tuple[int, list[Received]]] = {}
         self._replays_of = queue.generation
@@ -74,7 +74,7 @@ class Consumers:
         """See `Queues.receive`."""
         visibility = await self._queue.known()
         now_ms = self._queue.advance(visibility)
-        self._queue.look_for_expired()
+        self._queue.expire_soon()
         if attempt_id is not None:
             again = await self._replay(attempt_id, visibility, visibility_ms, now_ms)
             if again:
@@ -107,20 +107,20 @@ class Consumers:
         self._pollers.append(poller)
 
     def _wait_again(self, pollers: Sequence[_Poller]) -> None:
-        """Put those that were taken out back to the front."""
+        """Return pollers to the front of the line."""
         for poller in reversed(pollers):
             self._wait(poller)
             self._pollers.rotate(1)
 
     def _withdraw(self, poller: _Poller) -> None:
-        """A consumer went away; what it was given goes back."""
+        """Remove a cancelled poller, and make messages that it was given visible again."""
         if poller in self._pollers:
             self._pollers.remove(poller)
         answer = poller.answer
         if answer.done() and not answer.cancelled() and answer.exception() is None:
-            self._hand_back([received.handle for received in answer.result()])
+            self._make_visible([received.handle for received in answer.result()])
 
-    def _hand_back(self, handles: Sequence[str]) -> None:
+    def _make_visible(self, handles: Sequence[str]) -> None:
         if handles:
             self._queue.site.spawn(change_visibility(self._queue, [(handle, 0) for handle in handles]))
 
@@ -132,7 +132,7 @@ class Consumers:
         return visibility.visible() > 0 and self._dry_at != self._queue.news and self._room(visibility) > 0
 
     def serve(self) -> None:
-        """Give those who wait what there is; whoever has waited long enough goes home with nothing."""
+        """Claim for the waiting consumers if messages are visible; answer the long polls that are due with none."""
         if self._claiming is not None or not self._pollers:
             return
         visibility = self._queue.visibility
@@ -144,11 +144,11 @@ class Consumers:
             self._claiming = asyncio.create_task(self._claim())
             return
         if self._first_ms <= now_ms:
-            self._send_home(now_ms)
+            self._answer_due(now_ms)
         if self._pollers:
             self._set_timer(visibility)
 
-    def _send_home(self, now_ms: int) -> None:
+    def _answer_due(self, now_ms: int) -> None:
         stay: deque[_Poller] = deque()
         for poller in self._pollers:
             if poller.until_ms > now_ms:
@@ -159,7 +159,7 @@ class Consumers:
         self._first_ms = min((poller.until_ms for poller in stay), default=0)
 
     def _set_timer(self, visibility: Visibility) -> None:
-        """Wake up when the first of those who wait is due, or when time makes a message visible."""
+        """Serve again when the first poller is due, or when a message becomes visible by time."""
         due_ms = self._first_ms
         next_ms = visibility.next_ms()
         if next_ms is not None and next_ms < due_ms:
@@ -176,7 +176,7 @@ class Consumers:
         self.serve()
 
     async def _claim(self) -> None:
-        """Claim for everybody who waits, until there is nothing more or nobody waits."""
+        """Claim for all waiting consumers, until none waits or no message is left."""
         queue = self._queue
         try:
             visibility = await queue.known()
@@ -186,7 +186,7 @@ class Consumers:
                 visibility = await queue.known()
                 queue.advance(visibility)
         except Exception as problem:
-            # Whatever it is, those who wait are told.
+            # Waiting consumers get the error, of whatever kind.
             self.dismiss(problem)
         finally:
             self._claiming = None
@@ -228,9 +228,9 @@ class Consumers:
     async def _deal(
         self, visibility: Visibility, claim: Claim, served: list[_Poller], found: list[list[Claimed]]
     ) -> None:
-        """Give out what was claimed."""
+        """Mark claimed messages as in flight, apply the dead-letter policy, and answer the receives."""
         queue = self._queue
-        judge = dead_letters.Judge(queue, claim.now_ms)
+        policy = dead_letters.DeadLetterPolicy(queue, claim.now_ms)
         notes: list[Note] = []
         for poller, want, rows in zip(served, claim.wants, found, strict=True):
             for row in rows:
@@ -253,20 +253,20 @@ class Consumers:
             queue.tenants.drained()
         if notes:
             queue.site.spawn(queue.site.store.note(notes))
-        alive = [judge.alive(rows) for rows in found]
+        deliverable = [policy.deliverable(rows) for rows in found]
         try:
-            await judge.bury(visibility)
+            await policy.apply(visibility)
         finally:
-            # A burial that fails is no business of those who get other messages.
-            self._hand_out(claim, served, alive)
+            # Consumers get their messages even if moving others to the dead-letter queue fails.
+            self._deliver(claim, served, deliverable)
 
-    def _hand_out(self, claim: Claim, served: list[_Poller], found: list[list[Claimed]]) -> None:
+    def _deliver(self, claim: Claim, served: list[_Poller], found: list[list[Claimed]]) -> None:
         empty: list[_Poller] = []
         for poller, rows in zip(served, found, strict=True):
             if not rows:
                 empty.append(poller)
             elif poller.answer.done():
-                self._hand_back([write_handle(claim.queue, row.id, claim.receipt) for row in rows])
+                self._make_visible([write_handle(claim.queue, row.id, claim.receipt) for row in rows])
             else:
                 poller.answer.set_result([_received(row, claim) for row in rows])
             if claim.noisy and rows:
@@ -284,7 +284,7 @@ class Consumers:
     async def _replay(
         self, attempt_id: str, visibility: Visibility, visibility_ms: int, now_ms: int
     ) -> list[Received] | None:
-        """What the same attempt received before, if that is still as it was; it is hidden anew."""
+        """Messages that the same attempt received before, if none has changed since; they are hidden anew."""
         replays = self._remembered()
         for kept in [kept for kept, (until_ms, _) in replays.items() if until_ms <= now_ms]:
             del replays[kept]
@@ -300,14 +300,14 @@ class Consumers:
         return received
 
     def _remembered(self) -> dict[str, tuple[int, list[Received]]]:
-        """Receives by their attempt, with how long each is repeated; none from before the queue lost track."""
+        """Receives by attempt id, each with the end of its replay; none from before the queue lost track."""
         if self._replays_of != self._queue.generation:
             self._replays.clear()
             self._replays_of = self._queue.generation
         return self._replays
 
     def dismiss(self, problem: Exception | None = None) -> None:
-        """Send everybody who waits home, with nothing or with an error."""
+        """Answer all long polls with no messages or with an error."""
         pollers, self._pollers = self._pollers, deque()
         for poller in pollers:
             if poller.answer.done():
@@ -318,7 +318,7 @@ class Consumers:
                 poller.answer.set_exception(problem)
 
     def stop(self) -> None:
-        """Send everybody home and wake nobody any more."""
+        """Answer all long polls with no messages, and stop the timer."""
         self.dismiss()
         if self._timer is not None:
             self._timer.cancel()

@@ -1,7 +1,7 @@
-"""What becomes of a message that was received too often, or that nobody received in time.
+"""Dead-letter policy of a queue, and messages past their retention period.
 
-Owns the verdict on claimed messages and the move to the dead-letter queue. Source: developer guide, "Using dead-letter
-queues".
+Owns the decision which claimed messages are delivered, and the move to the dead-letter queue. Source: developer
+guide, "Using dead-letter queues".
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from statewright.queues.visibility import Returned, Visibility
 from statewright.stores.queue_protocol import Claimed, GroupChange, Move, Note
 
 
-class Judge:
-    """Tells the claimed messages that consumers get from those that nobody gets."""
+class DeadLetterPolicy:
+    """Separates the messages of one claim into those to deliver, those to expire and those to move."""
 
     def __init__(self, queue: QueueState, now_ms: int) -> None:
         settings = queue.settings
@@ -27,13 +27,13 @@ class Judge:
         self._sent_after_ms = now_ms - 1_000 * settings.retention_seconds
         redrive = settings.redrive
         self._target = queue.site.find_arn(redrive.target_arn) if redrive is not None else None
-        # Without the queue they should go to, messages stay where they are.
+        # Messages stay in the queue while their dead-letter queue does not exist.
         self._most = redrive.max_receives if redrive is not None and self._target is not None else None
         self._outdated: list[Claimed] = []
         self._dead: list[Claimed] = []
 
-    def alive(self, rows: Sequence[Claimed]) -> list[Claimed]:
-        """Those that a consumer gets."""
+    def deliverable(self, rows: Sequence[Claimed]) -> list[Claimed]:
+        """Messages for the consumer; the others are kept here for `apply`."""
         found: list[Claimed] = []
         for row in rows:
             if row.sent_ms < self._sent_after_ms:
@@ -44,13 +44,13 @@ class Judge:
                 found.append(row)
         return found
 
-    async def bury(self, visibility: Visibility) -> None:
-        """Drop the outdated ones and move the dead ones. What is under way counts as in flight."""
+    async def apply(self, visibility: Visibility) -> None:
+        """Delete the expired messages and move the dead ones; until then they count as in flight."""
         queue = self._queue
         if self._outdated:
             held = [visibility.in_flight[row.id] for row in self._outdated if row.id in visibility.in_flight]
             gone = await queue.drop_proven(visibility, [(message.id, message.receipt) for message in held])
-            # This very receive, which nobody got, does not count.
+            # This receive reached no consumer, so it does not count.
             queue.note_expired([one._replace(receives=one.receives - 1) for one in gone], self._now_ms)
         if self._dead and self._target is not None:
             await self._move(visibility, self._target)
@@ -94,7 +94,7 @@ class Judge:
 
 
 async def move(source: QueueState, target: QueueState, moves: Sequence[Move], groups: Sequence[GroupChange]) -> None:
-    """Move messages that the source counts no more; the target counts them once they are there."""
+    """Move messages that the source no longer counts; the target counts them once they are stored."""
     generation = target.generation
     try:
         await source.site.store.move(moves, groups)
@@ -106,5 +106,5 @@ async def move(source: QueueState, target: QueueState, moves: Sequence[Move], gr
         target.visibility.total += len(moves)
         for one in moves:
             if not one.is_fresh:
-                target.visibility.bring_back(one.new_id, Returned(one.sent_ms, 0, f"it came from {one.source}"))
+                target.visibility.note_returned(one.new_id, Returned(one.sent_ms, 0, f"it came from {one.source}"))
     target.arrived()

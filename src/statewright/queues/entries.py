@@ -1,4 +1,4 @@
-"""A queue's entry in the catalogue, and what is left of queues that were purged or deleted."""
+"""Entries of queues in the catalogue, and marks for the rows of queues that were purged or deleted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from statewright.stores.entries import EntryKind, MarkKind
 class QueueEntry:
     """A queue as the catalogue keeps it.
 
-    `number` names it for good. Its messages stand under `rows`, another number, which a purge replaces: what stood
-    under the old one is gone at once and cleared away later. `attributes` are as `attributes.shown` writes them.
+    `number` never changes. Its messages are stored under `rows`, another number, which a purge replaces: messages
+    under the old one are gone immediately, and deleted later. `attributes` are as `attributes.shown` writes them.
     """
 
     name: str
@@ -29,4 +29,4 @@ class QueueEntry:
 
 QUEUE: Final = EntryKind("queue", QueueEntry, lambda queue: queue.name)
 REMAINS: Final = MarkKind("queue-remains")
-"""Rows that are to be cleared away: the key is their number."""
+"""Rows to delete; the key is their number."""

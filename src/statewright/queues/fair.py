@@ -21,11 +21,11 @@ PERIOD_MS: Final = 60_000
 LEAST_MS: Final = 60_000
 """With less of the consumers' time in a period, its shares say nothing; ours."""
 ALONE: Final = ""
-"""Stands for the tenant of a message without one, in a queue that has tenants: each is its own."""
+"""Tenant of a message without one, in a queue that has tenants: each such message counts as a tenant of its own."""
 
 
 class Tenants:
-    """What is known of one queue's tenants. Costs nothing while none has shown up."""
+    """Tenants of one queue, and which of them are noisy. Costs nothing while no message has a tenant."""
 
     __slots__ = ("_began_ms", "_former", "_spent", "is_used", "noisy_since")
 
@@ -44,12 +44,12 @@ class Tenants:
             self.noisy_since[tenant] = now_ms
 
     def spent(self, tenant: str, took_ms: int, now_ms: int) -> None:
-        """A consumer has had a message of a tenant for so long."""
+        """Count the time for which a consumer had a message of a tenant."""
         self._turn(now_ms)
         self._spent[tenant] += took_ms
 
     def drained(self) -> None:
-        """Nothing is visible any more: nobody has a backlog."""
+        """No message is visible any more, so no tenant has a backlog."""
         self.noisy_since.clear()
 
     def noisy(self, in_flight: Mapping[str, int], all_in_flight: int, now_ms: int) -> list[str]:

@@ -1,6 +1,6 @@
-"""Sending to several queues at once: one transaction, whatever queues its messages go to.
+"""Sending to several queues in one transaction.
 
-Topics fan out through here. Who gets which message is theirs; how a queue keeps it is the queue's.
+Topics and schedules send through this module. They choose the queues and messages; rows and counts are `sending.py`'s.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from statewright.queues.state import QueueState, Site
 from statewright.stores.queue_protocol import MessageRow, Once
 
 
-class Letter(NamedTuple):
-    """A message and the queue that it goes to. `once` is the id of the `Once` that it hangs on, 0 for none."""
+class QueuedDelivery(NamedTuple):
+    """A message and its queue. `once` is the id of the `Once` that it depends on, 0 for none."""
 
     queue: Queue
     message: Outgoing
     once: int = 0
 
 
-async def send_letters(site: Site, letters: Sequence[Letter], onces: Sequence[Once]) -> list[int]:
-    """Send messages, returns once they are durable: for each of `onces` the id of the first that has its key.
+async def send_deliveries(site: Site, deliveries: Sequence[QueuedDelivery], onces: Sequence[Once]) -> list[int]:
+    """Send messages; once they are durable, return for each of `onces` the id of the first that has its key.
 
-    Whoever has made sure that the queues are `known` sends in the order of the calls: nothing waits before the store
-    has the rows. Nothing of a call is sent unless all of it is.
+    Callers that have awaited `known` of the queues send in the order of their calls: nothing waits before the store
+    has the rows. A call sends all of its messages or none.
 
     Raises: ApiError (`QueueDoesNotExist`), StoreError.
     """
-    for letter in letters:
-        await letter.queue.state.known()
+    for delivery in deliveries:
+        await delivery.queue.state.known()
     now_ms = site.clock.now_ms()
-    numbers = site.ids.several(len(letters)) if letters else range(0)
+    numbers = site.ids.several(len(deliveries)) if deliveries else range(0)
     rows = [
-        row_of(letter.queue.state, letter.message, number, now_ms)._replace(once=letter.once)
-        for letter, number in zip(letters, numbers, strict=True)
+        row_of(delivery.queue.state, delivery.message, number, now_ms)._replace(once=delivery.once)
+        for delivery, number in zip(deliveries, numbers, strict=True)
     ]
-    generations = {letter.queue.state: letter.queue.state.generation for letter in letters}
+    generations = {delivery.queue.state: delivery.queue.state.generation for delivery in deliveries}
     try:
         answers = await site.store.send(rows, onces)
     except BaseException:
@@ -47,9 +47,9 @@ async def send_letters(site: Site, letters: Sequence[Letter], onces: Sequence[On
             queue.lose_track()
         raise
     inserted: dict[QueueState, list[MessageRow]] = {}
-    for letter, row, answer in zip(letters, rows, answers[: len(rows)], strict=True):
+    for delivery, row, answer in zip(deliveries, rows, answers[: len(rows)], strict=True):
         if answer == row.id:
-            inserted.setdefault(letter.queue.state, []).append(row)
+            inserted.setdefault(delivery.queue.state, []).append(row)
     for queue, new in inserted.items():
         count_sent(queue, new, generations[queue], now_ms)
     return answers[len(rows) :]

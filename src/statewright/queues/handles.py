@@ -1,4 +1,4 @@
-"""Deleting and hiding messages of one queue by receipt handle, and saying what was wrong with a handle."""
+"""Deleting and hiding messages of one queue by receipt handle, with an error for each handle that is not valid."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from statewright.errors import ApiError
 from statewright.queues.attributes import INVALID_PARAMETER
 from statewright.queues.messages import Handle, read_handle
 from statewright.queues.state import QueueState
-from statewright.queues.visibility import GIVEN_BACK, InFlight, Visibility
+from statewright.queues.visibility import MADE_VISIBLE, InFlight, Visibility
 from statewright.stores.queue_protocol import GroupChange
 
 LONGEST_HIDDEN_MS: Final = 12 * 3_600_000
-"""From a receive on. Source: SQS quotas, visibility timeout."""
+"""Counted from the receive. Source: SQS quotas, visibility timeout."""
 
 
 async def delete(queue: QueueState, handles: Sequence[str]) -> list[ApiError | None]:
@@ -76,7 +76,7 @@ async def _delete_doubtful(
             if handle.message in present:
                 answers[place] = _expired_handle(handles[place])
         return
-    # A message whose visibility timeout ran out may still be deleted until somebody else receives it.
+    # A message whose visibility timeout ran out may still be deleted until another consumer receives it.
     proofs = [(handle.message, handle.receipt) for _, handle in doubtful]
     await queue.drop_proven(visibility, proofs)
 
@@ -103,7 +103,7 @@ async def change_visibility(queue: QueueState, changes: Sequence[tuple[str, int]
             answers[place] = problem
             continue
         if hidden_ms == 0:
-            visibility.give_back(message, GIVEN_BACK)
+            visibility.make_visible(message, MADE_VISIBLE)
         else:
             visibility.extend(message, now_ms + hidden_ms)
         rows.append((message.id, now_ms + hidden_ms))
@@ -128,7 +128,7 @@ async def _explain(
     doubtful: list[tuple[int, Handle]],
     answers: list[ApiError | None],
 ) -> None:
-    """Say why handles are good for nothing any more."""
+    """Find out why handles are no longer valid, and answer with the error for each."""
     found = {held.id: held for held in await queue.site.store.look([handle.message for _, handle in doubtful])}
     for place, handle in doubtful:
         held = found.get(handle.message)

@@ -1,7 +1,7 @@
-"""Message bodies and their attributes: what may be sent, how it is stored, and the MD5 sums that SDKs verify.
+"""Message bodies and attributes: their checks, their stored form, and the MD5 sums that SDKs verify.
 
-Owns the rules for one message's content and for choosing attributes on receive. Sizes of batches, ids and delays are
-the operations'.
+Owns the rules for one message's content and for selecting attributes on receive. Batch sizes, ids and delays belong
+to the API operations.
 
 Source: developer guide, "Amazon SQS message metadata" and "Calculating the MD5 message digest for message attributes";
 texts observed unless a comment says otherwise.
@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import md5
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from statewright.errors import ApiError
+from statewright.payload import JsonMapping
 
-Attributes = Mapping[str, Mapping[str, Any]]
+Attributes = Mapping[str, JsonMapping]
 """Message attributes as the API has them: name -> DataType and StringValue, or BinaryValue as bytes."""
 
 MOST_ATTRIBUTES: Final = 10
@@ -38,8 +39,8 @@ _RESERVED: Final = ("aws.", "amazon.")
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Message attributes ready to store: `value` is a JSON value that `decoded` reads; the size is in bytes as quotas
-    count, with names and types.
+    """Message attributes ready to store: `value` is a JSON value that `decoded` reads; the size counts names, types
+    and values, as quotas do.
     """
 
     value: dict[str, dict[str, str]]
@@ -55,7 +56,7 @@ def body_bytes(body: str) -> bytes:
 
     Raises: ApiError (`InvalidMessageContents`) for a character that no message may have.
     """
-    # Every printable character is an allowed one, and this test is the fastest there is.
+    # Every printable character is allowed, and this is the fastest test.
     if not body.isprintable():
         _check_characters(body, "the message body")
     return body.encode()
@@ -79,7 +80,7 @@ def _check_characters(text: str, where: str) -> None:
 
 
 def encoded(attributes: Attributes) -> Encoded:
-    """Check message attributes and make them ready to store.
+    """Check message attributes and encode them for the store.
 
     The MD5 sum is over the values as they were sent; numbers are stored without their outer zeroes.
 
@@ -103,13 +104,13 @@ def encoded(attributes: Attributes) -> Encoded:
 
 
 def trace_header(attributes: Attributes) -> str | None:
-    """The trace header among the system attributes of a message to send; it is the only one there may be.
+    """The trace header among the system attributes of a message to send; no other is allowed.
 
     Raises: ApiError (`InvalidParameterValueException`).
     """
     for name, given in attributes.items():
         if name != TRACE_HEADER:
-            # Source: API reference, SendMessage; the words are ours.
+            # Source: API reference, SendMessage; the text is Statewright's.
             _refuse(f"Message system attribute name '{name}' is invalid. Supported: {TRACE_HEADER}.")
         if given.get("DataType") != "String" or not given.get("StringValue"):
             _refuse(f"Message system attribute '{name}' must contain a non-empty value of type 'String'.")
@@ -120,7 +121,7 @@ def trace_header(attributes: Attributes) -> str | None:
 
 
 def _check_name(name: str) -> None:
-    # Source: developer guide, "Message attribute components"; the words are ours.
+    # Source: developer guide, "Message attribute components"; the text is Statewright's.
     if not name or len(name) > NAME_CHARACTERS:
         _refuse(f"Message (user) attribute name must be 1 to {NAME_CHARACTERS} characters long.")
     if _name_matches(name) is None:
@@ -137,8 +138,8 @@ def _check_name(name: str) -> None:
         _refuse(f"Message (user) attribute name '{name}' is invalid. It must not start with AWS. or Amazon.")
 
 
-def _value(name: str, given: Mapping[str, Any]) -> tuple[str, bytes]:
-    """Type and value of an attribute, both checked."""
+def _value(name: str, given: JsonMapping) -> tuple[str, bytes]:
+    """Checked type and value of an attribute."""
     data_type = given.get("DataType")
     if not data_type:
         _refuse(f"Message (user) attribute '{name}' must contain a non-empty message attribute type.")
@@ -170,7 +171,7 @@ def _value(name: str, given: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number that an attribute may have: at most 38 digits, from 10^-128 to 10^126."""
+    """True if a text is a number that an attribute may have: at most 38 digits, from 10^-128 to 10^126."""
     parts = _number_matches(text)
     if parts is None or not (parts[2] or parts[3]):
         return False
@@ -180,7 +181,7 @@ def is_number(text: str) -> bool:
         return True
     if len(digits.rstrip("0")) > NUMBER_DIGITS:
         return False
-    # The power of ten of the first digit that counts.
+    # The power of ten of the first significant digit.
     power = len(digits) - 1 - len(fraction) + int(parts[4] or 0)
     is_ten = digits.rstrip("0") == "1"
     return power >= -128 and (power < 126 or (power == 126 and is_ten))
@@ -204,7 +205,7 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def attributes_md5(attributes: Attributes) -> str:
-    """MD5OfMessageAttributes, MD5OfMessageSystemAttributes: names sorted, every part with its length before it."""
+    """MD5OfMessageAttributes, MD5OfMessageSystemAttributes: names sorted, every part preceded by its length."""
     parts = bytearray()
     for name in sorted(attributes):
         given = attributes[name]
@@ -226,7 +227,7 @@ def _append(parts: bytearray, piece: bytes) -> None:
 # ------------------------------------------------------------------ receiving
 
 
-def decoded(stored: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, Any]]:
+def decoded(stored: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str | bytes]]:
     """Attributes as the API has them, from the value that `encoded` made."""
     return {
         name: {**given, "BinaryValue": base64.b64decode(given["BinaryValue"])} if "BinaryValue" in given else given
@@ -235,7 +236,7 @@ def decoded(stored: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, A
 
 
 def chosen(attributes: Mapping[str, Mapping[str, str]], wanted: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
-    """The attributes that a receive asks for: by name, by `prefix.*`, or all by `All` or `.*`."""
+    """Attributes that a receive requests: by name, by `prefix.*`, or all by `All` or `.*`."""
     exact = set()
     prefixes = []
     for name in wanted:

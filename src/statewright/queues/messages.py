@@ -1,7 +1,7 @@
-"""What goes into a queue and what comes out of it, message ids and receipt handles.
+"""Messages sent and received, message ids and receipt handles.
 
-Owns the values of the package's face and the texts that name a message or a receive. What is stored and when is up to
-`queue.py`; the encoding of message attributes to the API.
+Owns the values of the package's interface and the texts that name a message or a receive. Sending and receiving are
+in `sending.py` and `consumers.py`; the encoding of message attributes is the API's.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import struct
 from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import orjson
 
+from statewright.payload import Json
+
 _HANDLE: Final = struct.Struct(">HQQQ")
 _CHECK: Final = struct.Struct(">I")
 _CHECKED: Final = struct.Struct(">HQQQI")
-# Thirty bytes: base64 of them needs no filling, so each handle has one spelling.
+# Thirty bytes, whose base64 needs no padding: each handle has one spelling.
 _FORM: Final = 0x5741
 _HANDLE_LENGTH: Final = 40
 _MIX: Final = 0x9E3779B97F4A7C15
@@ -29,15 +31,15 @@ _FIRST_SEQUENCE: Final = 10**19
 
 
 class Outgoing(NamedTuple):
-    """A message to send. `attributes` is whatever JSON value the API made of the message attributes; it comes back as
-    it went in.
+    """A message to send. `attributes` is the JSON value that the API made of the message attributes; it is returned
+    unchanged.
 
     `delay_ms` overrides the queue's delay (standard queues only). `group` is the group of a FIFO message, or the
     tenant of a standard one. `dedup` is the deduplication id that the sender gave.
     """
 
     body: str
-    attributes: Any = None
+    attributes: Json = None
     delay_ms: int | None = None
     group: str | None = None
     dedup: str | None = None
@@ -53,7 +55,7 @@ class Sent(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A message as a consumer gets it. `receives` counts this receive too, over all queues the message was in.
+    """A message as a consumer gets it. `receives` includes this receive, over all queues that the message was in.
 
     `source_arn` is the queue that the message is a dead letter of.
     """
@@ -61,7 +63,7 @@ class Received(NamedTuple):
     message_id: str
     handle: str
     body: str
-    attributes: Any
+    attributes: Json
     sent_ms: int
     receives: int
     first_received_ms: int
@@ -74,7 +76,7 @@ class Received(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many messages stand where. Exact."""
+    """Exact numbers of messages that are visible, in flight and delayed."""
 
     visible: int
     in_flight: int
@@ -83,7 +85,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One thing that happened to a message that did not go the plain way.
+    """An entry in the history of a message that was not simply sent, received and deleted.
 
     `kind` is one of received, returned, moved, expired, deleted. `detail` is for people.
     """
@@ -94,7 +96,7 @@ class HistoryEntry:
 
 
 class Handle(NamedTuple):
-    """What a receipt handle says. `queue` is the number under which the rows stood."""
+    """Parts of a receipt handle. `queue` is the number under which the rows were stored."""
 
     queue: int
     message: int
@@ -108,7 +110,7 @@ def write_handle(queue: int, message: int, receipt: int) -> str:
 
 
 def read_handle(text: str) -> Handle | None:
-    """What a handle says; `None` for a text that is none of ours."""
+    """Parts of a receipt handle; `None` for a text that is no handle of this server's form."""
     if len(text) != _HANDLE_LENGTH:
         return None
     try:
@@ -122,7 +124,7 @@ def read_handle(text: str) -> Handle | None:
 
 
 def message_id_of(number: int) -> str:
-    """The id that users see, in the form of a random UUID; `number_of` finds back."""
+    """The id that users see, in the form of a random UUID; `number_of` reverses it."""
     mixed = number * _MIX & _MASK
     mixed = (mixed ^ mixed >> 32) * _MIX & _MASK
     head = f"{mixed:016x}"
@@ -131,7 +133,7 @@ def message_id_of(number: int) -> str:
 
 
 def number_of(message_id: str) -> int | None:
-    """The number behind a message id; `None` for a text that is none of ours."""
+    """The number behind a message id; `None` for a text that `message_id_of` does not write."""
     try:
         mixed = int(message_id[:8] + message_id[9:13] + message_id[15:18] + message_id[20], 16)
     except (ValueError, IndexError):
@@ -147,13 +149,13 @@ def sequence_number_of(number: int) -> str:
 
 
 def encode_extra(message: Outgoing, dedup: str | None) -> str | None:
-    """What a message carries besides its body, as the store keeps it; `None` for nothing."""
+    """Stored form of what a message carries besides its body; `None` for nothing."""
     if message.attributes is None and dedup is None and message.trace_header is None and message.sender is None:
         return None
     return orjson.dumps((message.attributes, dedup, message.trace_header, message.sender)).decode()
 
 
-def decode_extra(extra: str | None) -> tuple[Any, str | None, str | None, str | None]:
+def decode_extra(extra: str | None) -> tuple[Json, str | None, str | None, str | None]:
     """Attributes, deduplication id, trace header and sender."""
     if extra is None:
         return None, None, None, None

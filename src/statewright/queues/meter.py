@@ -1,7 +1,7 @@
-"""What queues publish as metrics: what was sent, received and deleted, and how many messages stand where.
+"""Metrics of queues: messages sent, received and deleted, and how many are visible, in flight and delayed.
 
-Levels are read at the end of a second in which something happened at a queue, and when time alone changes them (a
-delay or a visibility timeout ends). Between two readings nothing is done.
+Levels are read at the end of a second in which a queue changed, and when time alone changes them (a delay or a
+visibility timeout ends). Between two readings a meter does nothing.
 
 Source: SQS developer guide, "Available CloudWatch metrics for Amazon SQS".
 """
@@ -21,15 +21,15 @@ from statewright.queues.visibility import Visibility
 
 NAMESPACE: Final = "AWS/SQS"
 OLDEST_EVERY_MS: Final = 10_000
-"""How often a queue at work is asked for its oldest message."""
+"""How often the oldest message of a busy queue is read."""
 YOUNGEST: Final = 0.001
-"""The age of a message that was sent just now: an age of nothing says that there is no message."""
+"""The age in seconds of a message that was sent just now: an age of 0 means an empty queue."""
 SOONEST_MS: Final = 1_000
 MOST_LOOKED_AT: Final = 1_000
 
 
 class Measured(Protocol):
-    """What a meter reads; `state.QueueState`, which has the meter."""
+    """The part of a queue that its meter reads; implemented by `state.QueueState`."""
 
     @property
     def name(self) -> str:
@@ -37,21 +37,21 @@ class Measured(Protocol):
 
     @property
     def settings(self) -> QueueSettings:
-        """What the queue is set to."""
+        """The queue's settings."""
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it is gone."""
+        """True once the queue is deleted."""
 
     @property
     def visibility(self) -> Visibility | None:
-        """What is known of its messages."""
+        """The queue's messages by where they stand; `None` before they are read."""
 
     async def known(self) -> Visibility:
-        """The same, read where need be."""
+        """The same, read from the store if necessary."""
 
     def advance(self, visibility: Visibility) -> int:
-        """Let time pass; what time it is."""
+        """Bring `visibility` up to date; return the current instant."""
 
     async def oldest_visible_ms(self) -> int | None:
         """When the first message to be visible was sent."""
@@ -95,17 +95,17 @@ class QueueMeter:
             )
         self._first = self._levels[0]
         self._oldest_ms: int | None = None
-        self._asked_ms = 0
+        self._oldest_read_ms = 0
         self._timer: Timer | None = None
 
     def touch(self) -> None:
-        """Something may stand elsewhere now."""
+        """Have the levels read again: messages may have become visible, in flight or delayed."""
         if not self._first.is_touched:
             for level in self._levels:
                 level.touch()
 
     def sent(self, bodies: Iterable[str], sent_ms: int, *, alone: bool) -> None:
-        """Messages were sent; `alone` where the queue holds no others."""
+        """Count sent messages; `alone` if the queue holds no others."""
         count = 0
         for body in bodies:
             count += 1
@@ -116,12 +116,12 @@ class QueueMeter:
             self._oldest_ms = sent_ms
 
     def repeated(self, count: int) -> None:
-        """Messages were sent that had been sent before."""
+        """Count deduplicated messages."""
         if self._repeated is not None:
             self._repeated.add(count)
 
     def received(self, count: int) -> None:
-        """A receive is over."""
+        """Count a receive with so many messages."""
         if count:
             self._received.add(count)
         else:
@@ -129,35 +129,35 @@ class QueueMeter:
         self.touch()
 
     def deleted(self, count: int) -> None:
-        """Messages were deleted."""
+        """Count deleted messages."""
         if count:
             self._deleted.add(count)
         self.touch()
 
     def end(self) -> None:
-        """The queue is deleted."""
+        """End the levels of a deleted queue."""
         if self._timer is not None:
             self._timer.cancel()
         now = self._recorder.now()
         for level in self._levels:
             level.end(now)
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Bring levels up to date."""
         await self._queue.known()
-        await self._ask()
+        await self._read_oldest()
         self.touch()
 
     # ------------------------------------------------------------------ levels
 
     def _visible(self) -> float | None:
-        """How many messages could be received; has everything read again when time changes that."""
+        """How many messages could be received; schedules the next reading for when time changes that."""
         queue = self._queue
         known = queue.visibility
         if known is None:
-            # The store knows; whatever is asked of the queue next would wait for it, too.
+            # Only the store knows yet; the next call to the queue would have to read it, too.
             if not queue.is_deleted:
-                self._spawn(self._look_again())
+                self._spawn(self._try_refresh())
             return None
         now_ms = queue.advance(known)
         due_ms = known.next_ms()
@@ -166,9 +166,9 @@ class QueueMeter:
             self._timer = None
         if due_ms is not None:
             self._timer = self._clock.call_at(max(due_ms, now_ms + SOONEST_MS), self._due)
-        if known.total and now_ms - self._asked_ms >= OLDEST_EVERY_MS:
-            self._asked_ms = now_ms
-            self._spawn(self._look_again())
+        if known.total and now_ms - self._oldest_read_ms >= OLDEST_EVERY_MS:
+            self._oldest_read_ms = now_ms
+            self._spawn(self._try_refresh())
         return known.visible()
 
     def _due(self) -> None:
@@ -190,17 +190,17 @@ class QueueMeter:
             return None
         return max((self._clock.now_ms() - self._oldest_ms) / 1000, YOUNGEST)
 
-    async def _look_again(self) -> None:
+    async def _try_refresh(self) -> None:
         try:
-            await self.look()
+            await self.refresh()
         except (ApiError, StoreError):
-            # Deleted meanwhile, or the store does not answer: the next one who comes tells.
+            # Deleted meanwhile, or the store does not answer: the next call to the queue reports it.
             return
 
-    async def _ask(self) -> None:
-        """Find the oldest message: the first one to be visible, or one that a consumer has."""
+    async def _read_oldest(self) -> None:
+        """Read the send time of the oldest message: the first visible one, or one in flight."""
         queue = self._queue
-        self._asked_ms = self._clock.now_ms()
+        self._oldest_read_ms = self._clock.now_ms()
         first_ms = await queue.oldest_visible_ms()
         known = queue.visibility
         found = [first_ms] if first_ms is not None else []

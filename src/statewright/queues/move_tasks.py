@@ -1,7 +1,7 @@
-"""Tasks that move messages out of a dead-letter queue, to one queue or each back to where it came from.
+"""Tasks that move messages out of a dead-letter queue, to one queue or each back to its source.
 
-A task is an entry of the catalogue, written anew with every batch; a restarted server goes on with those that run.
-It receives like any consumer, so what others have in flight stays with them. Source: API reference,
+A task is an entry of the catalogue, written with every batch; a restarted server continues those that run. A task
+receives like any consumer, so messages in flight stay with their consumers. Source: API reference,
 StartMessageMoveTask, ListMessageMoveTasks, CancelMessageMoveTask.
 """
 
@@ -32,9 +32,9 @@ from statewright.stores.queue_protocol import Move
 
 BATCH: Final = 500
 STEPS_PER_SECOND: Final = 10
-"""A task of a given rate moves its messages in so many steps a second."""
+"""A task with a given rate moves its messages in so many steps a second."""
 HIDDEN_MS: Final = 60_000
-"""Enough for a batch to be moved; after a crash, messages of the batch come back."""
+"""Long enough to move a batch; after a crash, the messages of the batch become visible again."""
 RETRY_MS: Final = 1_000
 NO_QUEUE: Final = "AWS.SimpleQueueService.NonExistentQueue"
 MOST_ACTIVE: Final = 100
@@ -48,7 +48,7 @@ log = logging.getLogger("statewright.queues")
 
 
 class MoveTask(NamedTuple):
-    """A task as the API shows it. `handle` is only given while it runs.
+    """A task as the API shows it. `handle` is set only while the task runs.
 
     `status` is one of RUNNING, COMPLETED, CANCELLING, CANCELLED, FAILED.
     """
@@ -116,10 +116,10 @@ class MoveTasks:
         self._running: dict[str, _Task] = {}
         """By ARN of the source."""
         self._waits_ms: dict[str, int] = {}
-        """Until when a task waits for messages that it had in hand when something went wrong."""
+        """Until when a task waits for messages that it had received when an error occurred."""
 
     async def load(self) -> None:
-        """Go on with the tasks that ran when the server went."""
+        """Continue the tasks that ran when the server stopped."""
         for queue in self._catalogue.all():
             for task in await self._stored(queue.arn):
                 if task.status in ("RUNNING", "CANCELLING"):
@@ -168,7 +168,7 @@ class MoveTasks:
             raise ApiError("OverLimit", f"There are {MOST_ACTIVE} active message movement tasks already.")
         number = 0
         task = _Task(chance.uuid4(), number, source_arn, destination_arn, per_second, self._site.clock.now_ms(), 0)
-        # Taken before the first wait, so that a second call finds it.
+        # Entered before the first wait, so that a second call finds it.
         self._running[source_arn] = task
         try:
             to_move = source.state.counts(await source.state.known()).visible
@@ -198,7 +198,7 @@ class MoveTasks:
         task = self._running.get(source_arn)
         if task is None or task.id != task_id or task.status != "RUNNING":
             raise ApiError("ResourceNotFoundException", "Task does not exist.", status=404)
-        # The task itself writes this down with its next batch.
+        # The task stores this with its next batch.
         self._running[source_arn] = replace(task, status="CANCELLING")
         return task.moved
 
@@ -212,14 +212,14 @@ class MoveTasks:
                     is_in_doubt = False
                 await self._step(source)
             except (StoreError, ApiError) as problem:
-                # A store that is away, or too much in flight: both pass. What was received meanwhile comes back.
-                log.warning("moving messages out of %s goes on in a second: %s", source.name, problem)
+                # The store is unavailable, or too much is in flight; both pass. Received messages become visible again.
+                log.warning("the move task of %s continues in a second: %s", source.name, problem)
                 is_in_doubt = True
                 self._waits_ms[source.arn] = clock.now_ms() + HIDDEN_MS
                 await clock.sleep_until(clock.now_ms() + RETRY_MS)
 
     async def _read_again(self, source_arn: str) -> None:
-        """Find out what the store has of a task, after a write that nobody knows the end of."""
+        """Read a task from the store again, after a write whose outcome is unknown."""
         task = self._running[source_arn]
         for stored in await self._stored(source_arn):
             if stored.id == task.id:
@@ -238,7 +238,7 @@ class MoveTasks:
         most = BATCH if task.per_second is None else -(-task.per_second // STEPS_PER_SECOND)
         received = await source.consumers.receive(most, 0, HIDDEN_MS, None, "a move task")
         if not received:
-            # Messages that this task had in hand when something went wrong are hidden for a while.
+            # Messages that this task had received when an error occurred are still hidden.
             waits_ms = self._waits_ms.get(source.arn, 0)
             in_flight = source.state.counts(await source.state.known()).in_flight
             if in_flight == 0 or clock.now_ms() >= waits_ms:
@@ -254,7 +254,7 @@ class MoveTasks:
         return None
 
     async def _move(self, source: Queue, task: _Task, received: Sequence[Received]) -> tuple[int, str | None]:
-        """Move a batch; how many went, and why the rest did not."""
+        """Move a batch; return how many were moved, and why the rest was not."""
         by_target: dict[str, list[Received]] = {}
         for message in received:
             by_target.setdefault(task.destination_arn or message.source_arn or "", []).append(message)

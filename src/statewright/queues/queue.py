@@ -1,6 +1,6 @@
-"""One queue: what others see of it, its state and its consumers.
+"""One queue: its public properties, its state and its consumers.
 
-What is known of it is in `state.py`; names, attributes and purges are in `catalogue.py`.
+Its messages are counted in `state.py`; names, attributes and purges are in `catalogue.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statewright.queues.state import QueueState, Site
 
 
 class Queue:
-    """A queue. `arn` names it for ever, `state` and `consumers` are for this package."""
+    """A queue. Its `arn` never changes; `state` and `consumers` are for this package."""
 
     def __init__(self, entry: QueueEntry, arn: str, site: Site) -> None:
         self.arn = arn
@@ -24,7 +24,7 @@ class Queue:
 
     @property
     def settings(self) -> QueueSettings:
-        """What the queue is set to; only `catalogue.py` changes it."""
+        """The queue's settings; only `catalogue.py` changes them."""
         return self.state.settings
 
     @property
@@ -34,7 +34,7 @@ class Queue:
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """What the queue is set to, as the API shows it; what is computed is not among it."""
+        """The attributes that can be set, as the API shows them; computed ones are not included."""
         return self.state.entry.attributes
 
     @property
@@ -53,7 +53,7 @@ class Queue:
         return self.state.entry.modified_ms
 
     def close(self) -> None:
-        """The queue is deleted: its consumers get an error."""
+        """Close the queue once it is deleted: its waiting consumers get an error."""
         self.state.close()
         self.consumers.dismiss(ApiError("QueueDoesNotExist", "The specified queue does not exist."))
         self.consumers.stop()

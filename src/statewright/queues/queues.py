@@ -1,7 +1,7 @@
-"""All queues of a server: the face that the API, event source mappings and dead letters use.
+"""All queues of a server: the interface for the API, event source mappings and dead letters.
 
-Names resolve here; which queues there are is in `catalogue.py`, each queue's own rules in `queue.py`. Requests arrive
-checked (ranges, sizes, batches): what is refused here is what only the state can tell, and what a queue is set to.
+Resolves names; the queues themselves are in `catalogue.py`, each queue's own rules behind `queue.py`. The API has
+checked ranges, sizes and batches; this package refuses what depends on the state and the settings of a queue.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statewright.metrics.recorder import Recorder
 from statewright.queues import handles as by_handle
 from statewright.queues import sending
 from statewright.queues.catalogue import Catalogue
-from statewright.queues.fan_out import Letter, send_letters
+from statewright.queues.fan_out import QueuedDelivery, send_deliveries
 from statewright.queues.messages import Counts, HistoryEntry, Outgoing, Received, Sent, number_of
 from statewright.queues.meter import NAMESPACE
 from statewright.queues.move_tasks import MoveTask, MoveTasks
@@ -37,7 +37,7 @@ class Queues:
     """Every queue of a store. Belongs to one event loop."""
 
     def __init__(self, store: Store, clock: Clock, config: Config, recorder: Recorder | None = None) -> None:
-        """Nothing is read before `start`. Metrics of every queue go to `recorder`."""
+        """Read nothing before `start`; metrics of every queue go to `recorder`."""
         self._store = store
         self._clock = clock
         self._background = Background("work on queues")
@@ -45,27 +45,27 @@ class Queues:
         ids = IdSource(clock.now_ms)
         self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._state_of, recorder)
         if recorder is not None:
-            recorder.looks[NAMESPACE] = self._look
+            recorder.looks[NAMESPACE] = self._refresh_levels
         self._catalogue = Catalogue(store.catalog, config, self._site)
         self._moves = MoveTasks(store.catalog, self._catalogue, self._site)
 
-    async def _look(self, dimensions: Mapping[str, str]) -> None:
-        """Bring the levels of a queue up to date, before they are read."""
+    async def _refresh_levels(self, dimensions: Mapping[str, str]) -> None:
+        """Bring the levels of a queue up to date before they are read."""
         try:
             queue = self.find(dimensions.get("QueueName", ""))
         except ApiError:
             return
         if queue.state.meter is not None:
-            await queue.state.meter.look()
+            await queue.state.meter.refresh()
 
     async def start(self) -> None:
-        """Read the catalogue of queues and take up what a former process left to do."""
+        """Read the catalogue of queues, and recover the work that the previous process left unfinished."""
         self._site.ids = IdSource(self._clock.now_ms, above=await self._store.newest_id(SHARD))
         await self._catalogue.load()
         await self._moves.load()
 
     async def stop(self) -> None:
-        """Send every waiting consumer home with nothing, and end what runs in the background."""
+        """Answer all long polls with no messages, and end the background tasks."""
         for queue in self._catalogue.all():
             queue.consumers.stop()
         await self._background.stop()
@@ -77,7 +77,7 @@ class Queues:
     # The catalogue. Errors are `ApiError`s with the model's codes.
 
     async def create(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str] | None = None) -> Queue:
-        """Create a queue with attributes as the API speaks them; the same one again is that one, its tags unchanged.
+        """Create a queue with attributes as in the API; repeated, return the existing queue, its tags unchanged.
 
         Raises: ApiError (`QueueNameExists`, `QueueDeletedRecently`, and for names and attributes those of
             `attributes.settings_of_new`).
@@ -93,7 +93,7 @@ class Queues:
         return self._catalogue.find(reference)
 
     def list_queues(self, prefix: str, after: str | None, limit: int) -> tuple[list[Queue], str | None]:
-        """Queues by name, after a name; also the name to go on after, if there are more."""
+        """Queues by name, after a name; also the name to continue after, if there are more."""
         return self._catalogue.list_queues(prefix, after, limit)
 
     def dead_letter_sources(self, queue: Queue, after: str | None, limit: int) -> tuple[list[Queue], str | None]:
@@ -101,24 +101,24 @@ class Queues:
         return self._catalogue.page(self._catalogue.sources_of(queue.arn), "", after, limit)
 
     async def set_attributes(self, queue: Queue, attributes: Mapping[str, str]) -> None:
-        """Change attributes; an empty text takes one away (Policy, RedrivePolicy and their kind).
+        """Change attributes; an empty text removes one that allows it (Policy, RedrivePolicy and the like).
 
         Raises: ApiError (`QueueDoesNotExist`, and those of `attributes.changed`).
         """
         await self._catalogue.set_attributes(queue, attributes)
 
     async def tag(self, queue: Queue, tags: Mapping[str, str]) -> None:
-        """Put tags on a queue. The caller checks how many there may be."""
+        """Add tags to a queue. The caller checks how many there may be."""
         await self._catalogue.set_tags(queue, tags)
 
     async def untag(self, queue: Queue, keys: Iterable[str]) -> None:
-        """Take tags away; keys that are not there do not matter."""
+        """Remove tags; keys that the queue does not have are ignored."""
         await self._catalogue.set_tags(queue, {}, keys)
 
     # Messages
 
     async def send(self, queue: Queue, entries: Sequence[Outgoing]) -> list[Sent]:
-        """Send messages; returns once they are durable.
+        """Send messages; return once they are durable.
 
         Raises: ApiError (`InvalidParameterValueException` for a FIFO message that has no deduplication id where the
             queue makes none).
@@ -127,16 +127,16 @@ class Queues:
         return await sending.send(queue.state, entries)
 
     def next_number(self) -> int:
-        """A number that names a message of another kind, among those of messages."""
+        """A new number from the sequence of message numbers, for a message of another kind."""
         return self._site.ids.next()
 
-    async def fan_out(self, letters: Sequence[Letter], onces: Sequence[Once] = ()) -> list[int]:
-        """Send messages to several queues in one transaction; see `fan_out.send_letters`."""
+    async def fan_out(self, deliveries: Sequence[QueuedDelivery], onces: Sequence[Once] = ()) -> list[int]:
+        """Send messages to several queues in one transaction; see `fan_out.send_deliveries`."""
         self._forget()
-        return await send_letters(self._site, letters, onces)
+        return await send_deliveries(self._site, deliveries, onces)
 
     def find_arn(self, arn: str) -> Queue | None:
-        """The queue of an ARN, if there is one."""
+        """The queue of an ARN, if it exists."""
         return self._catalogue.find_arn(arn)
 
     async def receive(
@@ -151,8 +151,8 @@ class Queues:
     ) -> list[Received]:
         """Receive up to `most` messages (any number in process), waiting up to `wait_ms` for the first one.
 
-        What is not given has the queue's setting. `consumer` is how histories call the receiver. `attempt_id` repeats
-        a receive of a FIFO queue. Cancelling the call hands back what it would have been given.
+        Parameters that are not given default to the queue's settings. `consumer` names the receiver in histories.
+        `attempt_id` repeats a receive of a FIFO queue. Cancelling the call makes its messages visible again.
 
         Raises: ApiError (`OverLimit`, on a standard queue without waiting).
         """
@@ -166,39 +166,39 @@ class Queues:
         )
 
     async def peek(self, queue: Queue, most: int) -> list[Received]:
-        """Messages as they stand, oldest first, whether visible or not; their handles are empty. Nothing changes."""
+        """Messages, oldest first, visible or not, without receiving them; their handles are empty."""
         return await queue.consumers.peek(most)
 
     async def delete(self, queue: Queue, handles: Sequence[str]) -> list[ApiError | None]:
-        """Delete messages; for each handle what was wrong (`ReceiptHandleIsInvalid`, and on FIFO queues
-        `InvalidParameterValueException` for an expired handle). A message that is gone is no mistake.
+        """Delete messages; return the error of each handle (`ReceiptHandleIsInvalid`, and on FIFO queues
+        `InvalidParameterValueException` for an expired handle). A message that is gone already is no error.
         """
         return await by_handle.delete(queue.state, handles)
 
     async def change_visibility(self, queue: Queue, changes: Sequence[tuple[str, int]]) -> list[ApiError | None]:
-        """Hide messages for so many milliseconds from now, 0 for not at all; by handle. For each what was wrong
-        (`ReceiptHandleIsInvalid`, `MessageNotInflight`, `InvalidParameterValueException` beyond twelve hours or for
-        a handle that is no longer the message's).
+        """Hide messages, by handle, for so many milliseconds from now, 0 to make them visible; return the error of
+        each handle (`ReceiptHandleIsInvalid`, `MessageNotInflight`, `InvalidParameterValueException` beyond twelve
+        hours or for a handle that is no longer the message's).
         """
         return await by_handle.change_visibility(queue.state, changes)
 
     async def purge(self, queue: Queue) -> None:
-        """Drop every message, those in flight too. Raises: ApiError (`PurgeQueueInProgress`)."""
+        """Delete every message, including those in flight. Raises: ApiError (`PurgeQueueInProgress`)."""
         await self._catalogue.purge(queue)
 
     async def counts(self, queue: Queue) -> Counts:
-        """How many messages are visible, in flight and delayed: exact, but for messages that have been past their
-        time for less than a minute, which count until they are deleted.
+        """How many messages are visible, in flight and delayed: exact, except that messages past their retention
+        period for less than a minute count until they are deleted.
         """
         state = queue.state
         visibility = await state.known()
-        if state.is_to_be_looked_through():
+        if state.is_expiry_due():
             await state.expire()
             visibility = await state.known()
         return state.counts(visibility)
 
     async def history(self, message_id: str) -> list[HistoryEntry]:
-        """What happened to a message that did not go the plain way; nothing for one that did."""
+        """History of a message; empty for one that was simply sent, received and deleted."""
         number = number_of(message_id)
         if number is None:
             return []
@@ -210,7 +210,7 @@ class Queues:
         return sent[0]
 
     def _forget(self) -> None:
-        """Delete what is remembered for a while, now and then."""
+        """Delete expired deduplication ids and histories, at most once in `FORGET_EVERY_MS`."""
         now_ms = self._clock.now_ms()
         if now_ms - self._forgot_ms >= FORGET_EVERY_MS:
             self._forgot_ms = now_ms
@@ -220,7 +220,7 @@ class Queues:
     # Move tasks
 
     async def start_move(self, source_arn: str, destination_arn: str | None, per_second: int | None) -> str:
-        """Move a dead-letter queue's messages to another queue, or each back to where it came from; the handle.
+        """Move a dead-letter queue's messages to another queue, or each back to its source; return the task handle.
 
         Raises: ApiError (`ResourceNotFoundException`, `InvalidParameterValueException`).
         """
@@ -231,7 +231,7 @@ class Queues:
         return await self._moves.list_tasks(source_arn, limit)
 
     async def cancel_move(self, handle: str) -> int:
-        """Stop a task that runs; how many messages it has moved.
+        """Stop a running task; return how many messages it has moved.
 
         Raises: ApiError (`ResourceNotFoundException`, `InvalidParameterValueException`).
         """

@@ -1,4 +1,4 @@
-"""Sending messages to one queue: their rows in the store, and counting them once they are there."""
+"""Sending messages to one queue: their rows in the store, and counting them once they are stored."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def send(queue: QueueState, entries: Sequence[Outgoing]) -> list[Sent]:
 
 
 def count_sent(queue: QueueState, rows: Sequence[MessageRow], generation: int, now_ms: int) -> None:
-    """Count messages that were inserted at an instant, if what is known here is still of that `generation`."""
+    """Count messages that were inserted at an instant, if the queue's state is still of that `generation`."""
     if generation != queue.generation or queue.visibility is None:
         return
     queue.visibility.total += len(rows)
@@ -51,7 +51,7 @@ def count_sent(queue: QueueState, rows: Sequence[MessageRow], generation: int, n
 
 
 def row_of(queue: QueueState, message: Outgoing, number: int, now_ms: int) -> MessageRow:
-    """A message as the store has it. Raises: ApiError where a FIFO message lacks its deduplication id."""
+    """The stored row of a message. Raises: ApiError for a FIFO message without a deduplication id."""
     settings = queue.settings
     if settings.fifo:
         dedup = _deduplication_id(settings, message)

@@ -1,7 +1,7 @@
-"""What a queue's owner knows and shares: its entry, its messages by where they stand, its meter. A leaf.
+"""State of one queue, shared by its parts: its entry, its messages by where they stand, its meter. A leaf.
 
-Owns reading the store's view of a queue, counting under `visibility.py`, and deleting what is past its time. Sending is
-in `sending.py`, what is done by receipt handle in `handles.py`, who receives what in `consumers.py`.
+Owns reading a queue from the store, counting with `visibility.py`, and deleting messages past their retention period.
+Sending is in `sending.py`, operations by receipt handle in `handles.py`, receiving in `consumers.py`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from statewright.stores.ids import IdSource
 from statewright.stores.queue_protocol import Gone, GroupChange, Note, QueueStore
 
 EXPIRY_EVERY_MS: Final = 60_000
-"""How often a queue is looked through for messages past their time; no consumer gets one meanwhile."""
+"""How often a queue's expired messages are deleted; consumers never receive one meanwhile."""
 EXPIRY_STEP: Final = 500
 
 
 @dataclass(slots=True)
 class Site:
-    """What all queues of a server share. `spawn` runs a coroutine in the background, and logs a failing store."""
+    """Resources that all queues of a server share. `spawn` runs a coroutine in the background; it logs store errors."""
 
     store: QueueStore
     clock: Clock
@@ -47,7 +47,7 @@ class Site:
 
 
 class QueueState:
-    """The shared state of one queue. `settings` are what it is set to; only `catalogue.py` changes them."""
+    """The shared state of one queue. Only `catalogue.py` changes its `settings`."""
 
     def __init__(self, entry: QueueEntry, arn: str, site: Site) -> None:
         self.arn = arn
@@ -55,12 +55,12 @@ class QueueState:
         self.is_deleted = False
         self.visibility: Visibility | None = None
         self.generation = 0
-        """Grows when what is known here is given up: what was under way then is not counted."""
+        """Grows when `visibility` is discarded: calls that were under way then are not counted."""
         self.news = 0
-        """Grows when there may be something to receive that was not there before."""
+        """Grows when further messages may have become visible."""
         self.tenants = Tenants()
         self._expired_ms = 0
-        """When this queue was last looked through for messages past their time."""
+        """When expired messages of this queue were last deleted."""
         self._loading: asyncio.Task[Visibility] | None = None
         self._serve: Callable[[], None] = _nothing
         self._meter: QueueMeter | None = None
@@ -74,11 +74,11 @@ class QueueState:
         return self.entry.name
 
     def call_on_arrival(self, serve: Callable[[], None]) -> None:
-        """Call this whenever there may be something to receive: the queue's consumers do, when they are made."""
+        """Set the function to call whenever messages may have become visible; the queue's consumers do."""
         self._serve = serve
 
     def set_entry(self, entry: QueueEntry) -> None:
-        """Go on under a new entry of the catalogue."""
+        """Replace the queue's entry of the catalogue."""
         if entry.rows != self.entry.rows or entry.rows not in self.site.of_rows:
             self.site.of_rows.discard(self.entry.rows)
             self.site.of_rows.add(entry.rows)
@@ -87,20 +87,20 @@ class QueueState:
 
     @property
     def meter(self) -> QueueMeter | None:
-        """The queue's metrics, unless nothing is measured; made at the first use of the queue."""
+        """The queue's metrics, if the server records any; made at the first use of the queue."""
         if self._meter is None and self.site.recorder is not None and not self.is_deleted:
             self._meter = QueueMeter(self.site.recorder, self, self.site.clock, self.site.spawn)
         return self._meter
 
     def touched(self) -> None:
-        """Messages may stand elsewhere now."""
+        """Have the meter read its levels again."""
         if (meter := self.meter) is not None:
             meter.touch()
 
-    # What is known
+    # Visibility
 
     async def known(self) -> Visibility:
-        """What is known of the messages, read from the store where need be.
+        """The queue's messages by where they stand, read from the store if necessary.
 
         Raises: ApiError (`QueueDoesNotExist`) once the queue is deleted; StoreError.
         """
@@ -133,19 +133,19 @@ class QueueState:
             raise ApiError("QueueDoesNotExist", "The specified queue does not exist.")
 
     def lose_track(self) -> None:
-        """Forget what the store had: it is read anew before anything else."""
+        """Discard the visibility; the next call reads it from the store."""
         self.generation += 1
         self.visibility = None
 
     def close(self) -> None:
-        """The queue is deleted."""
+        """Close the state once the queue is deleted."""
         self.is_deleted = True
         if self._meter is not None:
             self._meter.end()
         self.lose_track()
 
     def advance(self, visibility: Visibility) -> int:
-        """Let time pass; what time it is."""
+        """Bring `visibility` up to date; return the current instant."""
         now_ms = self.site.clock.now_ms()
         before = visibility.next_ms()
         if before is not None and before <= now_ms:
@@ -154,26 +154,26 @@ class QueueState:
         return now_ms
 
     def counts(self, visibility: Visibility) -> Counts:
-        """How many messages stand where, now."""
+        """How many messages are visible, in flight and delayed, now."""
         self.advance(visibility)
         return visibility.counts()
 
     async def oldest_visible_ms(self) -> int | None:
-        """When the first message to be visible was sent."""
+        """When the first visible message was sent; `None` without one."""
         first = await self.site.store.peek(self.entry.rows, 1)
         return first[0].sent_ms if first else None
 
     def arrived(self) -> None:
-        """Something may be there to receive."""
+        """Note that messages may have become visible, and serve the consumers."""
         self.news += 1
         self.touched()
-        self.look_for_expired()
+        self.expire_soon()
         self._serve()
 
     # Deleting
 
     async def drop_proven(self, visibility: Visibility, proofs: Sequence[tuple[int, int]]) -> list[Gone]:
-        """Delete messages by their last receipts; those that are gone."""
+        """Delete messages by their last receipts; return those that were deleted."""
         generation = self.generation
         try:
             gone = await self.site.store.drop((), proofs=proofs)
@@ -189,24 +189,24 @@ class QueueState:
         return gone
 
     def group_changes(self, visibility: Visibility, groups: Counter[str], now_ms: int) -> list[GroupChange]:
-        """What becomes of FIFO groups that lose messages, or whose messages are hidden for another time."""
+        """Changes of FIFO groups that lose messages, or whose messages are hidden until another instant."""
         rows = self.entry.rows
         return [GroupChange(rows, group, gone, visibility.group_end(group) or now_ms) for group, gone in groups.items()]
 
     # Expiring
 
-    def look_for_expired(self) -> None:
-        """Delete what is past its time, in the background, unless somebody looked lately."""
-        if self.is_to_be_looked_through():
+    def expire_soon(self) -> None:
+        """Delete expired messages in the background, at most once in `EXPIRY_EVERY_MS`."""
+        if self.is_expiry_due():
             self._expired_ms = self.site.clock.now_ms()
             self.site.spawn(self.expire())
 
-    def is_to_be_looked_through(self) -> bool:
-        """Whether nobody looked lately."""
+    def is_expiry_due(self) -> bool:
+        """True if expired messages have not been deleted for `EXPIRY_EVERY_MS`."""
         return self.site.clock.now_ms() - self._expired_ms >= EXPIRY_EVERY_MS
 
     async def expire(self) -> None:
-        """Delete every visible message that was sent too long ago, some hundred at a time."""
+        """Delete every visible message past its retention period, `EXPIRY_STEP` at a time."""
         while True:
             visibility = await self.known()
             now_ms = self.advance(visibility)
@@ -229,11 +229,11 @@ class QueueState:
                 return
 
     def note_expired(self, gone: Sequence[Gone], now_ms: int) -> None:
-        """Keep that messages which somebody once received were never deleted."""
+        """Note the expiry in the histories of messages that had been received."""
         notes = [Note(one.id, now_ms, "expired", "it was not deleted in time") for one in gone if one.receives > 0]
         if notes:
             self.site.spawn(self.site.store.note(notes))
 
 
 def _nothing() -> None:
-    """A queue without consumers serves none."""
+    """Do nothing, for a queue that has no consumers yet."""

@@ -1,8 +1,8 @@
-"""What a queue's owner knows of its messages without asking the store: how many, which are in flight, until when.
+"""Messages of one queue by where they stand, in memory: how many exist, which are in flight and until when.
 
 Owns counters, receipts and the instants at which messages become visible. It holds a small entry for each message that
-was received and is not deleted, and one for each instant at which delayed messages come: whatever else waits in a
-queue costs nothing here. Rebuilt from the store when a queue is first used and after a store's failure.
+was received and is not deleted, and one for each instant at which delayed messages become visible; other messages of
+a queue take no memory. Rebuilt from the store when a queue is first used and after a store's failure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statewright.queues.messages import Counts
 from statewright.stores.queue_protocol import Held, LoadedQueue
 
 _COMPACT_ABOVE: Final = 64
-GIVEN_BACK: Final = "its consumer made it visible"
+MADE_VISIBLE: Final = "its consumer made it visible"
 TIMED_OUT: Final = "its visibility timeout ran out"
 
 
@@ -37,7 +37,7 @@ class InFlight:
 
 
 class Returned(NamedTuple):
-    """A message that came back, with its last receipt, and why."""
+    """A message that became visible again: its last receipt, and the reason."""
 
     sent_ms: int
     receipt: int
@@ -45,7 +45,7 @@ class Returned(NamedTuple):
 
 
 class Instants:
-    """Distinct instants, each with what comes then; asked for the earliest."""
+    """Distinct instants, each with the numbers that are due then; yields the earliest first."""
 
     __slots__ = ("_heap", "at")
 
@@ -54,7 +54,7 @@ class Instants:
         self._heap: list[int] = []
 
     def add(self, instant_ms: int, number: int) -> None:
-        """Something comes at an instant."""
+        """Add a number that is due at an instant."""
         there = self.at.get(instant_ms)
         if there is None:
             self.at[instant_ms] = {number}
@@ -66,11 +66,11 @@ class Instants:
             there.add(number)
 
     def remove(self, instant_ms: int, number: int) -> None:
-        """It does not."""
+        """Remove a number from an instant."""
         there = self.at[instant_ms]
         there.discard(number)
         if not there:
-            # Its place in the heap is passed over later.
+            # `first` skips its place in the heap.
             del self.at[instant_ms]
 
     def first(self) -> int | None:
@@ -81,7 +81,7 @@ class Instants:
         return heap[0] if heap else None
 
     def pop_due(self, now_ms: int) -> list[int]:
-        """What has come, earliest first."""
+        """Remove and return the numbers that are due, earliest first."""
         due: list[int] = []
         while (first := self.first()) is not None and first <= now_ms:
             due.extend(sorted(self.at.pop(first)))
@@ -98,26 +98,26 @@ class Visibility:
         self.by_tenant: Counter[str] = Counter()
         self.delayed = 0
         self.returned: dict[int, Returned] = {}
-        """Visible messages that were received before or come from another queue. Only they can be older than the
-        store's order by visibility tells, so they are looked at one by one when their time is over."""
+        """Visible messages that were received before or come from another queue. The store orders by visibility, so
+        only these can be older than their place in it; their expiry is checked one by one."""
         self._oldest: list[tuple[int, int]] = []
         self._ends = Instants()
         self._delays: dict[int, int] = {}
         self._delay_heap: list[int] = []
 
     def load(self, loaded: LoadedQueue, now_ms: int) -> None:
-        """Begin with what the store has."""
+        """Begin with the messages that the store has."""
         self.total = loaded.total
         for held in loaded.held:
             if held.visible_ms > now_ms:
-                # When it was received nobody remembers: its twelve hours begin anew.
+                # The instant of the receive is not stored: its twelve hours begin anew.
                 self.hold(_in_flight(held, now_ms))
             else:
-                self.bring_back(held.id, Returned(held.sent_ms, held.receipt, ""))
+                self.note_returned(held.id, Returned(held.sent_ms, held.receipt, ""))
         self.delay(loaded.delayed)
 
     def hold(self, message: InFlight) -> None:
-        """A message was received."""
+        """Count a received message as in flight."""
         self.in_flight[message.id] = message
         if self.returned:
             self.returned.pop(message.id, None)
@@ -128,7 +128,7 @@ class Visibility:
             self.by_tenant[message.tenant] += 1
 
     def release(self, message: InFlight) -> None:
-        """A message is in flight no more."""
+        """Count a message as no longer in flight."""
         del self.in_flight[message.id]
         self._ends.remove(message.visible_ms, message.id)
         self._leave(message)
@@ -144,13 +144,13 @@ class Visibility:
             if not self.by_tenant[message.tenant]:
                 del self.by_tenant[message.tenant]
 
-    def give_back(self, message: InFlight, reason: str) -> None:
-        """A message becomes visible again."""
+    def make_visible(self, message: InFlight, reason: str) -> None:
+        """Count a message in flight as visible again."""
         self.release(message)
-        self.bring_back(message.id, Returned(message.sent_ms, message.receipt, reason))
+        self.note_returned(message.id, Returned(message.sent_ms, message.receipt, reason))
 
-    def bring_back(self, number: int, returned: Returned) -> None:
-        """A visible message has a past."""
+    def note_returned(self, number: int, returned: Returned) -> None:
+        """Note that a visible message was received before or comes from another queue."""
         self.returned[number] = returned
         heappush(self._oldest, (returned.sent_ms, number))
         if len(self._oldest) > _COMPACT_ABOVE + 2 * len(self.returned):
@@ -158,18 +158,18 @@ class Visibility:
             heapify(self._oldest)
 
     def extend(self, message: InFlight, visible_ms: int) -> None:
-        """A message stays in flight until another instant."""
+        """Keep a message in flight until another instant."""
         self._ends.remove(message.visible_ms, message.id)
         message.visible_ms = visible_ms
         self._ends.add(visible_ms, message.id)
 
     def group_end(self, group: str) -> int | None:
-        """When the last message in flight of a group becomes visible; `None` when there is none."""
+        """When the last message in flight of a group becomes visible; `None` if none is in flight."""
         ids = self.by_group.get(group)
         return max(self.in_flight[number].visible_ms for number in ids) if ids else None
 
     def delay(self, instants: Iterable[int]) -> None:
-        """Messages will become visible for the first time."""
+        """Count messages that become visible for the first time at these instants."""
         for instant in instants:
             self.delayed += 1
             if instant in self._delays:
@@ -179,14 +179,14 @@ class Visibility:
                 heappush(self._delay_heap, instant)
 
     def advance(self, now_ms: int) -> list[InFlight]:
-        """Let time pass; the messages whose time in flight is over."""
+        """Bring the counts up to `now_ms`; return the messages whose visibility timeout has ended."""
         ended: list[InFlight] = []
         first = self._ends.first()
         if first is not None and first <= now_ms:
             for number in self._ends.pop_due(now_ms):
                 message = self.in_flight.pop(number)
                 self._leave(message)
-                self.bring_back(number, Returned(message.sent_ms, message.receipt, TIMED_OUT))
+                self.note_returned(number, Returned(message.sent_ms, message.receipt, TIMED_OUT))
                 ended.append(message)
         while self._delay_heap and self._delay_heap[0] <= now_ms:
             self.delayed -= self._delays.pop(heappop(self._delay_heap))
@@ -204,11 +204,11 @@ class Visibility:
         return self.total - len(self.in_flight) - self.delayed
 
     def counts(self) -> Counts:
-        """How many messages stand where, as of the last `advance`."""
+        """How many messages are visible, in flight and delayed, as of the last `advance`."""
         return Counts(self.visible(), len(self.in_flight), self.delayed)
 
     def pop_outdated(self, sent_before_ms: int) -> list[tuple[int, int]]:
-        """Returned messages sent before an instant, as (id, receipt); some may be under way to a consumer."""
+        """Remove and return messages in `returned` sent before an instant, as (id, receipt); some may be claimed."""
         found: list[tuple[int, int]] = []
         while self._oldest and self._oldest[0][0] < sent_before_ms:
             sent_ms, number = heappop(self._oldest)

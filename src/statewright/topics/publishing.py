@@ -25,7 +25,7 @@ from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import Delivery, call_id_of
 from statewright.metrics.recorder import Recorder
-from statewright.queues.fan_out import Letter
+from statewright.queues.fan_out import QueuedDelivery
 from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of
 from statewright.queues.queues import Queues
 from statewright.stores.queue_protocol import Once
@@ -57,7 +57,7 @@ class Receipt:
 class _Round:
     """What one call to publish has to hand over."""
 
-    letters: list[Letter]
+    letters: list[QueuedDelivery]
     onces: list[Once]
     deliveries: list[Delivery]
     invocations: list[Delivery]
@@ -218,7 +218,7 @@ class Publisher:
 
     def _letter(
         self, subscriber: Subscriber, message: Message, published: Published, body: str, once: int
-    ) -> Letter | None:
+    ) -> QueuedDelivery | None:
         """The message for a queue, or for the dead letters of a subscription whose queue cannot have it."""
         queue = self._queues.find_arn(subscriber.entry.endpoint)
         attributes: dict[str, Any] | None = None
@@ -248,7 +248,9 @@ class Publisher:
         fifo = queue.settings.fifo
         # Fair queues know a tenant by the group that a standard topic passes on.
         group = message.group if fifo or once == 0 else None
-        return Letter(queue, Outgoing(body, attributes, group=group, dedup=message.dedup if fifo else None), once)
+        return QueuedDelivery(
+            queue, Outgoing(body, attributes, group=group, dedup=message.dedup if fifo else None), once
+        )
 
     def _delivery(self, target: dict[str, Any], payload: str) -> Delivery:
         now_ms = self._clock.now_ms()
