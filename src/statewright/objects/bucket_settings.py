@@ -9,15 +9,14 @@ Source: service API reference, the operations named as the subjects are; refusal
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.errors import ApiError
 from statewright.objects import faults
-from statewright.payload import JsonTextError, parse_json
+from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
 
 ENCRYPTION: Final = "encryption"
 PUBLIC_ACCESS: Final = "publicAccess"
@@ -35,7 +34,7 @@ _RESOURCE: Final = re.compile(r"arn:aws[a-z-]*:s3:::([^/]*)(/.*)?", re.ASCII | r
 _PRINCIPALS: Final = frozenset({"AWS", "Service", "Federated", "CanonicalUser"})
 
 
-def check_encryption(given: Mapping[str, Any]) -> None:
+def check_encryption(given: JsonMapping) -> None:
     """Refuse rules of encryption that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidArgument`)."""
     if len(given["Rules"]) != 1:
         raise faults.malformed_xml()
@@ -49,13 +48,13 @@ def check_encryption(given: Mapping[str, Any]) -> None:
         )
 
 
-def check_ownership(given: Mapping[str, Any]) -> None:
+def check_ownership(given: JsonMapping) -> None:
     """Refuse anything but one rule. Raises: ApiError (`MalformedXML`)."""
     if len(given["Rules"]) != 1:
         raise faults.malformed_xml()
 
 
-def check_cors(given: Mapping[str, Any]) -> None:
+def check_cors(given: JsonMapping) -> None:
     """Refuse rules for other origins that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidRequest`)."""
     rules = given["CORSRules"]
     if not 0 < len(rules) <= CORS_RULES:
@@ -92,7 +91,7 @@ def check_policy(bucket: str, text: str) -> None:
         _check_statement(bucket, statement)
 
 
-def _check_statement(bucket: str, statement: Any) -> None:
+def _check_statement(bucket: str, statement: Json) -> None:
     if not isinstance(statement, dict):
         raise _malformed("Policies must be valid JSON and the first byte must be '{'")
     if "Effect" not in statement:
@@ -121,11 +120,11 @@ def is_public(text: str) -> bool:
     )
 
 
-def _statements(policy: Any) -> list[Any]:
+def _statements(policy: Json) -> list[Json]:
     return _listed(policy["Statement"])
 
 
-def _is_principal(value: Any) -> bool:
+def _is_principal(value: Json) -> bool:
     if isinstance(value, str):
         return value == "*"
     if not isinstance(value, dict) or not value or not value.keys() <= _PRINCIPALS:
@@ -133,11 +132,11 @@ def _is_principal(value: Any) -> bool:
     return all(isinstance(one, str) and one for of in value.values() for one in _listed(of))
 
 
-def _is_everybody(value: Any) -> bool:
+def _is_everybody(value: Json) -> bool:
     return value == "*" or (isinstance(value, dict) and "*" in _listed(value.get("AWS", [])))
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
 
 

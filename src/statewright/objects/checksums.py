@@ -11,7 +11,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.objects import faults
 from statewright.objects.records import COMPOSITE, FULL_OBJECT, Checksum
@@ -28,7 +28,7 @@ _LONG_BYTES: Final = 16 * 1024
 _POLYNOMIALS: Final = {"CRC32": 0xEDB88320, "CRC32C": 0x82F63B78, "CRC64NVME": 0x9A6C9329AC4BC9B5}
 """Reflected."""
 _LENGTHS: Final = {**_CRC_BYTES, "SHA1": 20, "SHA256": 32, "SHA512": 64, "MD5": 16}
-_HASHES: Final[dict[str, Callable[[], Any]]] = {
+_HASHES: Final[dict[str, Callable[[], Hasher]]] = {
     "SHA1": lambda: hashlib.sha1(usedforsecurity=False),
     "SHA256": hashlib.sha256,
     "SHA512": hashlib.sha512,
@@ -60,8 +60,7 @@ def hasher(algorithm: str) -> Hasher:
     """A fresh computation."""
     if algorithm in _CRC_BYTES:
         return _Crc(algorithm)
-    made: Hasher = _HASHES[algorithm]()
-    return made
+    return _HASHES[algorithm]()
 
 
 class _Crc:

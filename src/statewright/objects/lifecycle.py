@@ -15,7 +15,7 @@ import hashlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock, Timer
 from statewright.errors import ApiError, StoreError
@@ -25,6 +25,7 @@ from statewright.objects.notifications import EXPIRED
 from statewright.objects.objects import Objects
 from statewright.objects.records import Bucket, ObjectView
 from statewright.objects.uploads import upload_text
+from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import Demand
 from statewright.tags import tags_by_key
 
@@ -42,12 +43,12 @@ _ACTIONS: Final = (
 log = logging.getLogger("statewright.objects")
 
 
-def checked(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def checked(given: JsonMapping) -> list[JsonObject]:
     """Rules as they are kept: with ids. Raises: ApiError (`MalformedXML`, `InvalidArgument`, `InvalidRequest`)."""
     rules = given["Rules"]
     if not 0 < len(rules) <= MOST_RULES:
         raise faults.malformed_xml()
-    kept: list[dict[str, Any]] = []
+    kept: list[JsonObject] = []
     for place, rule in enumerate(rules):
         _check_rule(rule)
         made = hashlib.blake2b(f"{place} {rule}".encode("utf-8", "replace"), digest_size=18).hexdigest()
@@ -59,7 +60,7 @@ def checked(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     return kept
 
 
-def _check_rule(rule: Mapping[str, Any]) -> None:
+def _check_rule(rule: JsonMapping) -> None:
     if len(rule.get("ID") or "") > ID_LENGTH:
         raise faults.invalid_argument("ID length should not exceed allowed limit of 255", "ID", rule["ID"])
     where = rule.get("Filter")
@@ -104,7 +105,7 @@ class _Choice:
     below: int | None
 
     @classmethod
-    def of(cls, rule: Mapping[str, Any]) -> _Choice:
+    def of(cls, rule: JsonMapping) -> _Choice:
         where = rule.get("Filter") or {}
         both = where.get("And") or {}
         tags = [*(both.get("Tags") or ()), *([where["Tag"]] if where.get("Tag") else ())]
@@ -130,7 +131,7 @@ def expires_ms(made_ms: int, days: int) -> int:
     return -(-(made_ms + days * DAY_MS) // DAY_MS) * DAY_MS
 
 
-def is_applied(rule: Mapping[str, Any]) -> bool:
+def is_applied(rule: JsonMapping) -> bool:
     """Whether a rule deletes anything here."""
     expiration = rule.get("Expiration") or {}
     acts = "Days" in expiration or "Date" in expiration or rule.get("AbortIncompleteMultipartUpload")
@@ -205,7 +206,7 @@ class Lifecycles:
 
     # ------------------------------------------------------------------ one rule
 
-    async def _apply(self, bucket: Bucket, rule: Mapping[str, Any]) -> None:
+    async def _apply(self, bucket: Bucket, rule: JsonMapping) -> None:
         choice = _Choice.of(rule)
         expiration = rule.get("Expiration") or {}
         if "Days" in expiration or expiration.get("Date", 1 << 62) <= self._clock.now_ms():

@@ -11,10 +11,10 @@ object key name filtering"; service API reference, PutBucketNotificationConfigur
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import quote_plus
 
 import orjson
@@ -22,6 +22,7 @@ import orjson
 from statewright.instants import iso_ms
 from statewright.objects import faults
 from statewright.objects.records import Bucket
+from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.protocol import Record
 
 NOTIFICATION: Final = "notification"
@@ -88,12 +89,12 @@ class Outbox(Protocol):
         """They may become durable any moment: whoever wrote them did not wait for it."""
 
 
-def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+def checked(given: JsonMapping) -> JsonObject:
     """A configuration as it is kept: with ids, without empty lists.
 
     Raises: ApiError (`InvalidArgument`, `MalformedXML`).
     """
-    kept: dict[str, Any] = {}
+    kept: JsonObject = {}
     for name, (member, _) in KINDS.items():
         entries = given.get(name) or []
         if entries:
@@ -112,7 +113,7 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def rules_of(config: Mapping[str, Any]) -> list[Rule]:
+def rules_of(config: JsonMapping) -> list[Rule]:
     """The entries of a configuration."""
     return [
         Rule(entry["Id"], entry[member], tuple(entry["Events"]), *_affixes(entry))
@@ -121,7 +122,7 @@ def rules_of(config: Mapping[str, Any]) -> list[Rule]:
     ]
 
 
-def _with_id(entry: Mapping[str, Any], member: str, place: int) -> dict[str, Any]:
+def _with_id(entry: JsonMapping, member: str, place: int) -> JsonObject:
     if not entry["Events"]:
         raise faults.malformed_xml()
     if entry.get("Id"):
@@ -131,16 +132,16 @@ def _with_id(entry: Mapping[str, Any], member: str, place: int) -> dict[str, Any
     return {"Id": f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:]}", **entry}
 
 
-def _filter_rules(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _filter_rules(entry: JsonMapping) -> list[JsonMapping]:
     return ((entry.get("Filter") or {}).get("Key") or {}).get("FilterRules") or []
 
 
-def _affixes(entry: Mapping[str, Any]) -> tuple[str, str]:
+def _affixes(entry: JsonMapping) -> tuple[str, str]:
     found = {rule["Name"].lower(): rule.get("Value") or "" for rule in _filter_rules(entry)}
     return found.get("prefix", ""), found.get("suffix", "")
 
 
-def _check_filter(entry: Mapping[str, Any]) -> None:
+def _check_filter(entry: JsonMapping) -> None:
     names: set[str] = set()
     for rule in _filter_rules(entry):
         name = (rule.get("Name") or "").lower()
@@ -191,7 +192,7 @@ def messages(
     bucket: Bucket, rules: Sequence[Rule], change: Change, *, owner: str, account: str, sequencer: str, request_id: str
 ) -> Iterator[tuple[Rule, str]]:
     """The message for each entry that covers a change."""
-    record: dict[str, Any] | None = None
+    record: JsonObject | None = None
     for rule in rules:
         if not rule.covers(change):
             continue
@@ -201,10 +202,8 @@ def messages(
         yield rule, orjson.dumps({"Records": [told]}).decode()
 
 
-def _record(
-    bucket: Bucket, change: Change, owner: str, account: str, sequencer: str, request_id: str
-) -> dict[str, Any]:
-    seen: dict[str, Any] = {"key": quote_plus(change.key, safe="/-_.*")}
+def _record(bucket: Bucket, change: Change, owner: str, account: str, sequencer: str, request_id: str) -> JsonObject:
+    seen: JsonObject = {"key": quote_plus(change.key, safe="/-_.*")}
     if change.size is not None:
         seen |= {"size": change.size, "eTag": change.etag}
     seen["sequencer"] = sequencer
@@ -251,13 +250,13 @@ _BUS: Final = {
 
 def bus_detail(
     bucket: Bucket, change: Change, *, account: str, sequencer: str, request_id: str
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, JsonObject]:
     """Detail type and detail of the event that a bus gets.
 
     Source: user guide, "EventBridge event message structure".
     """
     kind, more = _BUS[change.event]
-    seen: dict[str, Any] = {"key": change.key}
+    seen: JsonObject = {"key": change.key}
     if change.size is not None:
         seen |= {"size": change.size, "etag": change.etag}
     detail = {

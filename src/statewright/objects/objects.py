@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -38,6 +38,7 @@ from statewright.objects.records import (
 from statewright.objects.state import ObjectState
 from statewright.objects.uploads import Uploads, check_number
 from statewright.objects.vault import Piece
+from statewright.payload import Json, JsonMapping
 from statewright.stores.key_pages import after_prefix
 from statewright.stores.object_rows import (
     IN_FILE,
@@ -102,7 +103,7 @@ class Objects:
         *,
         region: str = "",
         tags: Mapping[str, str] | None = None,
-        settings: Mapping[str, Any] | None = None,
+        settings: JsonMapping | None = None,
     ) -> Bucket:
         """Make a bucket; `settings` are by subject.
 
@@ -140,7 +141,7 @@ class Objects:
         async with self._changing:
             await self._change(replace(await self.state.bucket(name), tags=dict(tags)))
 
-    async def set_bucket_setting(self, name: str, subject: str, value: Any) -> None:
+    async def set_bucket_setting(self, name: str, subject: str, value: Json) -> None:
         """Keep a setting of a bucket by its subject; `None` forgets it. Raises: ApiError (`NoSuchBucket`)."""
         # One after the other: tools set many subjects of one bucket at once.
         async with self._changing:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.formats import members_in
+from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
 
 FORMAT: Final = 1
@@ -54,7 +55,7 @@ class Bucket:
     created_ms: int
     region: str
     tags: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonMapping = field(default_factory=dict)
     """What was set of it, by subject (`bucket_settings`), in the members of the service's requests."""
 
 
@@ -103,7 +104,7 @@ class Upload:
 
 def bucket_row(bucket: Bucket) -> BucketRow:
     """A bucket as it is stored."""
-    body: dict[str, Any] = {"region": bucket.region, "tags": dict(bucket.tags)}
+    body: JsonObject = {"region": bucket.region, "tags": dict(bucket.tags)}
     if bucket.settings:
         body["settings"] = dict(bucket.settings)
     return BucketRow(bucket.id, bucket.name, bucket.created_ms, orjson.dumps(body))
@@ -166,8 +167,8 @@ def upload_of(bucket: str, row: UploadRow) -> Upload:
     return Upload(row.id, bucket, key, row.created_ms, _settings_of(head), head["algorithm"], head["kind"], row)
 
 
-def _settings_json(settings: Settings) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _settings_json(settings: Settings) -> JsonObject:
+    found: JsonObject = {
         "headers": dict(settings.headers),
         "metadata": dict(settings.metadata),
         "tags": dict(settings.tags),
@@ -177,7 +178,7 @@ def _settings_json(settings: Settings) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def _settings_of(head: Mapping[str, Any]) -> Settings:
+def _settings_of(head: JsonMapping) -> Settings:
     return Settings(
         head.get("headers", {}),
         head.get("metadata", {}),

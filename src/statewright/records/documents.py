@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from statewright.errors import ApiError
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 VERSIONS: Final = ("2008-10-17", "2012-10-17")
 _PRINCIPALS: Final = ("Principal", "NotPrincipal")
@@ -41,7 +41,7 @@ def malformed(text: str) -> ApiError:
     return ApiError("MalformedPolicyDocument", text)
 
 
-def _statements(text: str) -> list[dict[str, Any]]:
+def _statements(text: str) -> list[JsonObject]:
     try:
         document: Json = parse_json(text)
     except JsonTextError:

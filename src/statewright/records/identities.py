@@ -9,13 +9,14 @@ Source: IAM API reference; texts of refusals as users of SDKs and Terraform repo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.records.documents import check_permissions, check_trust
 from statewright.records.entries import ALIAS, IDENTITIES, AccountAlias, Identity
 from statewright.records.letters import letters
@@ -62,7 +63,7 @@ class Identities:
         self._change = asyncio.Lock()
         self.policies = Policies(catalog, clock, config, self._change)
 
-    async def create(self, kind: Kind, name: str, path: str, fields: Mapping[str, Any]) -> Identity:
+    async def create(self, kind: Kind, name: str, path: str, fields: JsonMapping) -> Identity:
         """Create one. `fields` may have `trust`, `description`, `tags` and so on. Raises: ApiError."""
         if kind is ROLE:
             check_trust(fields["trust"])
@@ -96,7 +97,7 @@ class Identities:
         """A page by name."""
         return await self._entries[kind].chosen(lambda one: one.path.startswith(path_prefix), after, limit)
 
-    async def set(self, kind: Kind, name: str, **fields: Any) -> Identity:
+    async def set(self, kind: Kind, name: str, **fields: Json) -> Identity:
         """Change fields. Raises: ApiError."""
         if "trust" in fields:
             check_trust(fields["trust"])
@@ -138,7 +139,7 @@ class Identities:
     async def delete_inline(self, kind: Kind, name: str, policy: str) -> None:
         """Delete an inline policy. Raises: ApiError (`NoSuchEntity`)."""
 
-        def edit(found: Identity) -> dict[str, Any]:
+        def edit(found: Identity) -> JsonObject:
             if policy not in found.inline:
                 raise no_such(f"The {kind.word} policy with name {policy} cannot be found.")
             return {"inline": {key: one for key, one in found.inline.items() if key != policy}}
@@ -177,7 +178,7 @@ class Identities:
         """Put a user into a group. Raises: ApiError (`NoSuchEntity`)."""
         name = (await self.get(GROUP, group)).name
 
-        def edit(found: Identity) -> dict[str, Any]:
+        def edit(found: Identity) -> JsonObject:
             groups = found.groups
             return {"groups": groups if name in groups else [*groups, name]}
 
@@ -192,7 +193,7 @@ class Identities:
         """The users of a group."""
         return [one async for one in self._members(group)]
 
-    async def _members(self, group: str) -> Any:
+    async def _members(self, group: str) -> AsyncIterator[Identity]:
         async for one in self._entries[USER].walk():
             if group in one.groups:
                 yield one
@@ -218,7 +219,7 @@ class Identities:
                 raise no_such(f"The account alias with name {name} cannot be found.")
             await self._aliases.delete(found)
 
-    async def _edit(self, kind: Kind, name: str, edit: Callable[[Identity], Mapping[str, Any]]) -> Identity:
+    async def _edit(self, kind: Kind, name: str, edit: Callable[[Identity], JsonMapping]) -> Identity:
         async with self._change:
             found = await self.get(kind, name)
             changed = replace(found, **edit(found))

@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, ParamSpec, Protocol, TypeVar
 from urllib.parse import unquote
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.executions.logs import folder_of
 from statewright.errors import ApiError
+from statewright.payload import Json
 from statewright.records.entries import LOG_GROUP, LOG_STREAM, LogGroup, LogStream
 from statewright.records.log_files import EVENT_BYTES, Lane, history_line, put_line, put_text, worker_line
 from statewright.stores.entries import Entries
@@ -45,6 +46,7 @@ OLDEST_MS: Final = 14 * DAY_MS
 NEWEST_MS: Final = 2 * 3_600_000
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -73,7 +75,7 @@ class LogGroups:
         self._streams = Entries(catalog, LOG_STREAM)
         self._change = asyncio.Lock()
 
-    async def work(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    async def work(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Have a thread read or write files; virtual time stands still meanwhile."""
         with self._clock.busy():
             return await asyncio.to_thread(function, *arguments, **options)
@@ -84,7 +86,7 @@ class LogGroups:
 
     # -------------------------------------------------------------- groups
 
-    async def create(self, name: str, tags: Mapping[str, str], **fields: Any) -> None:
+    async def create(self, name: str, tags: Mapping[str, str], **fields: Json) -> None:
         """Create a group. Raises: ApiError (`ResourceAlreadyExistsException`)."""
         async with self._change:
             if await self.find(name) is not None:
@@ -112,7 +114,7 @@ class LogGroups:
             created.setdefault(one.name, one)
         return [created[name] for name in sorted(created)]
 
-    async def change(self, name: str, **fields: Any) -> None:
+    async def change(self, name: str, **fields: Json) -> None:
         """Change fields of a group; one that was only written to is created so. Raises: ApiError."""
         async with self._change:
             await self._groups.write(replace(await self.get(name), **fields))

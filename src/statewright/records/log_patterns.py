@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.errors import ApiError
+from statewright.payload import Json
 from statewright.query.linear_regex import RegexSyntaxError, compile_regex
 
 Test = Callable[[str], bool]
 """Whether a message matches."""
-_JsonTest = Callable[[Any], bool]
+_JsonTest = Callable[[Json], bool]
 
 _TERM: Final = re.compile(r'\s*([?-]?)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
 _TOKEN: Final = re.compile(
@@ -152,7 +153,7 @@ class _Parser:
         self._next()
         return lambda value: any(compare(one) for one in select(value))
 
-    def _words(self, select: Callable[[Any], list[Any]]) -> _JsonTest:
+    def _words(self, select: Callable[[Json], list[Json]]) -> _JsonTest:
         """`IS NULL`, `IS TRUE`, `IS FALSE`, `NOT EXISTS`."""
         first = self.value
         self._next()
@@ -178,7 +179,7 @@ def _tokens(text: str) -> Iterator[tuple[str | None, str]]:
         place = found.end()
 
 
-def _selector(text: str) -> Callable[[Any], list[Any]]:
+def _selector(text: str) -> Callable[[Json], list[Json]]:
     """What a selector finds: one value, several with a wildcard, or none."""
     steps: list[str | int | None] = []
     for step in _STEP.finditer(text):
@@ -188,7 +189,7 @@ def _selector(text: str) -> Callable[[Any], list[Any]]:
         else:
             steps.append(int(index) if index is not None else next(x for x in (name, quoted, single) if x is not None))
 
-    def select(value: Any) -> list[Any]:
+    def select(value: Json) -> list[Json]:
         found = [value]
         for step in steps:
             found = [inner for one in found for inner in _below(one, step)]
@@ -197,7 +198,7 @@ def _selector(text: str) -> Callable[[Any], list[Any]]:
     return select
 
 
-def _below(value: Any, step: str | int | None) -> list[Any]:
+def _below(value: Json, step: str | int | None) -> list[Json]:
     if step is None:
         return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     if isinstance(step, int):
@@ -227,7 +228,7 @@ def _comparison(operator: str, kind: str | None, wanted: str) -> _JsonTest:
         raise _invalid()
     matches = _regex(wanted) if kind == "regex" else _wildcard(re.sub(r"\\(.)", r"\1", wanted))
 
-    def test(value: Any) -> bool:
+    def test(value: Json) -> bool:
         if isinstance(value, (dict, list)) or value is None:
             return False
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -259,7 +260,7 @@ def _number(text: str) -> float | None:
     return float(text) if re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", text) else None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Json) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -13,11 +13,12 @@ import base64
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
+from statewright.payload import JsonMapping
 from statewright.query.linear_regex import RegexSyntaxError, compile_regex
 from statewright.records.entries import PARAMETER, PARAMETER_VERSION, Parameter, ParameterVersion
 from statewright.stores.entries import Entries, Place
@@ -108,7 +109,7 @@ class Parameters:
 
     # -------------------------------------------------------------- writing
 
-    async def put(self, request: Mapping[str, Any]) -> Parameter:
+    async def put(self, request: JsonMapping) -> Parameter:
         """Create a parameter, or its next version. Raises: ApiError."""
         name = request["Name"]
         if name.startswith("arn:"):
@@ -135,7 +136,7 @@ class Parameters:
             record = PARAMETER_VERSION.record(ParameterVersion(**version))
             return await self._parameters.write(entry, also=[record], delete=gone)
 
-    def _changed(self, request: Mapping[str, Any], old: Parameter) -> Parameter:
+    def _changed(self, request: JsonMapping, old: Parameter) -> Parameter:
         """The parameter that a request makes of one; a new one has no type yet, and the version 0. Raises: ApiError."""
         kind = request.get("Type") or old.type
         if not kind:
@@ -224,7 +225,7 @@ def _version_key(name: str, version: int | None) -> str:
     return f"{name}:{version}"
 
 
-def _tier(request: Mapping[str, Any], old: Parameter, value: str) -> str:
+def _tier(request: JsonMapping, old: Parameter, value: str) -> str:
     """The tier of a value. Raises: ApiError for one that is too long."""
     asked = request.get("Tier", old.tier)
     long = len(value) > CHARACTERS["Standard"] or bool(request.get("Policies"))

@@ -8,9 +8,9 @@ Source: IAM API reference; texts of refusals as users of SDKs and Terraform repo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -87,7 +87,7 @@ class Policies:
             limit,
         )
 
-    async def _every_link(self) -> Any:
+    async def _every_link(self) -> AsyncIterator[Attachment]:
         async for policy in self._policies.walk():
             async for link in self._attachments.walk(self.arn(policy)):
                 yield link

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
+from statewright.payload import Json, JsonMapping
 from statewright.records.entries import SECRET, SECRET_VALUE, Secret, SecretValue, SecretVersion
 from statewright.records.letters import letters
 from statewright.stores.entries import Entries, Place
@@ -28,7 +29,7 @@ MOST_VERSIONS: Final = 100
 DAY_MS: Final = 86_400_000
 LONGEST_BYTES: Final = 65_536
 
-Value = Mapping[str, Any]
+Value = JsonMapping
 """What a version holds: `SecretString`, a text, or `SecretBinary`, bytes."""
 
 
@@ -168,7 +169,7 @@ class Secrets:
         record = SECRET_VALUE.record(_sealed(entry, version, value))
         return await self._secrets.write(replace(entry, versions=kept, changed_ms=now_ms), also=[record], delete=gone)
 
-    async def set(self, reference: str, **fields: Any) -> Secret:
+    async def set(self, reference: str, **fields: Json) -> Secret:
         """Change fields of a secret. Raises: ApiError."""
         async with self._change:
             entry = await self._usable(reference)

@@ -14,7 +14,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs
 
 import orjson
@@ -22,6 +22,7 @@ import orjson
 from statewright import chance
 from statewright.clock import Clock
 from statewright.errors import ApiError
+from statewright.payload import JsonObject
 from statewright.records.entries import SESSION_KEY, SessionKey
 from statewright.records.letters import letters
 from statewright.stores.entries import Entries
@@ -96,7 +97,7 @@ class Sessions:
         seal, said = raw[:_SEAL_BYTES], raw[_SEAL_BYTES:]
         if not hmac.compare_digest(seal, self._sealed(b"token", said)):
             return None
-        found: dict[str, Any] = orjson.loads(said)
+        found: JsonObject = orjson.loads(said)
         key = found["key"]
         return Session(key, self._secret(key), token, found["arn"], found["id"], found["until"])
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 JobT = TypeVar("JobT")
 
@@ -119,7 +119,7 @@ class RightOfWay:
             self._idle.wait(ASIDE_SECONDS)
 
 
-def call_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:
+def call_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:
     """Call a function on the loop's thread, if the loop still runs."""
     try:
         loop.call_soon_threadsafe(function, *arguments)

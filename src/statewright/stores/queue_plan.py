@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 from typing import Any, Final, Protocol
 
 from statewright.stores.queue_protocol import Claim, Claimed, Gone, GroupChange, MessageRow, Move, Once
+from statewright.stores.statements import SqlRow
 
 _HEAD: Final = 200
 """Messages from the front among which those of quiet tenants are looked for first."""
@@ -70,19 +71,19 @@ class ClaimTask:
 class QueueSql(Protocol):
     """The named statements of `sql/queues.sql` and its kin, inside the transaction of a group."""
 
-    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def write(self, name: str, rows: Sequence[SqlRow]) -> None:
         """Run a statement over rows; none is nothing."""
 
-    def write_ids(self, name: str, ids: Iterable[int], *before: Any) -> None:
+    def write_ids(self, name: str, ids: Iterable[int], *before: object) -> None:
         """Run a statement over ids, given after its other values."""
 
-    def match(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def match(self, name: str, rows: Sequence[SqlRow]) -> list[SqlRow]:
         """The result of a statement over rows."""
 
-    def fetch(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+    def fetch(self, name: str, *given: object) -> list[SqlRow]:
         """The result of a statement."""
 
-    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
+    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[SqlRow]:
         """The result of a statement over ids."""
 
     def claim(self, queue: int, until_ms: int, limit: int, now_ms: int) -> list[Claimed]:
@@ -91,7 +92,7 @@ class QueueSql(Protocol):
     def read(self, ids: Sequence[int], now_ms: int) -> list[Claimed]:
         """Messages by id, in that order, as they will be once received."""
 
-    def run(self, name: str, *given: Any) -> int:
+    def run(self, name: str, *given: object) -> int:
         """Run a statement; how many rows it changed."""
 
 
@@ -105,9 +106,9 @@ class QueueWork:
 QueueTask = SendTask | DropTask | HideTask | MoveTask | ProofTask | ClaimTask | QueueWork
 
 
-def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[Any]:
+def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[object]:
     """Carry out the queue tasks of a group; their answers."""
-    answers: list[Any] = [None] * len(tasks)
+    answers: list[object] = [None] * len(tasks)
     sends: list[tuple[int, SendTask]] = []
     claims: list[tuple[int, ClaimTask]] = []
     proofs: list[tuple[int, ProofTask]] = []
@@ -155,7 +156,7 @@ def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[Any]:
 # Sending
 
 
-def _send(sql: QueueSql, sends: Sequence[tuple[int, SendTask]], answers: list[Any]) -> None:
+def _send(sql: QueueSql, sends: Sequence[tuple[int, SendTask]], answers: list[object]) -> None:
     rows = [row for _, task in sends for row in task.rows]
     onces = [once for _, task in sends for once in task.onces]
     repeated = _repeats(sql, onces) if onces else {}

@@ -7,7 +7,7 @@ connections and ending transactions is the stores' business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.stores.key_pages import after_prefix, page_of
 from statewright.stores.object_rows import (
@@ -26,6 +26,7 @@ from statewright.stores.object_rows import (
     Written,
 )
 from statewright.stores.protocol import Record
+from statewright.stores.statements import SqlRow
 
 NO_LIMIT: Final = 2**31
 
@@ -33,10 +34,10 @@ NO_LIMIT: Final = 2**31
 class Sql(Protocol):
     """A connection inside a transaction, or reading one statement."""
 
-    def run(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+    def run(self, name: str, *given: object) -> list[SqlRow]:
         """The rows of a named statement."""
 
-    def ids(self, ids: Iterable[int]) -> Any:
+    def ids(self, ids: Iterable[int]) -> object:
         """A list of ids as a parameter."""
 
 
@@ -189,7 +190,7 @@ def _drop_parts(sql: Sql, owner: int, keep: Iterable[int] = ()) -> list[int]:
     return _release_parts(sql, [row[1:] for row in dropped])
 
 
-def _release_parts(sql: Sql, parts: Sequence[tuple[Any, ...]]) -> list[int]:
+def _release_parts(sql: Sql, parts: Sequence[SqlRow]) -> list[int]:
     here = [number for number, place in parts if place == IN_ROW]
     if here:
         sql.run("drop_bodies", sql.ids(here))

@@ -29,6 +29,7 @@ from statewright.stores.queue_protocol import (
     Note,
     Once,
 )
+from statewright.stores.statements import SqlRow
 
 _FORGET_STEP: Final = 5_000
 _NEVER: Final = 2**62
@@ -125,5 +126,5 @@ class SqlQueues:
 
     async def trail(self, message: int) -> list[Note]:
         """See `QueueStore.trail`."""
-        found: list[tuple[Any, ...]] = await self._submit(QueueWork(lambda sql: sql.fetch("trail", message)))
+        found: list[SqlRow] = await self._submit(QueueWork(lambda sql: sql.fetch("trail", message)))
         return [Note(*columns) for columns in found]

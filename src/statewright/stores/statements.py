@@ -14,6 +14,8 @@ from importlib.resources import files
 from itertools import chain
 from typing import Any, Final
 
+SqlRow = tuple[Any, ...]
+"""The columns of a row, or the values for a statement, as the driver has them."""
 LENGTHS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 MOST_ROWS: Final = LENGTHS[-1]
 
@@ -53,7 +55,7 @@ class RowStatement:
         self._blank = (None,) * self.columns
         self._sized: dict[int, str] = {}
 
-    def runs(self, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+    def runs(self, rows: Sequence[SqlRow]) -> Iterator[tuple[str, list[object]]]:
         """The statements and parameters that carry all rows: one for each 512."""
         for start in range(0, len(rows), MOST_ROWS):
             part = rows[start : start + MOST_ROWS] if len(rows) > MOST_ROWS else rows

@@ -7,8 +7,9 @@ it wrote, and the net effect is written at the end. A change that refuses writes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from statewright.stores.statements import SqlRow
 from statewright.stores.table_protocol import Change, Counted, ItemKey, StoredItem
 
 
@@ -18,11 +19,11 @@ class TableSql(Protocol):
     def current(self, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:
         """Those items that are there: place among the keys, size, body."""
 
-    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def write(self, name: str, rows: Sequence[SqlRow]) -> None:
         """Run a statement over rows; none is nothing."""
 
 
-def write_table_changes(sql: TableSql, changes: Sequence[Change]) -> list[Any]:
+def write_table_changes(sql: TableSql, changes: Sequence[Change]) -> list[object]:
     """Carry out the changes of a group; their answers, or what they raised."""
     wanted = list(dict.fromkeys([key for change in changes for key in change.keys]))
     standing: dict[ItemKey, StoredItem | None] = {}
@@ -30,7 +31,7 @@ def write_table_changes(sql: TableSql, changes: Sequence[Change]) -> list[Any]:
         standing[wanted[place]] = StoredItem(size, body)
     written: dict[ItemKey, StoredItem | None] = {}
     counts: dict[int, Counted] = {}
-    answers: list[Any] = []
+    answers: list[object] = []
     for change in changes:
         try:
             decision = change.decide([standing.get(key) for key in change.keys])

@@ -44,7 +44,7 @@ class Counted(NamedTuple):
 class Decision:
     """The writes of a change, and the answer to its caller. A key is either put or dropped, not both."""
 
-    answer: Any = None
+    answer: object = None
     puts: dict[ItemKey, StoredItem] = field(default_factory=dict)
     drops: set[ItemKey] = field(default_factory=set)
     counts: dict[int, Counted] = field(default_factory=dict)

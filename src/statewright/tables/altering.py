@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.tables.creating import attribute_types, global_index, refuse_streams, throughput_of
 from statewright.tables.definitions import ACTIVE, PAY_PER_REQUEST, PROVISIONED, Definition, Index, Throughput
 from statewright.tables.table import Table
@@ -73,7 +73,7 @@ async def alter(tables: Tables, table: Table, request: Mapping[str, Json]) -> No
 def _with_settings(definition: Definition, request: Mapping[str, Json], now_ms: int) -> Definition:
     billing = request.get("BillingMode", definition.billing)
     given = request.get("ProvisionedThroughput")
-    members: dict[str, Any] = {"billing": billing}
+    members: JsonObject = {"billing": billing}
     if billing == PAY_PER_REQUEST:
         throughput_of(given, billing)
         if definition.billing != billing:

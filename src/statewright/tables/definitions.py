@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from statewright.payload import JsonMapping
 from statewright.stores.entries import EntryKind
 
 ACTIVE: Final = "ACTIVE"
@@ -79,7 +80,7 @@ class Definition:
     """Since when it can be exported from any point in time."""
     is_protected: bool = False
     storage_class: str | None = None
-    encryption: Mapping[str, Any] | None = None
+    encryption: JsonMapping | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
 

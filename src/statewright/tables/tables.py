@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.background import Background
 from statewright.clock import Clock
@@ -100,7 +100,7 @@ class Tables:
         """Put other tags on a table."""
         await self.catalogue.replace(table, lambda definition: replace(definition, tags=dict(tags)))
 
-    async def change(self, table: Table, **members: Any) -> Definition:
+    async def change(self, table: Table, **members: Json) -> Definition:
         """Change members of a table's definition."""
         return await self.catalogue.replace(table, lambda definition: replace(definition, **members))
 

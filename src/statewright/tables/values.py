@@ -17,9 +17,9 @@ from decimal import Context, Decimal, InvalidOperation
 from typing import Any, Final
 
 from statewright.errors import ApiError
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 
-Value = dict[str, Any]
+Value = JsonObject
 Item = dict[str, Value]
 
 TYPES: Final = ("B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M")
@@ -78,7 +78,7 @@ def checked(given: Json, depth: int = 0) -> tuple[Value, int]:
     return _CHECKS[kind](content, depth)
 
 
-def _only_member(given: dict[str, Any]) -> tuple[str, Any]:
+def _only_member(given: JsonObject) -> tuple[str, Json]:
     found = [(kind, content) for kind, content in given.items() if kind in _KNOWN and content is not None]
     if len(found) == 1:
         return found[0]
@@ -89,7 +89,7 @@ def _only_member(given: dict[str, Any]) -> tuple[str, Any]:
     )
 
 
-def _checked_null(content: Any, _depth: int) -> tuple[Value, int]:
+def _checked_null(content: Json, _depth: int) -> tuple[Value, int]:
     if not isinstance(content, bool):
         raise wrong_type(content, "a Boolean")
     if not content:
@@ -97,18 +97,18 @@ def _checked_null(content: Any, _depth: int) -> tuple[Value, int]:
     return {"NULL": True}, 1
 
 
-def _checked_boolean(content: Any, _depth: int) -> tuple[Value, int]:
+def _checked_boolean(content: Json, _depth: int) -> tuple[Value, int]:
     if not isinstance(content, bool):
         raise wrong_type(content, "a Boolean")
     return {"BOOL": content}, 1
 
 
-def _checked_binary(content: Any, _depth: int) -> tuple[Value, int]:
+def _checked_binary(content: Json, _depth: int) -> tuple[Value, int]:
     text, size = _binary(content)
     return {"B": text}, size
 
 
-def _checked_list(content: Any, depth: int) -> tuple[Value, int]:
+def _checked_list(content: Json, depth: int) -> tuple[Value, int]:
     elements, size = [], 3
     for given in _listed(content):
         value, more = checked(given, depth + 1)
@@ -117,7 +117,7 @@ def _checked_list(content: Any, depth: int) -> tuple[Value, int]:
     return {"L": elements}, size
 
 
-def _checked_map(content: Any, depth: int) -> tuple[Value, int]:
+def _checked_map(content: Json, depth: int) -> tuple[Value, int]:
     if not isinstance(content, dict):
         raise wrong_type(content, "a map")
     members, size = {}, 3
@@ -128,7 +128,7 @@ def _checked_map(content: Any, depth: int) -> tuple[Value, int]:
     return {"M": members}, size
 
 
-def _checked_strings(content: Any, _depth: int) -> tuple[Value, int]:
+def _checked_strings(content: Json, _depth: int) -> tuple[Value, int]:
     texts = _listed(content)
     for text in texts:
         if type(text) is not str:
@@ -142,7 +142,7 @@ def _checked_strings(content: Any, _depth: int) -> tuple[Value, int]:
     return {"SS": texts}, sum(map(utf8_length, texts))
 
 
-def _checked_numbers(content: Any, _depth: int) -> tuple[Value, int]:
+def _checked_numbers(content: Json, _depth: int) -> tuple[Value, int]:
     texts = [number_text(text) for text in _listed(content)]
     if not texts:
         raise invalid(_INVALID + "An number set  may not be empty")
@@ -151,7 +151,7 @@ def _checked_numbers(content: Any, _depth: int) -> tuple[Value, int]:
     return {"NS": texts}, sum(map(number_size, texts))
 
 
-def _checked_binaries(content: Any, _depth: int) -> tuple[Value, int]:
+def _checked_binaries(content: Json, _depth: int) -> tuple[Value, int]:
     found = [_binary(one) for one in _listed(content)]
     texts = [text for text, _ in found]
     if not texts:
@@ -163,7 +163,7 @@ def _checked_binaries(content: Any, _depth: int) -> tuple[Value, int]:
     return {"BS": texts}, sum(size for _, size in found)
 
 
-_CHECKS: Final[dict[str, Callable[[Any, int], tuple[Value, int]]]] = {
+_CHECKS: Final[dict[str, Callable[[Json, int], tuple[Value, int]]]] = {
     "NULL": _checked_null,
     "BOOL": _checked_boolean,
     "B": _checked_binary,
@@ -176,13 +176,13 @@ _CHECKS: Final[dict[str, Callable[[Any, int], tuple[Value, int]]]] = {
 _KNOWN: Final = frozenset(TYPES)
 
 
-def _listed(content: Any) -> list[Any]:
+def _listed(content: Json) -> list[Json]:
     if not isinstance(content, list):
         raise wrong_type(content, "a list")
     return content
 
 
-def _binary(content: Any) -> tuple[str, int]:
+def _binary(content: Json) -> tuple[str, int]:
     """Bytes as base64 text, and how many they are. Calls inside the process give bytes."""
     if isinstance(content, str):
         try:
@@ -196,7 +196,7 @@ def _binary(content: Any) -> tuple[str, int]:
     return b64encode(raw).decode(), len(raw)
 
 
-def wrong_type(value: Any, wanted: str) -> ApiError:
+def wrong_type(value: Json, wanted: str) -> ApiError:
     """What the service's parser says of a JSON value of another type."""
     if isinstance(value, dict):
         text = "Start of structure or map found where not expected"
@@ -216,7 +216,7 @@ def wrong_type(value: Any, wanted: str) -> ApiError:
 # ------------------------------------------------------------------ numbers
 
 
-def number_text(given: Any) -> str:
+def number_text(given: Json) -> str:
     """A number in its one form: plain digits, no zeros at its ends. Raises: ApiError."""
     if type(given) is not str:
         raise wrong_type(given, "a String")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any, Final
+from typing import Final
 
 from psycopg.abc import AdaptContext
 from psycopg.adapt import Dumper
@@ -79,7 +79,7 @@ def _with_lengths(values: Iterable[bytes | None]) -> bytes:
 class _ArrayDumper(Dumper):
     format = Format.BINARY
 
-    def dump(self, obj: Any) -> bytes:
+    def dump(self, obj: Packed) -> bytes:
         return bytes(obj)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from psycopg import errors as failures
@@ -12,9 +12,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from statewright.errors import StoreError, Unavailable
 from statewright.stores.postgres.arrays import register
-from statewright.stores.statements import read_sql
+from statewright.stores.statements import SqlRow, read_sql
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+Connection = psycopg.Connection[SqlRow]
 
 OLDEST_SERVER: Final = 150_000
 SCHEMA_VERSION: Final = 4
@@ -87,7 +87,7 @@ def connect(address: str, timeout_ms: int) -> Connection:
     return connection
 
 
-def run(connection: Connection, text: str, given: tuple[Any, ...] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
+def run(connection: Connection, text: str, given: SqlRow = ()) -> psycopg.Cursor[SqlRow]:
     """Run a prepared statement; its rows come as binary."""
     # The text is ours: a file of `sql/`, with nothing of a caller's in it.
     return connection.execute(text.encode(), given, prepare=True, binary=True)

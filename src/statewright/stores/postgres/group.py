@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from statewright.stores.ids import shard_of_id
 from statewright.stores.plan import STATUS_NUMBERS
 from statewright.stores.postgres.arrays import Packed, bigints, byteas, texts
 from statewright.stores.protocol import Commit, TimerRow
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 
 _PARTS: Final = statements("postgres_writes")
-_PACKERS: Final[dict[str, Callable[[Sequence[Any]], Packed]]] = {"bigint": bigints, "bytea": byteas, "text": texts}
+_PACKERS: Final[dict[str, Callable[[SqlRow], Packed]]] = {"bigint": bigints, "bytea": byteas, "text": texts}
 _TYPES: Final = {name: re.findall(r"\?::(\w+)\[\]", text) for name, text in _PARTS.items()}
 _ORDER: Final = (
     "put_heads",
@@ -38,10 +38,10 @@ _ORDER: Final = (
 )
 _texts: Final[dict[tuple[str, ...], str]] = {}
 
-Rows = list[tuple[Any, ...]]
+Rows = list[SqlRow]
 
 
-def group_statement(commits: Sequence[Commit], owner: str, epoch: int, lane: int) -> tuple[str, tuple[Any, ...]]:
+def group_statement(commits: Sequence[Commit], owner: str, epoch: int, lane: int) -> tuple[str, SqlRow]:
     """The statement and its parameters for commits of different executions.
 
     It answers one row: 1 where the lease was held, and the ids of the executions that passed.
@@ -49,7 +49,7 @@ def group_statement(commits: Sequence[Commit], owner: str, epoch: int, lane: int
     Raises: struct.error for a number that no column holds.
     """
     rows = _rows_of(commits)
-    given: list[Any] = [owner, epoch]
+    given: list[object] = [owner, epoch]
     names = []
     for name in ("started", "stepped"):
         if rows[name]:
@@ -67,7 +67,7 @@ def group_statement(commits: Sequence[Commit], owner: str, epoch: int, lane: int
 
 
 def _arrays(name: str, rows: Rows) -> list[Packed]:
-    columns: Iterable[Sequence[Any]] = zip(*rows, strict=True)
+    columns: Iterable[SqlRow] = zip(*rows, strict=True)
     return [_PACKERS[kind](column) for kind, column in zip(_TYPES[name], columns, strict=True)]
 
 
@@ -130,5 +130,5 @@ def _add_others(rows: dict[str, Rows], commit: Commit) -> None:
             rows[f"drop_{kind}"] += [(execution, number) for number in deleted]
 
 
-def _timer_columns(execution: int, timer: TimerRow) -> tuple[Any, ...]:
+def _timer_columns(execution: int, timer: TimerRow) -> SqlRow:
     return execution, shard_of_id(timer.execution), timer.due_ms, timer.timer

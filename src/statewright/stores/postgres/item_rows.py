@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.stores.postgres.arrays import bigints, byteas, texts
 from statewright.stores.postgres.connection import Connection, run
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 from statewright.stores.table_protocol import ItemKey
 
 _SQL: Final = statements("postgres_tables")
@@ -32,7 +32,7 @@ class PostgresTableSql:
         """See `TableSql.current`."""
         return current_rows(self._connection, keys)
 
-    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def write(self, name: str, rows: Sequence[SqlRow]) -> None:
         """See `TableSql.write`."""
         if rows:
             run(self._connection, _SQL[name], _packed(name, rows))
@@ -41,9 +41,9 @@ class PostgresTableSql:
 def current_rows(connection: Connection, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:
     """Which of the keys have items: their places among the keys, with size and body."""
     rows = [(place, *key) for place, key in enumerate(keys)]
-    found: list[tuple[int, int, str]] = run(connection, _SQL["current"], _packed("current", rows)).fetchall()
-    return found
+    found = run(connection, _SQL["current"], _packed("current", rows)).fetchall()
+    return [(place, size, body) for place, size, body in found]
 
 
-def _packed(name: str, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _packed(name: str, rows: Sequence[SqlRow]) -> SqlRow:
     return tuple(pack(column) for pack, column in zip(_COLUMNS[name], zip(*rows, strict=True), strict=True))

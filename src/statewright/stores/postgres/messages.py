@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.stores.postgres.arrays import bigints, texts
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.queue_protocol import Claimed
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 
 _SQL: Final = statements("postgres_queues")
 _COLUMNS: Final = {
@@ -34,24 +34,24 @@ class PostgresQueueSql:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def write(self, name: str, rows: Sequence[SqlRow]) -> None:
         """See `QueueSql.write`."""
         if rows:
             run(self._connection, _SQL[name], _packed(name, rows))
 
-    def write_ids(self, name: str, ids: Iterable[int], *before: Any) -> None:
+    def write_ids(self, name: str, ids: Iterable[int], *before: object) -> None:
         """See `QueueSql.write_ids`."""
         run(self._connection, _SQL[name], (*before, bigints(list(ids))))
 
-    def match(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def match(self, name: str, rows: Sequence[SqlRow]) -> list[SqlRow]:
         """See `QueueSql.match`."""
         return run(self._connection, _SQL[name], _packed(name, rows)).fetchall() if rows else []
 
-    def fetch(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+    def fetch(self, name: str, *given: object) -> list[SqlRow]:
         """See `QueueSql.fetch`."""
         return run(self._connection, _SQL[name], given).fetchall()
 
-    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
+    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[SqlRow]:
         """See `QueueSql.fetch_ids`."""
         return run(self._connection, _SQL[name], (bigints(list(ids)),)).fetchall()
 
@@ -65,10 +65,10 @@ class PostgresQueueSql:
         found = run(self._connection, _SQL["read_messages"], (now_ms, bigints(ids))).fetchall()
         return [Claimed._make(columns) for columns in found]
 
-    def run(self, name: str, *given: Any) -> int:
+    def run(self, name: str, *given: object) -> int:
         """See `QueueSql.run`."""
         return run(self._connection, _SQL[name], given).rowcount
 
 
-def _packed(name: str, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _packed(name: str, rows: Sequence[SqlRow]) -> SqlRow:
     return tuple(pack(column) for pack, column in zip(_COLUMNS[name], zip(*rows, strict=True), strict=True))

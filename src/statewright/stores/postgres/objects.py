@@ -8,13 +8,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from statewright.stores.postgres.arrays import BigintArray, bigints
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.sql_objects import Sql
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class PostgresSql:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def run(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+    def run(self, name: str, *given: object) -> list[SqlRow]:
         """See `Sql.run`."""
         cursor = run(self._connection, _TEXTS[name], given)
         return cursor.fetchall() if cursor.description is not None else []

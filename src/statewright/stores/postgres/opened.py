@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import psycopg
 
@@ -23,7 +23,7 @@ from statewright.stores.postgres.connection import (
 )
 from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.writer import Writers
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class OpenDatabase:
         self._of_thread = threading.local()
         self._connections: list[Connection] = []
 
-    async def read(self, name: str, *given: Any, of: dict[str, str] = _EXECUTIONS) -> list[tuple[Any, ...]]:
+    async def read(self, name: str, *given: object, of: dict[str, str] = _EXECUTIONS) -> list[SqlRow]:
         """The rows of a named statement."""
         return await self.work(lambda on: run(on, of[name], given).fetchall())
 

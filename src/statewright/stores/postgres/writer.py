@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 
@@ -36,7 +36,7 @@ from statewright.stores.postgres.lease import Lease
 from statewright.stores.postgres.messages import PostgresQueueSql
 from statewright.stores.protocol import STATUSES, Commit, Committed, Existing, InboxRow, Outcome, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 from statewright.stores.table_plan import write_table_changes
 from statewright.stores.table_protocol import Change
 
@@ -47,6 +47,7 @@ TRIES: Final = 3
 
 _SQL: Final = statements("postgres_executions")
 
+T = TypeVar("T")
 Work = Callable[[Connection], Any]
 Task = Commit | InboxRow | QueueTask | Change | Work
 
@@ -110,7 +111,7 @@ class Writers:
                 await asyncio.shield(lane.ended)
                 lane.thread.join()
 
-    def _resolve(self, jobs: list[_Job], answers: list[Any]) -> None:
+    def _resolve(self, jobs: list[_Job], answers: list[object]) -> None:
         self._open_jobs -= len(jobs)
         for job, answer in zip(jobs, answers, strict=True):
             job.lane.open_jobs -= 1
@@ -149,7 +150,7 @@ class _Lane:
         place: str,
         lease: Lease,
         loop: asyncio.AbstractEventLoop,
-        resolve: Callable[[list[_Job], list[Any]], None],
+        resolve: Callable[[list[_Job], list[object]], None],
         figures: GroupFigures,
     ) -> None:
         self.figures = figures
@@ -180,8 +181,8 @@ class _Lane:
         self._drop_connection()
         call_loop(self._loop, self.ended.set_result, None)
 
-    def _write(self, tasks: Sequence[Task]) -> list[Any]:
-        answers: list[Any] = [None] * len(tasks)
+    def _write(self, tasks: Sequence[Task]) -> list[object]:
+        answers: list[object] = [None] * len(tasks)
         commits = [(place, task) for place, task in enumerate(tasks) if isinstance(task, Commit)]
         for wave in waves([commit for _, commit in commits]):
             outcomes = self._guard(self._write_commits, [commit for _, commit in wave])
@@ -207,8 +208,8 @@ class _Lane:
         return answers
 
     def _guard(
-        self, write: Callable[[Connection, list[Any]], list[Any]], tasks: list[Any], tries: int = 1
-    ) -> list[Any]:
+        self, write: Callable[[Connection, list[T]], Sequence[object]], tasks: list[T], tries: int = 1
+    ) -> Sequence[object]:
         """Write tasks of a kind together; where that fails, say it to each, or find out who is to blame."""
         try:
             self._lease.check()
@@ -256,12 +257,12 @@ class _Lane:
             for commit in commits
         ]
 
-    def _write_queue_tasks(self, connection: Connection, tasks: list[QueueTask]) -> list[Any]:
+    def _write_queue_tasks(self, connection: Connection, tasks: list[QueueTask]) -> list[object]:
         with connection.transaction():
             self._hold(connection)
             return write_queue_tasks(PostgresQueueSql(connection), tasks)
 
-    def _write_table_changes(self, connection: Connection, changes: list[Change]) -> list[Any]:
+    def _write_table_changes(self, connection: Connection, changes: list[Change]) -> list[object]:
         with connection.transaction():
             self._hold(connection)
             return write_table_changes(PostgresTableSql(connection), changes)
@@ -302,7 +303,7 @@ def _write_inputs(connection: Connection, rows: list[InboxRow]) -> list[None]:
     return [None] * len(rows)
 
 
-def row_of(columns: Sequence[Any]) -> Row:
+def row_of(columns: SqlRow) -> Row:
     """A row as `sql/postgres_executions.sql` selects it."""
     number, shard, machine, name, status, started_ms, stopped_ms, head, tail = columns[:9]
     return Row(number, shard, machine, name, STATUSES[status], started_ms, stopped_ms, head, tail)

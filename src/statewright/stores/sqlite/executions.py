@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.stores.ids import COUNTER_BITS, FIRST_MS, first_id, last_id, shard_of_id
 from statewright.stores.plan import ALL_MACHINES, STATUS_NUMBERS, RowGroups
@@ -123,7 +123,7 @@ class SqliteExecutions:
         await self._file.opened.writer.submit(work)
 
 
-def _one_row(connection: sqlite3.Connection, name: str, *key: Any) -> Row | None:
+def _one_row(connection: sqlite3.Connection, name: str, *key: object) -> Row | None:
     columns = connection.execute(_EXECUTIONS[name], key).fetchone()
     return row_of(columns) if columns is not None else None
 

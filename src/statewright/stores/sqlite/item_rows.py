@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
-from statewright.stores.statements import row_statements
+from statewright.stores.statements import SqlRow, row_statements
 from statewright.stores.table_protocol import ItemKey
 
 _ROWS: Final = row_statements("tables")
@@ -26,7 +26,7 @@ class SqliteTableSql:
         """See `TableSql.current`."""
         return current_rows(self._connection, keys)
 
-    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def write(self, name: str, rows: Sequence[SqlRow]) -> None:
         """See `TableSql.write`."""
         if rows:
             for text, values in _ROWS[name].runs(rows):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.stores.queue_protocol import Claimed
-from statewright.stores.statements import row_statements, statements
+from statewright.stores.statements import SqlRow, row_statements, statements
 
 _ROWS: Final = row_statements("queues")
 _SQL: Final = statements("queues")
@@ -23,28 +23,28 @@ class SqliteQueueSql:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def write(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def write(self, name: str, rows: Sequence[SqlRow]) -> None:
         """See `QueueSql.write`."""
         if rows:
             for text, values in _ROWS[name].runs(rows):
                 self._connection.execute(text, values)
 
-    def write_ids(self, name: str, ids: Iterable[int], *before: Any) -> None:
+    def write_ids(self, name: str, ids: Iterable[int], *before: object) -> None:
         """See `QueueSql.write_ids`."""
         self._connection.execute(_SQL[name], (*before, _array(ids)))
 
-    def match(self, name: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def match(self, name: str, rows: Sequence[SqlRow]) -> list[SqlRow]:
         """See `QueueSql.match`."""
-        found: list[tuple[Any, ...]] = []
+        found: list[SqlRow] = []
         for text, values in _ROWS[name].runs(rows):
             found += self._connection.execute(text, values).fetchall()
         return found
 
-    def fetch(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+    def fetch(self, name: str, *given: object) -> list[SqlRow]:
         """See `QueueSql.fetch`."""
         return self._connection.execute(_SQL[name], given).fetchall()
 
-    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[tuple[Any, ...]]:
+    def fetch_ids(self, name: str, ids: Iterable[int]) -> list[SqlRow]:
         """See `QueueSql.fetch_ids`."""
         return self._connection.execute(_SQL[name], (_array(ids),)).fetchall()
 
@@ -56,7 +56,7 @@ class SqliteQueueSql:
         """See `QueueSql.read`."""
         return _claimed(self._connection.execute(_SQL["read_messages"], (now_ms, _array(ids))).fetchone())
 
-    def run(self, name: str, *given: Any) -> int:
+    def run(self, name: str, *given: object) -> int:
         """See `QueueSql.run`."""
         return self._connection.execute(_SQL[name], given).rowcount
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from statewright.stores.sql_objects import Sql
 from statewright.stores.sqlite.opened import SqliteFile
-from statewright.stores.statements import statements
+from statewright.stores.statements import SqlRow, statements
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class SqliteSql:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def run(self, name: str, *given: Any) -> list[tuple[Any, ...]]:
+    def run(self, name: str, *given: object) -> list[SqlRow]:
         """See `Sql.run`."""
         return self._connection.execute(_TEXTS[name], given).fetchall()
 

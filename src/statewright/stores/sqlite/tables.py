@@ -63,6 +63,6 @@ class SqliteTables:
         gone: int = await self._file.opened.writer.submit(work)
         return gone
 
-    def _read(self, name: str, *given: Any) -> list[StoredItem]:
+    def _read(self, name: str, *given: object) -> list[StoredItem]:
         (text,) = self._file.opened.read(lambda on: on.execute(_SQL[name], given).fetchone())
         return [StoredItem._make(columns) for columns in orjson.loads(text)]

@@ -29,7 +29,7 @@ from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.sqlite.file import explain
 from statewright.stores.sqlite.item_rows import SqliteTableSql
 from statewright.stores.sqlite.messages import SqliteQueueSql
-from statewright.stores.statements import row_statements, statements
+from statewright.stores.statements import SqlRow, row_statements, statements
 from statewright.stores.table_plan import write_table_changes
 from statewright.stores.table_protocol import Change
 
@@ -61,7 +61,7 @@ class Writer:
         self.figures = GroupFigures()
         self._open_jobs = 0
         self._busy: BusyToken | None = None
-        self._written: tuple[list[_Job], list[Any]] = ([], [])
+        self._written: tuple[list[_Job], list[object]] = ([], [])
         """Jobs that are written and not answered yet; in virtual time."""
         self._closing = False
         self._ended = self._loop.create_future()
@@ -101,7 +101,7 @@ class Writer:
         self._connection.close()
         call_loop(self._loop, self._ended.set_result, None)
 
-    def _resolve(self, jobs: list[_Job], answers: list[Any]) -> None:
+    def _resolve(self, jobs: list[_Job], answers: list[object]) -> None:
         if isinstance(self._clock, VirtualClock):
             # How jobs fell into groups must not show: all are answered when the last one is.
             self._written[0].extend(jobs)
@@ -117,7 +117,7 @@ class Writer:
             self._open_jobs -= len(jobs)
             self._answer(jobs, answers)
 
-    def _answer(self, jobs: list[_Job], answers: list[Any]) -> None:
+    def _answer(self, jobs: list[_Job], answers: list[object]) -> None:
         for job, answer in zip(jobs, answers, strict=True):
             if job.future.done():
                 continue
@@ -134,7 +134,7 @@ class Writer:
             busy, self._busy = self._busy, None
             busy.release()
 
-    def _write(self, jobs: list[_Job]) -> list[Any]:
+    def _write(self, jobs: list[_Job]) -> list[object]:
         try:
             return self._transaction(jobs)
         except Exception as error:
@@ -147,7 +147,7 @@ class Writer:
                 return [Stale()]
             return [answer]
 
-    def _transaction(self, jobs: list[_Job]) -> list[Any]:
+    def _transaction(self, jobs: list[_Job]) -> list[object]:
         connection = self._connection
         if connection.in_transaction:
             # A disk that failed during a rollback.
@@ -176,13 +176,13 @@ class Writer:
         return self._connection.execute(_READ["row"], (task.row.id,)).fetchone() is not None
 
 
-def row_of(columns: Sequence[Any]) -> Row:
+def row_of(columns: SqlRow) -> Row:
     """A row as `sql/executions.sql` selects it."""
     number, shard, machine, name, status, started_ms, stopped_ms, head, tail = columns
     return Row(number, shard, machine, name, STATUSES[status], started_ms, stopped_ms, head, tail)
 
 
-def write_rows(connection: sqlite3.Connection, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def write_rows(connection: sqlite3.Connection, name: str, rows: Sequence[SqlRow]) -> None:
     """Run a statement of `sql/writes.sql` over rows; none is nothing."""
     if rows:
         for text, values in _ROWS[name].runs(rows):
@@ -215,8 +215,8 @@ def write_groups(connection: sqlite3.Connection, groups: RowGroups) -> None:
     write_rows(connection, "count_executions", groups.count_rows())
 
 
-def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Task]) -> list[Any]:
-    answers: list[Any] = [None] * len(tasks)
+def _write_jobs(connection: sqlite3.Connection, tasks: Sequence[Task]) -> list[object]:
+    answers: list[object] = [None] * len(tasks)
     groups = RowGroups()
     commits: list[Commit] = []
     places: list[int] = []

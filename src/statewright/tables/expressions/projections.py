@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from statewright.payload import JsonObject
 from statewright.tables.expressions.bindings import Bindings
 from statewright.tables.expressions.conditions import shown_path
 from statewright.tables.expressions.parser import fault
@@ -46,7 +46,7 @@ def cutter(paths: Sequence[tuple[Step, ...]]) -> Project:
     return lambda item: _members(item, tree)
 
 
-def _members(members: dict[str, Any], tree: Tree) -> dict[str, Any]:
+def _members(members: JsonObject, tree: Tree) -> JsonObject:
     found = {}
     for step, node in tree.items():
         name = str(step)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from statewright.errors import ApiError
+from statewright.payload import Json
 from statewright.tables.expressions.bindings import Bindings
 from statewright.tables.expressions.conditions import look_up, shown_path
 from statewright.tables.expressions.parser import fault
@@ -220,7 +221,7 @@ def _present(value: Value | None) -> Value:
     return value
 
 
-def _of_kind(value: Value, kind: str) -> Any:
+def _of_kind(value: Value, kind: str) -> Json:
     content = value.get(kind)
     if content is None:
         raise invalid("An operand in the update expression has an incorrect data type")
