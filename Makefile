@@ -51,15 +51,16 @@ test-all: ## Run every check and test, and hold the coverage gate
 	@$(MAKE) --no-print-directory test COVERAGE=yes
 	@$(MAKE) --no-print-directory test-slow COVERAGE=yes
 
-check: $(READY) $(NODE)/.ready lint ## Run ruff, mypy and the quick tests of one package: make check PKG=queues
-	@test -n "$(PKG)" || { echo "Which package? make check PKG=queues"; exit 2; }
+check: $(READY) $(NODE)/.ready ## Run ruff, mypy and the quick tests of one package: make check PKG=queues
+	@$(if $(PKG),true,echo "Which package? make check PKG=queues"; exit 2)
+	@$(MAKE) --no-print-directory lint
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
 
 test-python: ## Run the quick unit tests on another Python: make test-python PYTHON=python3.13
 	@$(MAKE) --no-print-directory VENV=$(VENV)/$(notdir $(PYTHON)) unit
 
 unit: $(READY) $(NODE)/.ready
-	@$(PYTEST) -n auto -m "not slow" tests/unit tests/property
+	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit tests/property
 
 conformance: $(READY) ## Run recordings of the service against a server (needs STATEWRIGHT_CASES)
 	@$(BIN)/python -m tests.conformance.over_http
