@@ -1,8 +1,8 @@
-"""Event invocations: kept before they are accepted, run when there is room, tried again, and reported when they end.
+"""Event invocations: stored before they are accepted, run when concurrency allows, retried, and reported at their end.
 
 An event is a row of the catalogue from its acceptance to its end, so a killed server runs it again. The row says how
-often the function has failed, and once the function is through, what is still to be delivered: then a crash repeats
-the delivery, not the function. Events of one function wait in a lane, in order; one that is throttled holds the lane.
+often the function has failed and, once the function has finished, the reports still to deliver: after that a crash
+repeats a delivery, not the function. Events of one function wait in a lane, in order; a throttled one holds the lane.
 
 Source: Lambda developer guide, "Asynchronous invocation", "Error handling for asynchronous invocations"; shapes of
 destination records and dead letters observed.
@@ -15,17 +15,18 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.background import Background
 from statewright.clock import Clock, Timer
 from statewright.errors import ApiError, Conflict
 from statewright.functions.event_records import EVENT, Event
-from statewright.functions.invoke import Invocation, Invoker
+from statewright.functions.invoke import Invocation, Invoker, Target
 from statewright.functions.invoke_settings import EventSettings
 from statewright.functions.names import LATEST
 from statewright.functions.records import InvokeSettings
-from statewright.functions.reports import ending, reports_of
+from statewright.functions.reports import Ending, ending, reports_of
+from statewright.payload import JsonObject
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogStore
 
@@ -36,12 +37,12 @@ MOST_RETRIES: Final = 2
 BACK_OFF_MS: Final = (1_000, 300_000)
 """First and longest wait after a throttle. Source: developer guide."""
 _IN_MEMORY: Final = 1_000
-"""Payloads of waiting events that a lane holds; of the others it knows the ids."""
+"""Payloads of waiting events that a lane keeps in memory; of the others it has the ids."""
 
 log = logging.getLogger("statewright.functions")
 
 Deliver = Callable[[str, bytes, dict[str, tuple[str, str]]], Awaitable[None]]
-"""Hands a payload to a target by its ARN, with attributes as (type, value). Raises whatever keeps it from there."""
+"""Delivers a payload to a target by its ARN, with attributes as (type, value). Raises any error of the delivery."""
 
 
 class _Lane:
@@ -70,15 +71,15 @@ class AsyncQueue:
         self._background = Background("work on Event invocations")
         self._timers: dict[str, Timer] = {}
         self._stopped = False
-        invoker.concurrency.subscribe(self._room)
+        invoker.concurrency.subscribe(self._resume_early)
 
     async def start(self) -> None:
-        """Take up every event that a former process left."""
+        """Recover every event that the previous process left."""
         async for event in self._entries.walk():
             self._schedule(event)
 
     async def stop(self) -> None:
-        """Start nothing more; what is under way is run again by the next process."""
+        """Start no more invocations; the next process repeats those under way."""
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
@@ -94,9 +95,9 @@ class AsyncQueue:
 
     async def accept(
         self, function: str, qualifier: str | None, payload: bytes, *, request_id: str,
-        context: dict[str, Any] | None = None, trace: str | None = None,
+        context: JsonObject | None = None, trace: str | None = None,
     ) -> None:  # fmt: skip
-        """Keep an event and have it run; returns once it is durable. The same request id again is the same event."""
+        """Store an event to run; return once it is durable. A repeated request id means the same event."""
         now_ms = self._clock.now_ms()
         event = Event(request_id, function, qualifier, now_ms, now_ms, context=context, trace=trace, payload=payload)
         try:
@@ -115,7 +116,7 @@ class AsyncQueue:
 
     def _schedule(self, event: Event) -> None:
         if event.due_ms > self._clock.now_ms():
-            # The payload waits in the store, not in memory.
+            # The payload stays in the store until the event is due.
             light = replace(event, payload=b"")
             self._timers[event.id] = self._clock.call_at(event.due_ms, lambda: self._due(light))
         else:
@@ -155,8 +156,8 @@ class AsyncQueue:
             lane.paused = None
             self._run_lane(function, lane)
 
-    def _room(self, function: str) -> None:
-        """An invocation has ended: whoever was throttled may try before its back-off is over."""
+    def _resume_early(self, function: str) -> None:
+        """Resume a throttled lane before its back-off is over, because an invocation has ended."""
         for name in [function] if function in self._lanes else list(self._lanes)[:1]:
             lane = self._lanes[name]
             if lane.paused is not None and self._invoker.concurrency.free(name):
@@ -176,15 +177,15 @@ class AsyncQueue:
         except asyncio.CancelledError:
             raise
         except Exception:
-            log.exception("the event %s of function %s is left to the next start", found, name)
+            log.exception("the event %s of function %s waits for the next start of the server", found, name)
         finally:
             if entered and name:
                 self._invoker.concurrency.leave(name)
 
     async def _advance(self, event: Event, *, entered: bool) -> None:
-        """Run an event once, or hand out what its end has left to deliver; write what becomes of it."""
+        """Run an event once, or deliver its remaining reports, and store the result."""
         if event.deliveries is not None:
-            await self._hand_out(event)
+            await self._deliver_reports(event)
             return
         settings = await self._settings.find(event.function, event.qualifier or LATEST)
         settings = settings or InvokeSettings(event.function, event.qualifier or LATEST, 0)
@@ -208,9 +209,9 @@ class AsyncQueue:
                 target, Invocation(event.payload, event.id, event.context, event.trace)
             )
         except ApiError as problem:
-            # Nothing of the function's doing: tried again for as long as the event is young enough.
-            log.warning("the event %s of function %s is put off: %s", event.id, event.function, problem)
-            await self._put_off(event, min(BACK_OFF_MS[0] << min(event.attempts, 8), BACK_OFF_MS[1]))
+            # Not the function's fault: retried until the event reaches its maximum age.
+            log.warning("the event %s of function %s is postponed: %s", event.id, event.function, problem)
+            await self._postpone(event, min(BACK_OFF_MS[0] << min(event.attempts, 8), BACK_OFF_MS[1]))
             return
         event = replace(event, attempts=event.attempts + 1)
         if done.function_error is None:
@@ -220,32 +221,30 @@ class AsyncQueue:
         if event.attempts > retries:
             await self._end(event, settings, target, ending("RetriesExhausted", done))
         else:
-            await self._put_off(event, RETRY_AFTER_MS[min(event.attempts, len(RETRY_AFTER_MS)) - 1])
+            await self._postpone(event, RETRY_AFTER_MS[min(event.attempts, len(RETRY_AFTER_MS)) - 1])
 
-    async def _put_off(self, event: Event, wait_ms: int) -> None:
+    async def _postpone(self, event: Event, wait_ms: int) -> None:
         now_ms = self._clock.now_ms()
         later = replace(event, due_ms=self._clock.pauses.due_ms(now_ms, now_ms + wait_ms))
         self._schedule(await self._entries.write(later))
 
-    async def _end(self, event: Event, settings: InvokeSettings, target: Any, end: Any) -> None:
+    async def _end(self, event: Event, settings: InvokeSettings, target: Target, end: Ending) -> None:
         self._count(event.function, "AsyncEventsDropped", 0 if end.condition == "Success" else 1)
         deliveries = reports_of(event, settings, target, end, self._clock.now_ms())
         if not deliveries:
             await self._entries.delete(event)
             return
-        # The reports are kept before they go out, so that a crash in between runs no function again.
-        told = replace(event, deliveries=tuple(deliveries), payload=b"")
-        await self._hand_out(await self._entries.write(told))
+        # The reports are stored before their delivery, so that a crash in between does not repeat the function.
+        reported = replace(event, deliveries=tuple(deliveries), payload=b"")
+        await self._deliver_reports(await self._entries.write(reported))
 
-    async def _hand_out(self, event: Event) -> None:
+    async def _deliver_reports(self, event: Event) -> None:
         left = []
         for delivery in event.deliveries or ():
             try:
                 await self._deliver(delivery.arn, delivery.body, delivery.attributes)
             except Exception as problem:
-                log.warning(
-                    "what became of the event %s cannot be delivered to %s: %s", event.id, delivery.arn, problem
-                )
+                log.warning("the report on event %s cannot be delivered to %s: %s", event.id, delivery.arn, problem)
                 is_dead_letter = bool(delivery.attributes)
                 self._count(event.function, "DeadLetterErrors" if is_dead_letter else "DestinationDeliveryFailures")
                 left.append(delivery)
@@ -254,4 +253,4 @@ class AsyncQueue:
             await self._entries.delete(event)
             return
         later = replace(event, deliveries=tuple(left), delivery_attempts=event.delivery_attempts + 1)
-        await self._put_off(later, min(BACK_OFF_MS[0] << min(event.delivery_attempts, 9), BACK_OFF_MS[1]))
+        await self._postpone(later, min(BACK_OFF_MS[0] << min(event.delivery_attempts, 9), BACK_OFF_MS[1]))

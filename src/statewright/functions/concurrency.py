@@ -1,4 +1,4 @@
-"""How many invocations run at once: the account's limit, reservations, and what is refused beyond them. A leaf."""
+"""Concurrency of invocations: the account's limit, reservations, and the refusal beyond them. A leaf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statewright.metrics.recorder import Recorder
 
 
 class Concurrency:
-    """How many invocations are under way, against the account's limit and reservations; `meter` counts them."""
+    """Counts invocations under way against the account's limit and the reservations; `meter` publishes the counts."""
 
     def __init__(self, recorder: Recorder | None, account: int = FUNCTION_CONCURRENCY) -> None:
         self.account = account
@@ -29,12 +29,12 @@ class Concurrency:
 
     @property
     def unreserved(self) -> int:
-        """What is left for functions without a reservation."""
+        """Concurrency left for functions without a reservation."""
         return self.account - self.total_reserved
 
     @property
     def total_reserved(self) -> int:
-        """What is reserved for functions."""
+        """Sum of all reservations."""
         return sum(self.reserved.values())
 
     def free(self, name: str) -> int:
@@ -75,7 +75,7 @@ class Concurrency:
             on_room(name)
 
     def reserve(self, name: str, most: int | None) -> None:
-        """Set or take away a reservation; invocations under way change sides with it."""
+        """Set or remove a reservation; invocations under way then count against it, or no longer do."""
         running = self.running.get(name, 0)
         if name not in self.reserved:
             self.unreserved_running -= running

@@ -1,7 +1,7 @@
-"""Functions as things that are made, changed, shown and deleted.
+"""Definitions of functions: creating, changing, describing and deleting them.
 
-Owns `$LATEST` and what belongs to all versions (tags, reserved concurrency, recursion setting). Versions and aliases
-are `versions.py`'s, layers `layers.py`'s. What a setting may be is in `settings.py`.
+Owns `$LATEST` and everything common to all versions (tags, reserved concurrency, recursion setting). Versions and
+aliases are in `versions.py`, layers in `layers.py`, the rules for settings in `settings.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -26,12 +26,13 @@ from statewright.functions.records import (
 )
 from statewright.functions.settings import checked_layers, merged
 from statewright.limits import FUNCTION_CONCURRENCY, FUNCTION_UNRESERVED
+from statewright.payload import JsonMapping
 from statewright.query.scope import Entropy
 from statewright.stores.store import Store
 from statewright.tags import MOST_TAGS, TagRule, retagged
 
 ReadObject = Callable[[str, str], Awaitable[bytes]]
-"""Bucket and key to the object's bytes. Raises: ApiError."""
+"""Reads the bytes of an object by bucket and key. Raises: ApiError."""
 
 
 def _bad_tag_key(key: str) -> ApiError:
@@ -44,15 +45,15 @@ TAGS: Final = TagRule(
 
 
 class OnChange(Protocol):
-    """Called when what a function's names stand for has changed."""
+    """Called when a function, or what one of its qualifiers resolves to, has changed."""
 
     def __call__(self, name: str, *, latest: bool, everything: bool = False) -> None:
-        """`latest`: `$LATEST` runs other code or settings; `everything`: the function is gone."""
+        """`latest`: `$LATEST` has new code or settings; `everything`: the function is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Where code comes from: a zip, or an object."""
+    """Source of a function's code: a zip, or an object."""
 
     zip: bytes | None = None
     bucket: str | None = None
@@ -61,7 +62,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One version of a function as callers see it; `qualifier` is what they named it by."""
+    """One version of a function; `qualifier` is the one that the caller named."""
 
     function: Function
     version: str
@@ -70,7 +71,7 @@ class View:
 
 
 class Definitions:
-    """The catalogue of functions of one store. Changes are made one after the other."""
+    """The catalogue of functions of one store. Changes are serialised."""
 
     def __init__(
         self,
@@ -94,11 +95,11 @@ class Definitions:
         self._read_object: Final = read_object
 
     def subscribe(self, on_change: OnChange) -> None:
-        """Call this whenever what a function's names stand for has changed."""
+        """Call `on_change` after every change of a function or of what its qualifiers resolve to."""
         self._subscribers.append(on_change)
 
     def announce(self, name: str, *, latest: bool, everything: bool = False) -> None:
-        """Tell subscribers of a change. See `OnChange`."""
+        """Notify the subscribers of a change. See `OnChange`."""
         for on_change in self._subscribers:
             on_change(name, latest=latest, everything=everything)
 
@@ -109,7 +110,7 @@ class Definitions:
         return await self.records.functions.get(name)
 
     async def existing(self, name_or_arn: str, qualifier: str | None = None) -> tuple[Function, str | None]:
-        """A function and the qualifier that it was named with. Raises: ApiError (`ResourceNotFoundException`)."""
+        """A function and the qualifier of its name. Raises: ApiError (`ResourceNotFoundException`)."""
         named = names.parse_name(name_or_arn, qualifier, self.config)
         function = await self.function(named.name)
         if function is None:
@@ -117,14 +118,14 @@ class Definitions:
         return function, named.qualifier
 
     async def settings_of(self, function: Function, version: str) -> Configuration | None:
-        """What a version froze; of `$LATEST` what it is now."""
+        """Configuration of a version; of `$LATEST` the current one."""
         if version == LATEST:
             return function.latest
         found = await self.records.versions.get(f"{function.name}:{int(version)}")
         return None if found is None else found.configuration
 
     async def view(self, name_or_arn: str, qualifier: str | None = None) -> View:
-        """The version that a name, qualifier or ARN stands for. Raises: ApiError (`ResourceNotFoundException`)."""
+        """The version that a name, qualifier or ARN resolves to. Raises: ApiError (`ResourceNotFoundException`)."""
         function, named = await self.existing(name_or_arn, qualifier)
         version = named or LATEST
         if version != LATEST and not names.is_version(version):
@@ -141,12 +142,12 @@ class Definitions:
         """Functions by name, and where the next page starts."""
         return await self.records.functions.page("", after=after, limit=limit)
 
-    # ------------------------------------------------------------------ making and changing
+    # ------------------------------------------------------------------ creating and changing
 
     async def create(
-        self, name_or_arn: str, settings: Mapping[str, Any], code: Code, *, tags: Mapping[str, str] | None = None
+        self, name_or_arn: str, settings: JsonMapping, code: Code, *, tags: Mapping[str, str] | None = None
     ) -> Function:
-        """Make a function; it can be invoked at once. `settings` are by the service's member names.
+        """Create a function; it can be invoked immediately. `settings` have the service's member names.
 
         Raises: ApiError (`InvalidParameterValueException`, `ResourceConflictException`).
         """
@@ -173,7 +174,7 @@ class Definitions:
         self, name_or_arn: str, code: Code, *, revision_id: str | None = None, dry_run: bool = False,
         architectures: list[str] | None = None,
     ) -> Function:  # fmt: skip
-        """Give `$LATEST` other code. Raises: ApiError (also `PreconditionFailedException`)."""
+        """Replace the code of `$LATEST`. Raises: ApiError (also `PreconditionFailedException`)."""
         async with self.changing:
             function = await self._changeable(name_or_arn, revision_id)
             packed = await self._packed(function.latest, code)
@@ -187,7 +188,7 @@ class Definitions:
         return function
 
     async def update_configuration(
-        self, name_or_arn: str, settings: Mapping[str, Any], *, revision_id: str | None = None
+        self, name_or_arn: str, settings: JsonMapping, *, revision_id: str | None = None
     ) -> Function:
         """Change settings of `$LATEST`. Raises: ApiError (also `PreconditionFailedException`)."""
         async with self.changing:
@@ -199,7 +200,7 @@ class Definitions:
         return function
 
     async def delete(self, name_or_arn: str, qualifier: str | None = None) -> None:
-        """Delete a function with all it has, or one version that no alias names.
+        """Delete a function with everything that belongs to it, or one version that no alias names.
 
         Raises: ApiError (`InvalidParameterValueException`, `ResourceConflictException`, `ResourceNotFoundException`).
         """
@@ -230,23 +231,23 @@ class Definitions:
             await self.records.versions.delete(found)
 
     async def forget_packages(self) -> None:
-        """Delete the packages that no version and no layer needs any more."""
+        """Delete the packages that no version and no layer uses any more."""
         needed = set()
         for function in await self.records.functions.all():
             frozen = [version.configuration for version in await self.records.versions.all(function.name)]
             for settings in (function.latest, *frozen):
                 needed.add(settings.code)
-                # A layer version that was deleted serves the functions that still have it.
+                # Functions keep using a deleted layer version until they change.
                 needed |= set(settings.layers.values())
         for layer in await self.records.layers.all():
             needed |= {one.code for one in await self.records.layer_versions.all(layer.name)}
         with self.clock.busy():
             await asyncio.to_thread(self.packages.keep_only, needed - {""})
 
-    # ------------------------------------------------------------------ what belongs to all versions
+    # ------------------------------------------------------------------ settings of all versions
 
     async def reserve(self, name_or_arn: str, most: int | None) -> None:
-        """Reserve concurrency, or give it back. Raises: ApiError (`InvalidParameterValueException`)."""
+        """Set or remove the reserved concurrency. Raises: ApiError (`InvalidParameterValueException`)."""
         async with self.changing:
             function, _ = await self.existing(name_or_arn)
             if most is not None:
@@ -260,19 +261,19 @@ class Definitions:
             self._concurrency.reserve(function.name, most)
 
     async def set_recursion(self, name_or_arn: str, recursion: str) -> None:
-        """Keep whether recursive loops are allowed; nothing here detects them."""
+        """Store the recursion setting; Statewright does not detect recursive loops."""
         async with self.changing:
             function, _ = await self.existing(name_or_arn)
             await self.records.write(FUNCTION.record(replace(function, recursion=recursion)))
 
     async def tag(self, arn: str, tags: Mapping[str, str]) -> None:
-        """Put tags on a function. Raises: ApiError."""
+        """Add tags to a function. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
             await self.records.write(FUNCTION.record(replace(function, tags=TAGS.put(function.tags, tags))))
 
     async def untag(self, arn: str, keys: list[str]) -> None:
-        """Take tags away. Raises: ApiError."""
+        """Remove tags. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
             await self.records.write(FUNCTION.record(replace(function, tags=retagged(function.tags, {}, keys))))
@@ -289,7 +290,7 @@ class Definitions:
     def _stamped(self, settings: Configuration) -> Configuration:
         return replace(settings, modified_ms=self.clock.now_ms(), revision_id=self.entropy.uuid4())
 
-    async def _with_layers(self, settings: Configuration, given: Mapping[str, Any]) -> Configuration:
+    async def _with_layers(self, settings: Configuration, given: JsonMapping) -> Configuration:
         if given.get("Layers") is None:
             return settings
         return replace(settings, layers=await self._layer_packages(checked_layers(given["Layers"])))
@@ -324,7 +325,7 @@ class Definitions:
         if code.bucket is None or code.key is None:
             raise invalid("Please provide a source for function code.")
         if self._read_object is None:
-            raise invalid("There are no objects here to take code from: give the code as ZipFile.")
+            raise invalid("This server has no buckets to read code from: pass the code as ZipFile.")
         try:
             return await self._read_object(code.bucket, code.key)
         except ApiError as problem:
@@ -334,7 +335,7 @@ class Definitions:
 
 
 def check_revision(given: str | None, present: str) -> None:
-    """Refuse a change of what somebody else has changed. Raises: ApiError (`PreconditionFailedException`)."""
+    """Refuse a change that names an outdated revision. Raises: ApiError (`PreconditionFailedException`)."""
     if given is not None and given != present:
         raise refusal(
             "PreconditionFailedException",

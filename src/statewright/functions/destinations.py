@@ -1,18 +1,18 @@
-"""Where reports on Event invocations and dead letters go besides functions: queues, topics, event buses, buckets.
+"""Targets of reports on Event invocations and of dead letters besides functions: queues, topics, event buses, buckets.
 
-Owns the way to a target by its ARN. What is reported is `reports.py`'s, when and how often `async_queue.py`'s.
+Owns the delivery to a target by its ARN. The content of reports is `reports.py`'s, their retries `async_queue.py`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import orjson
 
 from statewright.clock import Clock
 from statewright.errors import ApiError
+from statewright.payload import JsonObject
 from statewright.queues.message_attributes import encoded
 from statewright.queues.queues import Queues
 
@@ -20,12 +20,12 @@ PutObject = Callable[[str, str, bytes], Awaitable[None]]
 """Bucket, key, content."""
 Publish = Callable[[str, str, dict[str, tuple[str, str]]], Awaitable[None]]
 """Topic by ARN, text, attributes by name: type and value."""
-PutEvent = Callable[[dict[str, Any]], Awaitable[None]]
+PutEvent = Callable[[JsonObject], Awaitable[None]]
 """An entry of PutEvents."""
 
 
 class Destinations:
-    """Delivers to the targets that this server has.
+    """Delivers payloads to targets in this server.
 
     `put_object` writes into buckets, `publish` to topics, `put_event` on event buses.
     """
@@ -45,7 +45,7 @@ class Destinations:
         self._put_object = put_object
 
     async def deliver(self, arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
-        """Hand a payload to a target; returns once it is kept there.
+        """Deliver a payload to a target; return once the target has stored it.
 
         Raises: ApiError, the target's own, or `UnknownService` for a service that this version does not have.
         """
@@ -73,8 +73,8 @@ class Destinations:
         return f"aws/lambda/async/{name}/{at:%Y/%m/%d}/{at:%Y-%m-%dT%H.%M.%S}-{context['requestId']}"
 
 
-def _event(bus: str, body: bytes) -> dict[str, Any]:
-    """The entry that tells an event bus of a report. Source: developer guide, adding a destination."""
+def _event(bus: str, body: bytes) -> JsonObject:
+    """PutEvents entry for a report. Source: developer guide, adding a destination."""
     context = orjson.loads(body)["requestContext"]
     outcome = "Success" if context["condition"] == "Success" else "Failure"
     return {

@@ -1,16 +1,17 @@
-"""Event invocations as the catalogue keeps them, with what is left to deliver about them."""
+"""Stored Event invocations, and the reports still to deliver about them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from statewright.payload import JsonObject
 from statewright.stores.entries import EntryKind, Form
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One thing to deliver: to whom, what, and with which attributes, as (type, value)."""
+    """A report to deliver: target, body, and attributes as (type, value)."""
 
     arn: str
     body: bytes
@@ -19,7 +20,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event on its way. `deliveries` are what is left to hand out once the function is through."""
+    """An Event invocation. `deliveries` are the reports still to deliver once the function has finished."""
 
     id: str
     function: str
@@ -27,7 +28,7 @@ class Event:
     accepted_ms: int
     due_ms: int
     attempts: int = 0
-    context: dict[str, Any] | None = None
+    context: JsonObject | None = None
     trace: str | None = None
     deliveries: tuple[Delivery, ...] | None = None
     delivery_attempts: int = 0
@@ -43,4 +44,4 @@ EVENT: Final = EntryKind(
     columns={"id": lambda record: record.key, "due_ms": lambda record: record.sort},
     form=Form(tail="payload"),
 )
-"""Stand in the order in which they are due; the payload follows the JSON as it is."""
+"""Sorted by due time; the payload follows the JSON unchanged."""

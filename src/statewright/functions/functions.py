@@ -1,4 +1,4 @@
-"""Functions: the façade that the API, integrations, event sources and the simulator use.
+"""Functions: the façade for the API, integrations, event sources and the simulator.
 
 `definitions`, `versions`, `layers` and `invoke_settings` are the catalogue; `invoke` runs. Nothing is started, and no
 process made, before the first invocation.
@@ -80,9 +80,9 @@ class Functions:
         self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings, self._deliver)
 
     def model_with(self, name: str, model: Model | None) -> None:
-        """Have a model stand in for a function's handler, whenever the function is there; `None` ends that.
+        """Run a model in place of a function's handler, from its creation on if need be; `None` ends that.
 
-        Raises: ValueError for a model that cannot be.
+        Raises: ValueError for an invalid model.
         """
         if model is None:
             self.invoker.models.pop(name, None)
@@ -90,21 +90,21 @@ class Functions:
             self.invoker.models[name] = ModelRunner(model)
 
     async def start(self) -> None:
-        """Take up reservations and what waits to be invoked."""
+        """Recover reservations and waiting Event invocations."""
         for function in await self.definitions.records.functions.all():
             if function.reserved is not None:
                 self.invoker.concurrency.reserve(function.name, function.reserved)
         await self.events.start()
 
     async def stop(self) -> None:
-        """End every worker; what waits stays in the store."""
+        """End every worker; waiting Event invocations stay in the store."""
         await self.events.stop()
         self.invoker.close()
         if self._temporary is not None:
             self._temporary.cleanup()
 
     async def _deliver(self, arn: str, body: bytes, attributes: dict[str, tuple[str, str]]) -> None:
-        """Hand a report to a target. Raises: ApiError, the target's own."""
+        """Deliver a report to a target. Raises: ApiError, the target's own."""
         if arn.split(":")[2] == "lambda":
             await self.invoke(arn, body, kind="Event")
         elif self._deliver_elsewhere is None:
@@ -124,7 +124,7 @@ class Functions:
         request_id: str | None = None,
         trace_header: str | None = None,
     ) -> Invoked:
-        """Invoke a function by name, partial ARN or ARN. The payload is JSON text, not looked into.
+        """Invoke a function by name, partial ARN or ARN. The payload is JSON text.
 
         A function's own error is an answer, not an exception. Raises: ApiError (`ResourceNotFoundException`,
         `TooManyRequestsException`, `RequestTooLargeException`, `InvalidRequestContentException` ...).

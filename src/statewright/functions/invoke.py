@@ -1,6 +1,6 @@
-"""Invocations: from a name and a payload to a worker and back.
+"""Invocations: resolving the version that a name means, and running it on a worker.
 
-Owns finding the version that runs, and the way of one invocation. Definitions come from the catalogue
+Owns the resolution of names, and the course of one invocation. Definitions come from the catalogue
 (`definitions.py`), limits from `concurrency.py`, processes from `workers/pools.py`; Event invocations wait in
 `async_queue.py`.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -40,6 +40,7 @@ from statewright.limits import (
     FUNCTION_INIT_MS,
     FUNCTION_REQUEST_BYTES,
 )
+from statewright.payload import JsonObject
 from statewright.query.scope import Entropy
 
 _KNOWN: Final = 10_000
@@ -48,18 +49,18 @@ _KNOWN: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What a function is run with. With `log_tail` the answer has the last lines that it logged."""
+    """Input of an invocation. With `log_tail` the answer includes the last lines of its log."""
 
     payload: bytes
     request_id: str
-    client_context: dict[str, Any] | None = None
+    client_context: JsonObject | None = None
     trace_header: str | None = None
     log_tail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What runs: one version of one function, and by which ARN it was asked for."""
+    """The version of a function to run, and the ARN by which the caller named it."""
 
     name: str
     version: str
@@ -71,7 +72,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a name stands for: a version, or two of which `share` of the calls go to the second."""
+    """The version that a name resolves to, or two of which the second gets `share` of the calls."""
 
     first: Target
     second: Target | None = None
@@ -99,7 +100,7 @@ class Invoker:
         self.pools = Pools(clock)
         self.runtimes = plans.Runtimes()
         self.models: dict[str, ModelRunner] = {}
-        """Functions that are modelled: no handler of theirs runs."""
+        """Models by function name; the handlers of these functions do not run."""
         self._entropy = Entropy(chance.random_bytes(32))
         self._fork_servers = ForkServers()
         self._known: dict[tuple[str, str | None], Resolution] = {}
@@ -108,7 +109,7 @@ class Invoker:
 
     @property
     def meter(self) -> FunctionMeter | None:
-        """Who counts invocations."""
+        """The meter of invocations, if the server records metrics."""
         return self.concurrency.meter
 
     def close(self) -> None:
@@ -118,17 +119,17 @@ class Invoker:
         self.logs.flush()
 
     def changed(self, name: str, *, latest: bool, everything: bool = False) -> None:
-        """A function has changed: forget what its names stand for; new code gets new workers."""
+        """Forget the resolutions of a changed function; retire its pools if it has new code."""
         self._known.clear()
         if everything:
             self.pools.retire(name)
         elif latest:
             self.pools.retire(name, LATEST)
 
-    # ------------------------------------------------------------------ what runs
+    # ------------------------------------------------------------------ resolving names
 
     async def resolve(self, name_or_arn: str, qualifier: str | None) -> Target:
-        """The version that an invocation runs; an alias with weights draws lots. Raises: ApiError."""
+        """The version to run; an alias with weights chooses at random. Raises: ApiError."""
         found = self._known.get((name_or_arn, qualifier))
         if found is None:
             found = await self._resolved(name_or_arn, qualifier)
@@ -167,7 +168,7 @@ class Invoker:
     # ------------------------------------------------------------------ one invocation
 
     async def run(self, target: Target, call: Invocation) -> Invoked:
-        """Run an invocation now. Raises: ApiError (`TooManyRequestsException`, `InvalidRuntimeException`)."""
+        """Run an invocation. Raises: ApiError (`TooManyRequestsException`, `InvalidRuntimeException`)."""
         try:
             self.concurrency.enter(target.name)
         except ApiError:
@@ -180,14 +181,14 @@ class Invoker:
             self.concurrency.leave(target.name)
 
     async def run_admitted(self, target: Target, call: Invocation) -> Invoked:
-        """Run an invocation that the caller has counted in. Raises: ApiError."""
+        """Run an invocation that the caller has entered in `concurrency`. Raises: ApiError."""
         model = self.models.get(target.name)
         if model is not None:
             outcome = await model.run(self.clock, call.payload, target.timeout_ms)
             answer, error = self._answer(target, outcome, call.request_id)
             return Invoked(200, answer, error, b"" if call.log_tail else None, target.version, call.request_id)
         pool = self.pools.get(target.name, target.version) or await self._open_pool(target)
-        header: dict[str, Any] = {
+        header: JsonObject = {
             "t": "invoke",
             "id": call.request_id,
             "arn": target.arn,
@@ -272,7 +273,7 @@ class Invoker:
 
 
 def check_payload(payload: bytes, kind: str) -> bytes:
-    """A payload as a handler may get it; none stands for an empty object.
+    """Check a payload for a handler; an empty one means an empty object.
 
     Raises: ApiError (`RequestTooLargeException`, `InvalidRequestContentException`).
     """
@@ -294,8 +295,8 @@ def check_payload(payload: bytes, kind: str) -> bytes:
     return payload
 
 
-def decoded_context(text: str | None) -> dict[str, Any] | None:
-    """The client context of a header: JSON in base64. Raises: ApiError (`InvalidRequestContentException`)."""
+def decoded_context(text: str | None) -> JsonObject | None:
+    """Decode the client context of a header: JSON in base64. Raises: ApiError (`InvalidRequestContentException`)."""
     if not text:
         return None
     try:

@@ -1,20 +1,18 @@
-"""Event invoke configurations and resource policies: what is kept beside a function, by qualifier.
+"""Event invoke configurations and resource policies of functions, by qualifier.
 
-What Event invocations make of the first is `async_queue.py`'s. Policies are kept and shown; nobody is refused by one.
+`async_queue.py` applies the configurations. Policies are stored and shown, but not enforced.
 Source: Lambda API reference; developer guide, "Capturing records of asynchronous invocations".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from statewright.functions import names
 from statewright.functions.definitions import Definitions, check_revision
 from statewright.functions.names import LATEST, function_arn, invalid, refusal
 from statewright.functions.records import INVOKE_SETTINGS, POLICY, Function, InvokeSettings, Policy
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 
 class EventSettings:
@@ -24,10 +22,8 @@ class EventSettings:
         self.definitions = definitions
         self.records = definitions.records
 
-    async def put(
-        self, name_or_arn: str, qualifier: str | None, given: Mapping[str, Any], *, keep: bool
-    ) -> InvokeSettings:
-        """Set a configuration; `keep` leaves what is not given as it is (update), else it goes (put).
+    async def put(self, name_or_arn: str, qualifier: str | None, given: JsonMapping, *, keep: bool) -> InvokeSettings:
+        """Set a configuration; `keep` leaves missing members unchanged (update), otherwise they are reset (put).
 
         Raises: ApiError (`InvalidParameterValueException`, `ResourceNotFoundException`).
         """
@@ -46,8 +42,8 @@ class EventSettings:
             await self.records.write(INVOKE_SETTINGS.record(after))
         return after
 
-    def _merged(self, before: InvokeSettings, given: Mapping[str, Any]) -> InvokeSettings:
-        changes: dict[str, Any] = {}
+    def _merged(self, before: InvokeSettings, given: JsonMapping) -> InvokeSettings:
+        changes: JsonObject = {}
         if given.get("MaximumRetryAttempts") is not None:
             changes["most_retries"] = given["MaximumRetryAttempts"]
         if given.get("MaximumEventAgeInSeconds") is not None:
@@ -69,13 +65,13 @@ class EventSettings:
         return found
 
     async def find(self, name: str, qualifier: str) -> InvokeSettings | None:
-        """The configuration of a bare name and a qualifier, if there is one."""
+        """The configuration of a bare name and a qualifier, if it has one."""
         return await self.records.invoke_settings.get(f"{name}:{qualifier}")
 
     async def page(
         self, name_or_arn: str, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[InvokeSettings], tuple[int, str] | None]:
-        """Configurations of a function, and where the next page starts."""
+        """Configurations of a function, and the start of the next page."""
         function, _ = await self.definitions.existing(name_or_arn)
         return await self.records.invoke_settings.page(function.name, after=after, limit=limit)
 
@@ -96,12 +92,12 @@ class Policies:
         self.definitions = definitions
         self.records = definitions.records
 
-    async def add(self, name_or_arn: str, qualifier: str | None, given: Mapping[str, Any]) -> dict[str, Json]:
+    async def add(self, name_or_arn: str, qualifier: str | None, given: JsonMapping) -> dict[str, Json]:
         """Add a statement, given by the members of AddPermission. Raises: ApiError."""
         async with self.definitions.changing:
             function, named = await self._named(name_or_arn, qualifier)
             if named:
-                # Raises for a version or alias that is not there.
+                # Raises for a version or alias that does not exist.
                 await self.definitions.view(function.name, named)
             policy = await self.records.policies.get(f"{function.name}:{named}") or Policy(function.name, named, (), "")
             check_revision(given.get("RevisionId"), policy.revision_id)
@@ -126,7 +122,7 @@ class Policies:
         return found
 
     async def remove(self, name_or_arn: str, qualifier: str | None, sid: str, revision_id: str | None) -> None:
-        """Take a statement away. Raises: ApiError (`ResourceNotFoundException`)."""
+        """Remove a statement. Raises: ApiError (`ResourceNotFoundException`)."""
         async with self.definitions.changing:
             function, named = await self._named(name_or_arn, qualifier)
             policy = await self.records.policies.get(f"{function.name}:{named}")
@@ -146,7 +142,7 @@ class Policies:
 
 
 def checked_destination(arn: str | None, own: str, *, failure: bool) -> str | None:
-    """A destination's ARN; empty takes it away. Raises: ApiError (`InvalidParameterValueException`)."""
+    """Check a destination's ARN; an empty one removes it. Raises: ApiError (`InvalidParameterValueException`)."""
     if not arn:
         return None
     service = arn.split(":")[2] if arn.startswith("arn:") and arn.count(":") >= 5 else ""
@@ -159,7 +155,7 @@ def checked_destination(arn: str | None, own: str, *, failure: bool) -> str | No
 
 
 async def _qualified(definitions: Definitions, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
-    """A function and a qualifier of it that exists. Raises: ApiError (`ResourceNotFoundException`)."""
+    """A function and an existing qualifier of it. Raises: ApiError (`ResourceNotFoundException`)."""
     function, named = await definitions.existing(name_or_arn, qualifier)
     named = named or LATEST
     if names.is_version(named) or named == LATEST:
@@ -171,7 +167,7 @@ async def _qualified(definitions: Definitions, name_or_arn: str, qualifier: str 
     return function, named
 
 
-def _statement(given: Mapping[str, Any], resource: str) -> dict[str, Json]:
+def _statement(given: JsonMapping, resource: str) -> dict[str, Json]:
     principal = given["Principal"]
     who: Json = principal
     if principal.isdigit() and len(principal) == 12:

@@ -1,4 +1,4 @@
-"""Layers: packages that several functions share, in numbered versions.
+"""Layers: packages shared by several functions, in numbered versions.
 
 A layer is unpacked beside the functions and reached by paths (`PYTHONPATH`, `NODE_PATH`, `PATH`); `/opt` itself would
 need a root file system of its own, which needs root.
@@ -26,7 +26,7 @@ class Layers:
         self, name_or_arn: str, code: Code, *, description: str = "", runtimes: Sequence[str] = (),
         architectures: Sequence[str] = (), license: str | None = None,
     ) -> LayerVersion:  # fmt: skip
-        """Keep a package as the next version of a layer. Raises: ApiError (`InvalidParameterValueException`)."""
+        """Publish a package as the next version of a layer. Raises: ApiError (`InvalidParameterValueException`)."""
         name = layer_name(name_or_arn)
         definitions = self.definitions
         data = await definitions.zip_bytes(code)
@@ -62,7 +62,7 @@ class Layers:
     async def versions(
         self, name_or_arn: str, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[LayerVersion], tuple[int, str] | None]:
-        """Versions of a layer, oldest first, and where the next page starts."""
+        """Versions of a layer, oldest first, and the start of the next page."""
         return await self.records.layer_versions.page(layer_name(name_or_arn), after=after, limit=limit)
 
     async def newest(
@@ -78,7 +78,7 @@ class Layers:
         return found, place
 
     async def delete(self, name_or_arn: str, number: int) -> None:
-        """Delete a version; functions that have it keep it until they change. Harmless when there is none."""
+        """Delete a version; functions that use it keep it until they change. Harmless if it does not exist."""
         found = await self.records.layer_versions.get(f"{layer_name(name_or_arn)}:{number}")
         if found is not None:
             await self.records.layer_versions.delete(found)

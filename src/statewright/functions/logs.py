@@ -1,7 +1,7 @@
-"""Log streams of functions, in bounded files: what `function logs` shows.
+"""Log streams of functions, in bounded files, as `function logs` shows them.
 
-One file for each function, and the one before it once it has grown: `NAME.log`, `NAME.log.1`. A line is
-`epoch ms TAB stream TAB text`. Lines gather in memory for a moment; a killed server loses that moment.
+Each function has one file, and the previous one once it has grown: `NAME.log`, `NAME.log.1`. A line is
+`epoch ms TAB stream TAB text`. Lines are buffered for a moment; a killed server loses these.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 from statewright.clock import Clock, Timer
 
 FILE_BYTES: Final = 10 * 1024 * 1024
-"""A file that has grown past this becomes the old one."""
+"""Size in bytes above which a file is rotated."""
 PART_BYTES: Final = 1024 * 1024
-"""Of what one invocation writes, this much is kept; the rest is counted."""
+"""Bytes kept of the output of one invocation; the rest is only counted."""
 WRITE_AFTER_MS: Final = 100
 TAIL_BYTES: Final = 4_096
 """Source: API reference, `LogResult`: the last 4 KB."""
@@ -24,7 +24,7 @@ log = logging.getLogger("statewright.functions")
 
 
 class StreamLog:
-    """The output of one worker, and of the invocation that it has in hand."""
+    """The output of one worker, and of its current invocation."""
 
     __slots__ = ("left_out", "logs", "name", "partial", "stream", "tail", "taken")
 
@@ -38,13 +38,13 @@ class StreamLog:
         self.left_out = 0
 
     def begin(self, start: bytes) -> None:
-        """An invocation begins; the tail begins anew with it."""
+        """Begin an invocation with an empty tail."""
         self.tail = b""
         self.taken = 0
         self.write(start)
 
     def write(self, data: bytes) -> None:
-        """Take what the worker has written; lines are kept when they are whole."""
+        """Add output of the worker; a line is logged once it is complete."""
         self.tail = (self.tail + data)[-TAIL_BYTES:]
         room = PART_BYTES - self.taken
         if len(data) > room:
@@ -57,7 +57,7 @@ class StreamLog:
             self.logs.append(self.name, self.stream, whole)
 
     def end(self, last_lines: bytes) -> None:
-        """The invocation is over: end its last line, say what was left out, and how it went."""
+        """End an invocation: complete its last line, log how much was left out, and add `last_lines`."""
         if not self.tail.endswith(b"\n"):
             self.tail += b"\n"
         if self.partial:
@@ -71,7 +71,7 @@ class StreamLog:
 
 
 class Logs:
-    """The log files of one server; without a folder nothing is kept but the tails."""
+    """The log files of one server; without a folder only the tails are kept."""
 
     def __init__(self, folder: Path | None, clock: Clock) -> None:
         self.folder = folder
@@ -93,7 +93,7 @@ class Logs:
             self._timer = self._clock.call_at(self._clock.now_ms() + WRITE_AFTER_MS, self.flush)
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the buffered lines."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,6 +1,6 @@
-"""What functions and event source mappings publish as metrics.
+"""Metrics of functions and event source mappings.
 
-An invocation counts when it has ended, for its function, for the name it was called by, and for all functions together.
+An invocation counts when it has ended: for its function, for the name in the call, and for all functions together.
 
 Source: Lambda developer guide, "Types of metrics for Lambda functions" and "Viewing metrics": names and dimensions.
 """
@@ -17,7 +17,7 @@ NAMESPACE: Final = "AWS/Lambda"
 
 
 class _Running(Protocol):
-    """How many invocations are under way, as `concurrency.Concurrency` knows it."""
+    """The number of invocations under way; implemented by `concurrency.Concurrency`."""
 
     @property
     def running(self) -> Mapping[str, int]:
@@ -29,7 +29,7 @@ class _Running(Protocol):
 
 
 class _Called:
-    """The metrics of one function as it was called."""
+    """The metrics of one function under the name in the call."""
 
     __slots__ = ("durations", "errors", "invocations", "throttles")
 
@@ -44,7 +44,7 @@ class _Called:
 
 
 class MappingMeter:
-    """What one event source mapping has done. Messages are events here, as the service calls them."""
+    """Metrics of one event source mapping. Messages are named events, as in the service."""
 
     def __init__(self, recorder: Recorder, uuid: str) -> None:
         def counter(name: str) -> Counter:
@@ -58,7 +58,7 @@ class MappingMeter:
 
 
 class FunctionMeter:
-    """Counts invocations. `running` tells how many are under way."""
+    """Counts invocations; `running` has the number under way."""
 
     def __init__(self, recorder: Recorder, running: _Running) -> None:
         self._recorder = recorder
@@ -70,10 +70,10 @@ class FunctionMeter:
         self._unreserved = self._gauge("UnreservedConcurrentExecutions", {}, lambda: running.unreserved_running)
         self._claimed = self._gauge("ClaimedAccountConcurrency", {}, self._claimed_now)
         self.on_ended: Callable[[str, float], None] | None = None
-        """Told the function and the milliseconds of every invocation that has ended, for a bill."""
+        """Called with the function and the milliseconds of every ended invocation, for the bill."""
 
     def ended(self, name: str, arn: str, version: str, duration_ms: float, *, failed: bool) -> None:
-        """An invocation has ended; `arn` is as it was called, `version` what was run."""
+        """Count an ended invocation; `arn` is the one in the call, `version` the one that ran."""
         if self.on_ended is not None:
             self.on_ended(name, duration_ms)
         called = self._calls(name, arn, version)
@@ -87,12 +87,12 @@ class FunctionMeter:
             counter.add(duration_ms)
 
     def throttled(self, name: str, arn: str, version: str) -> None:
-        """An invocation was turned away."""
+        """Count a throttled invocation."""
         for counter in self._calls(name, arn, version).throttles:
             counter.add()
 
     def entered(self, name: str) -> None:
-        """An invocation has begun."""
+        """Count an invocation that begins."""
         found = self._concurrent.get(name)
         if found is None:
             running = self._running.running
@@ -106,7 +106,7 @@ class FunctionMeter:
             self._claimed.reached(self._claimed_now())
 
     def left(self, name: str) -> None:
-        """An invocation is over."""
+        """Count an invocation that is over."""
         found = self._concurrent.get(name)
         if found is not None:
             found.touch()
@@ -116,7 +116,7 @@ class FunctionMeter:
             self._claimed.touch()
 
     def event(self, name: str, metric: str, value: float = 1, unit: str = "Count") -> None:
-        """Count something about the Event invocations of a function."""
+        """Add to a metric of the Event invocations of a function."""
         found = self._by_name.get((name, metric))
         if found is None:
             found = self._recorder.counter(NAMESPACE, metric, {"FunctionName": name}, unit)
@@ -140,7 +140,7 @@ class FunctionMeter:
             function = {"FunctionName": name}
             resource = {**function, "Resource": f"{name}:{qualifier}" if qualifier else name}
             wanted = [{}, function, resource]
-            # Source: developer guide: this dimension is there for calls by an alias.
+            # Source: developer guide: only calls by an alias have this dimension.
             if qualifier and qualifier != version and not qualifier.startswith("$"):
                 wanted.append({**resource, "ExecutedVersion": version})
             found = self._called[name, arn, version] = _Called(self._recorder, wanted)

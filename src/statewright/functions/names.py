@@ -1,4 +1,4 @@
-"""Names and ARNs of functions, versions, aliases and layers, and the errors that every part of this package raises.
+"""Names and ARNs of functions, versions, aliases and layers, and the errors common to this package.
 
 Source: Lambda API reference (patterns of FunctionName and Qualifier); error texts observed.
 """
@@ -29,7 +29,7 @@ class FunctionName:
 
 
 def parse_name(text: str, qualifier: str | None, config: Config) -> FunctionName:
-    """Read a name, a partial ARN or an ARN, with the qualifier that may come apart from it.
+    """Read a name, a partial ARN or an ARN, with a qualifier that may be given separately.
 
     Raises: ApiError (`ValidationException`, `InvalidParameterValueException`, `ResourceNotFoundException`).
     """
@@ -65,12 +65,12 @@ def layer_arn(config: Config, name: str, version: int | None = None) -> str:
 
 
 def is_version(qualifier: str) -> bool:
-    """Whether a qualifier is the number of a version."""
+    """True if a qualifier is the number of a version."""
     return qualifier.isascii() and qualifier.isdigit()
 
 
 def refusal(code: str, message: str, **details: object) -> ApiError:
-    """An error for which the caller is to blame, as the service marks it."""
+    """A client error, marked as in the service."""
     return ApiError(code, message, details={"Type": "User", **details})
 
 
@@ -80,5 +80,5 @@ def invalid(message: str) -> ApiError:
 
 
 def not_found(arn: str) -> ApiError:
-    """The error for a function, version or alias that is not there (observed)."""
+    """The error for a function, version or alias that does not exist (observed)."""
     return refusal("ResourceNotFoundException", f"Function not found: {arn}")

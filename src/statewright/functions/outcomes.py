@@ -1,4 +1,4 @@
-"""From how an invocation ended to what its caller and its log see.
+"""Answers and log lines for the outcomes of invocations.
 
 Owns the error documents of the service. Source: reference of error types in the developer guide; documents observed.
 """
@@ -20,7 +20,7 @@ UNHANDLED: Final = "Unhandled"
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """What a caller gets. `status` is 200, 202 (Event) or 204 (DryRun); a function's error is still 200."""
+    """Answer to the caller. `status` is 200, 202 (Event) or 204 (DryRun); a function's error still has 200."""
 
     status: int
     payload: bytes
@@ -76,7 +76,7 @@ def _sandbox(kind: str, request_id: str, reason: str) -> bytes:
 def last_lines(
     outcome: Outcome, request_id: str, *, timeout_seconds: int, memory: int, init_ms: float | None, now_ms: int
 ) -> bytes:
-    """What the log says when an invocation is over: the reason if the runtime ended, END, REPORT."""
+    """Last log lines of an invocation: the reason if the runtime ended, END, REPORT."""
     said = ""
     if outcome.kind == "timeout":
         said = f"{iso_ms(now_ms)} {request_id} Task timed out after {timeout_seconds:.2f} seconds\n\n"

@@ -1,6 +1,6 @@
-"""Code packages: zip files by their hash in a folder, each unpacked once.
+"""Code packages: a folder of zip files named by their hash, each unpacked once.
 
-Owns the folder, what a zip may hold, and its disappearance. A package that is accepted is on disk before the answer.
+Owns the folder, the checks of a zip, and deleting unused ones. A package is on disk before its request is answered.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _CANNOT_UNZIP: Final = "Could not unzip uploaded file. Please check your file, t
 
 
 class Packages:
-    """The packages of one server. Its methods do file work; call them from a thread."""
+    """The packages of one server. Its methods access files; call them from a thread."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def put(self, data: bytes) -> tuple[str, str, int]:
-        """Keep a zip and unpack it; returns its name, its SHA-256 in base64 and its size.
+        """Store a zip and unpack it; return its name, its SHA-256 in base64 and its size.
 
-        Raises: ApiError (`InvalidParameterValueException`) for what is no zip, too large, or reaches outside itself.
+        Raises: ApiError (`InvalidParameterValueException`) if it is no zip, too large, or has members outside of it.
         """
         digest = hashlib.sha256(data).digest()
         name = digest.hex()
@@ -49,18 +49,18 @@ class Packages:
         return name, base64.b64encode(digest).decode(), len(data)
 
     def zip_of(self, name: str) -> Path:
-        """Where the zip of a package is."""
+        """Path of a package's zip."""
         return self.folder / f"{name}.zip"
 
     def unpacked(self, name: str) -> Path:
-        """The folder of a package, unpacked again when it is missing. Raises: OSError, ApiError."""
+        """The folder of a package, unpacked again if it is missing. Raises: OSError, ApiError."""
         folder = self.folder / name
         if not folder.is_dir():
             self._unpack(self.zip_of(name).read_bytes(), name)
         return folder
 
     def keep_only(self, names: set[str]) -> None:
-        """Delete every package that nobody names."""
+        """Delete every package that is not in `names`."""
         if not self.folder.is_dir():
             return
         for entry in self.folder.iterdir():
@@ -93,7 +93,7 @@ class Packages:
             except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError):
                 raise invalid(_CANNOT_UNZIP) from None
             except OSError:
-                # Somebody else has unpacked the same zip meanwhile, or it names a file and a folder alike.
+                # Another call has unpacked the same zip meanwhile, or it has a file and a folder of one name.
                 if not (self.folder / name).is_dir():
                     raise invalid(_CANNOT_UNZIP) from None
             finally:
@@ -108,7 +108,7 @@ class Packages:
             target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, target.open("wb") as sink:
                 while chunk := source.read(_CHUNK):
-                    # What a zip says of its sizes may be a lie.
+                    # The sizes that a zip declares may be false.
                     left -= len(chunk)
                     if left < 0:
                         raise _too_large()
@@ -127,14 +127,14 @@ def decoded_zip(given: bytes | str) -> bytes:
 
 
 def _place(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Where a member goes below its package. Raises: ApiError for what would go elsewhere."""
+    """Path of a member below its package. Raises: ApiError for a link, or a path outside of the package."""
     name = member.filename
     place = PurePosixPath(name)
     mode = member.external_attr >> 16
     if stat.S_ISLNK(mode):
-        raise invalid(f"The package holds the symbolic link {name[:200]!r}; links are not unpacked here.")
+        raise invalid(f"The package holds the symbolic link {name[:200]!r}; Statewright does not unpack links.")
     if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or ":" in place.parts[0]:
-        raise invalid(f"The package holds {name[:200]!r}, which would lie outside of it.")
+        raise invalid(f"The package holds {name[:200]!r}, which is outside of it.")
     return place
 
 
@@ -143,7 +143,7 @@ def _too_large() -> Exception:
 
 
 def _write_durably(target: Path, data: bytes) -> None:
-    # The same package may come twice at once: each has a file of its own until it is whole.
+    # The same package may arrive twice at the same time: each call writes a file of its own until it is complete.
     number, staging = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     with open(number, "wb") as file:
         file.write(data)

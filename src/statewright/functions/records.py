@@ -1,27 +1,27 @@
-"""What the catalogue keeps of functions and layers, and how it is written down.
+"""Entries of functions and layers in the catalogue, and their encoding.
 
-Owns the records (function, version, alias, layer version, event invoke configuration, policy), their keys and bodies.
-What the changes are is in `definitions.py`, `versions.py`, `layers.py` and `invoke_settings.py`.
+Owns the entries (function, version, alias, layer version, event invoke configuration, policy), their keys and bodies.
+`definitions.py`, `versions.py`, `layers.py` and `invoke_settings.py` change them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from statewright.functions.names import refusal
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.entries import Entries, EntryKind, Name
 from statewright.stores.protocol import CatalogStore, Record
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a version freezes: code and settings.
+    """Code and settings of a version.
 
     `code` names the package by the hex SHA-256 of its zip. `layers` are package names by the ARN of the layer version,
-    in order. `shown` are members that the API gives back as they came. `timeout` is in seconds, `memory` in MiB.
+    in order. `shown` are members that the API returns unchanged. `timeout` is in seconds, `memory` in MiB.
     """
 
     runtime: str | None
@@ -38,12 +38,12 @@ class Configuration:
     environment: dict[str, str] | None = None
     layers: dict[str, str] = field(default_factory=dict)
     dead_letter: str | None = None
-    shown: dict[str, Any] = field(default_factory=dict)
+    shown: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: its `$LATEST`, and what belongs to all of its versions. The record guards everything below it."""
+    """A function: its `$LATEST`, and what all of its versions share. Its row guards everything that belongs to it."""
 
     name: str
     number: int
@@ -68,7 +68,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A name for a version, and perhaps for a share of the calls to a second one; `weights` are by version."""
+    """A name for a version, possibly with a share of the calls for a second one; `weights` are by version."""
 
     name: str
     alias: str
@@ -107,7 +107,7 @@ class LayerVersion:
 
 @dataclass(frozen=True, slots=True)
 class InvokeSettings:
-    """The event invoke configuration of a qualifier; `None` is: not set."""
+    """The event invoke configuration of a qualifier; `None` means not set."""
 
     name: str
     qualifier: str
@@ -121,7 +121,7 @@ class InvokeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The resource policy of a qualifier (empty: the function itself): kept and shown, never enforced."""
+    """The resource policy of a qualifier (empty: the function itself): stored and shown, not enforced."""
 
     name: str
     qualifier: str
@@ -171,11 +171,11 @@ class FunctionEntries:
         self.policies = Entries(catalog, POLICY)
 
     async def write(self, *put: Record, delete: Sequence[Name] = ()) -> None:
-        """Write and delete, all or nothing. Raises: ApiError (`ResourceConflictException`) when another was faster."""
+        """Write and delete in one transaction. Raises: ApiError (`ResourceConflictException`) after another change."""
         if not await self._catalog.write(put, delete):
             raise refusal("ResourceConflictException", "The resource is being changed by other requests. Try again.")
 
     async def below(self, name: str) -> list[Name]:
-        """What everything that belongs to a function is deleted by."""
+        """Names of all rows that belong to a function, for deleting them."""
         of_function = (self.versions, self.aliases, self.invoke_settings, self.policies)
         return [found for entries in of_function for found in await entries.names(name)]

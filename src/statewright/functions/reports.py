@@ -1,12 +1,11 @@
-"""What is told about an Event invocation that has ended: records for destinations, dead letters.
+"""Reports on ended Event invocations: records for destinations, and dead letters.
 
-Shapes are observed; an answer that is no JSON goes in as text.
+Shapes are observed; an answer that is not JSON is included as text.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -23,7 +22,7 @@ ERROR_MESSAGE_BYTES = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an event ended: the condition, and the last answer if the function was run."""
+    """How an event ended: the condition, and the last answer if the function ran."""
 
     condition: str
     answer: Invoked | None
@@ -35,7 +34,7 @@ def ending(condition: str, answer: Invoked | None = None) -> Ending:
 
 
 def reports_of(event: Event, settings: InvokeSettings, target: Target, end: Ending, now_ms: int) -> list[Delivery]:
-    """Everything that is to be delivered about an event that has ended."""
+    """All reports to deliver about an event that has ended."""
     found = []
     failed = end.condition != "Success"
     if failed and target.settings.dead_letter is not None:
@@ -48,7 +47,7 @@ def reports_of(event: Event, settings: InvokeSettings, target: Target, end: Endi
 
 def _record(event: Event, target: Target, end: Ending, now_ms: int) -> bytes:
     arn = target.arn if event.qualifier is not None else f"{target.arn}:{LATEST}"
-    record: dict[str, Any] = {
+    record: dict[str, object] = {
         "version": "1.0",
         "timestamp": iso_ms(now_ms),
         "requestContext": {
@@ -60,7 +59,7 @@ def _record(event: Event, target: Target, end: Ending, now_ms: int) -> bytes:
         "requestPayload": orjson.Fragment(event.payload),
     }
     if end.answer is not None:
-        context: dict[str, Any] = {"statusCode": 200, "executedVersion": end.answer.executed_version}
+        context: dict[str, object] = {"statusCode": 200, "executedVersion": end.answer.executed_version}
         if end.answer.function_error is not None:
             context["functionError"] = end.answer.function_error
         record["responseContext"] = context
@@ -78,14 +77,14 @@ def _dead_letter(arn: str, event: Event, end: Ending) -> Delivery:
     else:
         code, message = "429", "Rate Exceeded."
     attributes = {"RequestID": ("String", event.id), "ErrorCode": ("Number", code)}
-    # A queue takes no empty attribute.
+    # Queues refuse empty attributes.
     if message:
         cut = message.encode()[:ERROR_MESSAGE_BYTES].decode(errors="ignore")
         attributes["ErrorMessage"] = ("String", cut)
     return Delivery(arn, event.payload, attributes)
 
 
-def _json_of(payload: bytes) -> Any:
+def _json_of(payload: bytes) -> str | orjson.Fragment:
     try:
         orjson.loads(payload)
     except orjson.JSONDecodeError:

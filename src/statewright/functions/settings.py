@@ -1,4 +1,4 @@
-"""What the configuration of a function may be: checking it, and merging a change into it.
+"""Settings of functions: checking them, and merging a change into a configuration.
 
 Settings are given by the service's member names (`Runtime`, `Timeout`, ...), as the API has them.
 Source: Lambda API reference, CreateFunction and UpdateFunctionConfiguration; quotas.
@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.functions.names import invalid
 from statewright.functions.records import Configuration
 from statewright.functions.workers.plans import RESERVED
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 SHOWN: Final = (
     "VpcConfig", "TracingConfig", "KMSKeyArn", "Architectures", "EphemeralStorage", "SnapStart", "LoggingConfig",
 )  # fmt: skip
-"""Members that are kept and given back, and change nothing of how a function runs here."""
+"""Members that are stored and returned, without effect on how a function runs."""
 NOT_HERE: Final = {
     "FileSystemConfigs": "file systems",
     "ImageConfig": "container images",
@@ -30,7 +30,7 @@ NOT_HERE: Final = {
     "RuntimeConfig": "runtime configurations",
     "AcceleratorConfig": "accelerators",
 }
-"""Members that would change how a function runs and that this version does not have."""
+"""Members that would change how a function runs and that this version does not support."""
 ENVIRONMENT_BYTES: Final = 4_096
 """Source: Lambda quotas."""
 MOST_LAYERS: Final = 5
@@ -39,15 +39,15 @@ _ROLE: Final = re.compile(r"arn:aws[a-zA-Z-]*:iam::\d{12}:role/?[a-zA-Z_0-9+=,.@
 _VARIABLE: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]+")
 
 
-def merged(before: Configuration, given: Mapping[str, Any]) -> Configuration:
-    """A configuration with the given settings in it, checked.
+def merged(before: Configuration, given: JsonMapping) -> Configuration:
+    """A configuration with the given settings merged in and checked.
 
     Raises: ApiError (`InvalidParameterValueException`).
     """
     for member, what in NOT_HERE.items():
         if given.get(member):
             raise invalid(f"This version of Statewright does not have {what} ({member}).")
-    changes: dict[str, Any] = {}
+    changes: JsonObject = {}
     for member, field in (
         ("Runtime", "runtime"), ("Handler", "handler"), ("Description", "description"), ("Timeout", "timeout"),
         ("MemorySize", "memory"),
@@ -85,7 +85,7 @@ def check_ranges(settings: Configuration) -> None:
 
 
 def checked_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """A function's own variables. Raises: ApiError (`InvalidParameterValueException`)."""
+    """Check a function's environment variables. Raises: ApiError (`InvalidParameterValueException`)."""
     reserved = [name for name in variables if name in RESERVED]
     if reserved:
         raise invalid(
@@ -106,7 +106,7 @@ def checked_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def checked_layers(arns: Sequence[str]) -> list[str]:
-    """ARNs of layer versions, no two of one layer. Raises: ApiError (`InvalidParameterValueException`)."""
+    """Check ARNs of layer versions, no two of one layer. Raises: ApiError (`InvalidParameterValueException`)."""
     if len(arns) > MOST_LAYERS:
         raise invalid(f"Cannot reference more than {MOST_LAYERS} layers.")
     layers = [arn.rpartition(":")[0] for arn in arns]
@@ -119,7 +119,7 @@ def checked_layers(arns: Sequence[str]) -> list[str]:
 
 
 def checked_dead_letter(arn: str | None) -> str | None:
-    """A dead-letter target; empty takes it away. Raises: ApiError (`InvalidParameterValueException`)."""
+    """Check a dead-letter target; an empty one removes it. Raises: ApiError (`InvalidParameterValueException`)."""
     if not arn:
         return None
     service = arn.split(":")[2] if arn.count(":") >= 5 else ""
@@ -129,12 +129,12 @@ def checked_dead_letter(arn: str | None) -> str | None:
 
 
 def same_but_for_stamps(one: Configuration, other: Configuration) -> bool:
-    """Whether two configurations differ in nothing but when and as what they were written."""
+    """True if two configurations differ only in their time of change and revision id."""
     return replace(one, modified_ms=0, revision_id="") == replace(other, modified_ms=0, revision_id="")
 
 
 def shown_settings(settings: Configuration) -> dict[str, Json]:
-    """The members of `FunctionConfiguration` that follow from a configuration."""
+    """Members of `FunctionConfiguration` for a configuration."""
     shown = settings.shown
     found: dict[str, Json] = {
         "Role": settings.role,

@@ -1,6 +1,6 @@
 """Versions and aliases of functions.
 
-A version is `$LATEST` frozen, once for each difference; an alias names one version, or two with a share of the calls.
+A version is a frozen copy of `$LATEST`, made only after a change; an alias names one version, or two with weights.
 Source: Lambda developer guide, "Manage function versions", "Create an alias"; API reference.
 """
 
@@ -31,7 +31,7 @@ class Versions:
         self, name_or_arn: str, *, code_sha256: str | None = None, description: str | None = None,
         revision_id: str | None = None,
     ) -> tuple[Function, Version]:  # fmt: skip
-        """Freeze `$LATEST`; the newest version once more if nothing has changed since.
+        """Publish `$LATEST`; return the newest version if nothing has changed since.
 
         Raises: ApiError (`ResourceNotFoundException`, `InvalidParameterValueException`, `PreconditionFailedException`).
         """
@@ -63,7 +63,7 @@ class Versions:
     async def page(
         self, name_or_arn: str, after: tuple[int, str] | None, limit: int
     ) -> tuple[Function, list[Version], tuple[int, str] | None]:
-        """Versions of a function, oldest first, and where the next page starts."""
+        """Versions of a function, oldest first, and the start of the next page."""
         function, _ = await self.definitions.existing(name_or_arn)
         found, place = await self.records.versions.page(function.name, after=after, limit=limit)
         return function, found, place
@@ -80,7 +80,7 @@ class Aliases:
         self, name_or_arn: str, alias: str, version: str, *, description: str = "",
         weights: Mapping[str, float] | None = None,
     ) -> Alias:  # fmt: skip
-        """Make an alias. Raises: ApiError (`ResourceConflictException`, `ResourceNotFoundException` ...)."""
+        """Create an alias. Raises: ApiError (`ResourceConflictException`, `ResourceNotFoundException` ...)."""
         definitions = self.definitions
         if not _ALIAS.fullmatch(alias):
             raise invalid(f"The alias name {alias[:140]!r} is not valid: letters, digits, -, _, not digits alone.")
@@ -99,7 +99,7 @@ class Aliases:
         self, name_or_arn: str, alias: str, *, version: str | None = None, description: str | None = None,
         weights: Mapping[str, float] | None = None, revision_id: str | None = None,
     ) -> Alias:  # fmt: skip
-        """Change an alias; `weights` replaces those it had. Raises: ApiError."""
+        """Change an alias; `weights` replaces its weights. Raises: ApiError."""
         definitions = self.definitions
         async with definitions.changing:
             function, _ = await definitions.existing(name_or_arn)
@@ -123,7 +123,7 @@ class Aliases:
         return await self._existing(function, alias)
 
     async def delete(self, name_or_arn: str, alias: str) -> None:
-        """Delete an alias; harmless when its function has none. Raises: ApiError (`ResourceNotFoundException`)."""
+        """Delete an alias; harmless if it does not exist. Raises: ApiError (`ResourceNotFoundException`)."""
         definitions = self.definitions
         async with definitions.changing:
             function, _ = await definitions.existing(name_or_arn)
@@ -135,7 +135,7 @@ class Aliases:
     async def page(
         self, name_or_arn: str, version: str | None, after: tuple[int, str] | None, limit: int
     ) -> tuple[list[Alias], tuple[int, str] | None]:
-        """Aliases of a function by name, those of one version if it is given, and where the next page starts."""
+        """Aliases of a function by name, of one version if given, and the start of the next page."""
         function, _ = await self.definitions.existing(name_or_arn)
         found, place = await self.records.aliases.page(function.name, after=after, limit=limit)
         return [one for one in found if version is None or version == one.version or version in one.weights], place

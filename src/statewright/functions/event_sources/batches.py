@@ -1,4 +1,4 @@
-"""Batches of messages for functions: filters, the event that a function gets, and what its answer means.
+"""Batches of messages for functions: filters, the function's event, and partial failures in its answer.
 
 Pure: nothing here receives, invokes or deletes.
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 from statewright.query.event_pattern import PatternError, compile_pattern
 from statewright.queues.message_attributes import attributes_md5, body_md5, decoded
 from statewright.queues.messages import Received
@@ -23,11 +23,11 @@ EVENT_BYTES: Final = 6 * 1024 * 1024
 """The largest event of a batch. Source: Lambda quotas."""
 
 Filter = Callable[[dict[str, Json]], bool]
-"""Whether a record passes."""
+"""Predicate of a record; true if it passes."""
 
 
 def record_of(message: Received, queue_arn: str, region: str) -> dict[str, Json]:
-    """A message as a function sees it."""
+    """The record of a message in a function's event."""
     attributes = {
         "ApproximateReceiveCount": str(message.receives),
         "SentTimestamp": str(message.sent_ms),
@@ -62,7 +62,7 @@ def record_of(message: Received, queue_arn: str, region: str) -> dict[str, Json]
     return record
 
 
-def _attribute(value: Any) -> dict[str, Json]:
+def _attribute(value: Json) -> JsonObject:
     shown: dict[str, Json] = {"stringListValues": [], "binaryListValues": [], "dataType": value["DataType"]}
     if "BinaryValue" in value:
         shown["binaryValue"] = base64.b64encode(value["BinaryValue"]).decode()
@@ -77,7 +77,7 @@ def event_of(records: Sequence[bytes]) -> bytes:
 
 
 def encode_record(record: dict[str, Json]) -> bytes:
-    """A record as JSON text. A lone surrogate cannot be in a message."""
+    """A record as JSON text. Messages contain no lone surrogates."""
     return orjson.dumps(record)
 
 
@@ -85,7 +85,7 @@ def encode_record(record: dict[str, Json]) -> bytes:
 
 
 def compile_filters(patterns: Sequence[str]) -> Filter | None:
-    """A predicate for records; `None` where every record passes. A record passes if any pattern matches.
+    """A predicate for records; `None` if every record passes. A record passes if any pattern matches.
 
     Raises: PatternError.
     """
@@ -114,7 +114,7 @@ def _compile(text: str) -> Filter:
             is_json = isinstance(parsed, dict)
         except JsonTextError:
             is_json = False
-        # A pattern of JSON is for bodies of JSON, and one of texts for all others.
+        # A pattern with an object for the body matches bodies that are JSON, one with texts all others.
         if is_json != wants_json:
             return False
         return matches({**record, "body": parsed} if wants_json else record)
@@ -126,9 +126,9 @@ def _compile(text: str) -> Filter:
 
 
 def failed_items(answer: bytes, message_ids: Sequence[str], *, is_fifo: bool) -> set[str]:
-    """Which messages of a batch a function reports as failed; all of them where its report is none.
+    """Message ids of a batch that a function reports as failed; all of them if its answer is no such report.
 
-    Of a FIFO batch everything from the first failure on has failed.
+    In a FIFO batch every message from the first failure on has failed.
     """
     everything = set(message_ids)
     try:

@@ -1,14 +1,13 @@
-"""Event source mappings at work: messages of a queue in, invocations of a function out.
+"""Event source mappings: they receive messages of a queue and invoke a function with them.
 
-Owns the catalogue of mappings and starts one `Poller` for each that is enabled. What a mapping may be is in
-`records.py`; how it pulls and invokes in `pollers.py`, how it scales in `scaling.py`.
+Owns the catalogue of mappings and starts one `Poller` for each that is enabled. The checks of a mapping are in
+`records.py`, receiving and invoking in `pollers.py`, scaling in `scaling.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from statewright import chance
 from statewright.errors import ApiError, Conflict
@@ -33,7 +32,7 @@ from statewright.tags import retagged
 
 
 class EventSources:
-    """The mappings of one store. `profile` is the scaling behaviour of mappings that ask for none."""
+    """The mappings of one store. `profile` is the scaling profile of mappings that name none."""
 
     def __init__(self, store: Store, functions: Functions, queues: Queues, profile: str = "") -> None:
         self._entries = Entries(store.catalog, MAPPING)
@@ -46,22 +45,22 @@ class EventSources:
         self._mappings: dict[str, MappingRecord] = {}
         self._pollers: dict[str, Poller] = {}
         self._retired: set[Poller] = set()
-        """Pollers of mappings that were changed or deleted, until their last batch has ended."""
+        """Pollers of changed or deleted mappings, until their last batch has ended."""
 
     @property
     def profile(self) -> str:
-        """The scaling behaviour of mappings that ask for none."""
+        """The scaling profile of mappings that name none."""
         return self._profile
 
     async def start(self) -> None:
-        """Read the catalogue, and begin to poll. Queues and functions are started."""
+        """Read the catalogue, and begin to poll. Queues and functions must have started."""
         async for mapping in self._entries.walk():
             self._mappings[mapping.uuid] = mapping
         for mapping in self._mappings.values():
             self._poll(mapping)
 
     async def stop(self) -> None:
-        """Pull nothing more, and let go of what is held; batches under way end with their functions."""
+        """Stop polling and release received messages; batches under way end with their functions."""
         for poller in (*self._pollers.values(), *self._retired):
             await poller.stop()
         self._pollers.clear()
@@ -101,7 +100,7 @@ class EventSources:
         return await self._write(with_request(mapping, request, is_fifo=is_fifo, now_ms=now_ms))
 
     async def delete(self, uuid: str) -> MappingRecord:
-        """Delete a mapping; batches under way go on. Raises: ApiError (`ResourceNotFoundException`)."""
+        """Delete a mapping; batches under way continue. Raises: ApiError (`ResourceNotFoundException`)."""
         mapping = self.get(uuid)
         await self._entries.delete(mapping)
         self._mappings.pop(uuid, None)
@@ -118,7 +117,7 @@ class EventSources:
     def list_mappings(
         self, queue_arn: str | None, function: str | None, after: str | None, limit: int
     ) -> tuple[list[MappingRecord], str | None]:
-        """Mappings by id, after one; also the id to go on after, if there are more. Raises: ApiError."""
+        """Mappings by id, after one; also the id to continue after, if there are more. Raises: ApiError."""
         arn = None
         if function is not None:
             named = parse_name(function, None, self._config)
@@ -135,13 +134,13 @@ class EventSources:
         )
         return found[:limit], found[limit - 1].uuid if len(found) > limit else None
 
-    async def tag(self, uuid: str, tags: Mapping[str, str], remove: Any = ()) -> None:
-        """Put tags on a mapping and take some away. Raises: ApiError."""
+    async def tag(self, uuid: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
+        """Add tags to a mapping and remove others. Raises: ApiError."""
         mapping = self.get(uuid)
         await self._write(replace(mapping, tags=retagged(mapping.tags, tags, remove)))
 
     def counts(self, uuid: str) -> MappingCounts:
-        """What a mapping has done since the server started. Raises: ApiError."""
+        """Counts of a mapping since the server started. Raises: ApiError."""
         self.get(uuid)
         poller = self._pollers.get(uuid)
         return poller.counts if poller is not None else MappingCounts()
@@ -154,7 +153,7 @@ class EventSources:
         """ARNs of the queues that some mapping polls."""
         return {self._mappings[uuid].queue_arn for uuid in self._pollers}
 
-    # -------------------------------------------------------------- what a mapping is between
+    # -------------------------------------------------------------- queue and function of a mapping
 
     def _queue(self, arn: str) -> Queue:
         try:
@@ -166,7 +165,7 @@ class EventSources:
             ) from None
 
     async def _function(self, name: str) -> tuple[str, int]:
-        """A function's ARN as a mapping keeps it, and its timeout in seconds."""
+        """The stored ARN of a mapping's function, and its timeout in seconds."""
         named = parse_name(name, None, self._config)
         target = await self._functions.invoker.resolve(name, None)
         return function_arn(self._config, named.name, named.qualifier), target.settings.timeout

@@ -1,7 +1,7 @@
-"""One event source mapping at work: pulls messages, makes batches, invokes, and deletes what was done.
+"""Poller of one event source mapping: receives messages, forms batches, invokes, and deletes processed messages.
 
-A poller pulls no more than its scaling lets it run. A batch under way is a task; nothing else of a mapping is. What a
-batch was and what became of it is counted apart: done, failed, throttled, pulled and never run, left out by a filter.
+A poller receives no more than its scaling lets it run. Each batch under way is a task; a mapping has no other tasks
+but its polling. Messages are counted by outcome: done, failed, throttled, received and never run, filtered out.
 
 Source: Lambda developer guide, "Using Lambda with Amazon SQS".
 """
@@ -36,9 +36,9 @@ log = logging.getLogger("statewright.functions")
 POLL_MS: Final = 20_000
 """How long a poll waits for a message. Source: SQS quotas, long polling."""
 MOST_PULLED: Final = 10_000
-"""Messages in one pull."""
+"""Messages in one receive of a poller."""
 MOST_IN_REQUEST: Final = 10
-"""Messages that one receive or delete is about. Source: SQS API reference, ReceiveMessage, DeleteMessageBatch."""
+"""Messages of one request in the service. Source: SQS API reference, ReceiveMessage, DeleteMessageBatch."""
 ENVELOPE_BYTES: Final = 16
 _FIRST_PAUSE_MS: Final = 1_000
 _LONGEST_PAUSE_MS: Final = 60_000
@@ -46,10 +46,10 @@ _LONGEST_PAUSE_MS: Final = 60_000
 
 @dataclass(slots=True)
 class MappingCounts:
-    """What a mapping has done since the server started; messages but for `invocations` and `throttles`.
+    """Counts of a mapping since the server started: of messages, except `invocations`, `throttles` and `requests`.
 
-    `never_run`: pulled, but throttled until they had to be let go. `filtered`: deleted, because no filter meant them.
-    `requests` are the receives and deletes that the service's pollers need for them, ten messages at most in each.
+    `never_run`: received, but throttled until they had to be released. `filtered`: deleted, as no filter matched.
+    `requests` are the receives and deletes that the service's pollers would need, at most ten messages in each.
     """
 
     invocations: int = 0
@@ -61,13 +61,13 @@ class MappingCounts:
     requests: int = 0
 
     def asked(self, messages: int) -> None:
-        """Count the requests that receive or delete so many messages of one batch."""
+        """Count the requests to receive or delete so many messages of one batch."""
         self.requests += -(-messages // MOST_IN_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pulled:
-    """A message with its record as JSON text. `hidden_until_ms` is when others may receive it."""
+    """A message with its record as JSON text. Other consumers may receive it at `hidden_until_ms`."""
 
     message: Received
     record: bytes
@@ -113,15 +113,15 @@ class Poller:
         self._polling = asyncio.get_running_loop().create_task(self._poll())
 
     def retire(self, when_done: Callable[[], None]) -> None:
-        """Pull nothing more; batches under way go on, and then somebody is told."""
+        """Stop polling; call `when_done` after the batches under way have ended."""
         self._retired = True
         self._when_done = when_done
         if self._polling is not None:
             self._polling.cancel()
-        self._tell_if_done()
+        self._report_if_done()
 
     async def stop(self) -> None:
-        """Pull nothing more and give up what is under way; its messages come back by themselves."""
+        """Stop polling and cancel the batches under way; their messages become visible again by their timeout."""
         self._retired = True
         if self._polling is not None:
             self._polling.cancel()
@@ -129,9 +129,9 @@ class Poller:
         if self._polling is not None:
             await asyncio.gather(self._polling, return_exceptions=True)
         if self._buffer:
-            await self._let_go()
+            await self._release_buffer()
 
-    # -------------------------------------------------------------- pulling
+    # -------------------------------------------------------------- receiving
 
     async def _poll(self) -> None:
         pause_ms = _FIRST_PAUSE_MS
@@ -146,13 +146,13 @@ class Poller:
                     pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
         except asyncio.CancelledError:
             if self._buffer:
-                await self._let_go()
+                await self._release_buffer()
             raise
         except Exception:
-            log.exception("the mapping %s has stopped by a mistake of ours", self._mapping.uuid)
+            log.exception("the mapping %s has stopped because of a bug in Statewright", self._mapping.uuid)
 
     async def _turn(self) -> None:
-        """Pull what may run, and start the batches that are complete."""
+        """Receive as many messages as may run, and start the complete batches."""
         now_ms = self._clock.now_ms()
         queue = self._queues.find(self._mapping.queue_arn)
         room = self._room(now_ms)
@@ -180,7 +180,7 @@ class Poller:
         name = self._mapping.function_arn.split(":")[6]
         concurrency = self._functions.invoker.concurrency
         in_flight = self._scaling.in_flight
-        # Batches that were started and do not run yet will take slots that still look free.
+        # Started batches whose function does not run yet will occupy slots that still look free.
         coming = max(0, in_flight - concurrency.running.get(name, 0))
         return self._scaling.limit(now_ms, max(0, concurrency.free(name) - coming)) - in_flight
 
@@ -189,7 +189,7 @@ class Poller:
         self._wake.clear()
         change_ms = self._scaling.next_change_ms(now_ms)
         if change_ms is None:
-            # Nothing tells when somebody else's invocation ends.
+            # No event announces the end of invocations by other callers.
             change_ms = now_ms + _FIRST_PAUSE_MS
         timer: Timer = self._clock.call_at(max(change_ms, now_ms + 1), self._wake.set)
         try:
@@ -198,7 +198,7 @@ class Poller:
             timer.cancel()
 
     async def _take(self, queue: Queue, found: list[Received], now_ms: int) -> None:
-        """Put messages into the buffer, without those that no filter means."""
+        """Buffer the messages that pass the filters; delete the others."""
         until_ms = now_ms + 1000 * queue.settings.visibility_timeout_seconds
         unwanted = []
         if self._meter is not None:
@@ -213,7 +213,7 @@ class Poller:
             self._window_ends_ms = now_ms + 1000 * self._mapping.window_seconds
         if unwanted:
             self.counts.filtered += len(unwanted)
-            # They were received, and are deleted.
+            # One request for the receive, one for the delete.
             self.counts.asked(len(unwanted))
             self.counts.asked(len(unwanted))
             if self._meter is not None:
@@ -222,7 +222,7 @@ class Poller:
             await self._queues.delete(queue, unwanted)
 
     def _flush(self, now_ms: int, room: int, *, everything: bool = False) -> None:
-        """Start the batches that are full, or whose window is over."""
+        """Start the batches that are full, or whose window has ended."""
         size = self._mapping.batch_size
         while self._buffer and room > 0:
             over = everything or (self._window_ends_ms is not None and now_ms >= self._window_ends_ms)
@@ -236,7 +236,7 @@ class Poller:
             self._window_ends_ms = None
 
     def _fitting(self, size: int) -> int:
-        """How many messages from the buffer's start make one batch: so many, or as many as an event may hold."""
+        """How many messages from the buffer's start make one batch: `size`, or as many as fit into an event."""
         total = ENVELOPE_BYTES
         for number, pulled in enumerate(self._buffer[:size]):
             total += len(pulled.record) + 1
@@ -244,14 +244,14 @@ class Poller:
                 return number
         return min(size, len(self._buffer))
 
-    async def _let_go(self) -> None:
-        """Hand messages back that no batch has taken."""
+    async def _release_buffer(self) -> None:
+        """Make buffered messages visible again."""
         handles = [(pulled.message.handle, 0) for pulled in self._buffer]
         self._buffer = []
         try:
             await self._queues.change_visibility(self._queues.find(self._mapping.queue_arn), handles)
         except (ApiError, StoreError) as problem:
-            log.info("messages of %s come back by themselves: %s", self._mapping.queue_arn, problem)
+            log.info("messages of %s become visible only after their timeout: %s", self._mapping.queue_arn, problem)
 
     # -------------------------------------------------------------- batches
 
@@ -262,9 +262,9 @@ class Poller:
 
     def _ended(self, _task: asyncio.Task[None]) -> None:
         self._wake.set()
-        self._tell_if_done()
+        self._report_if_done()
 
-    def _tell_if_done(self) -> None:
+    def _report_if_done(self) -> None:
         if self._retired and not self._batches and self._when_done is not None:
             self._when_done()
 
@@ -279,10 +279,10 @@ class Poller:
             self._scaling.ended(self._clock.now_ms(), ending)
 
     async def _invoke(self, batch: list[_Pulled]) -> Ending:
-        """Invoke the function with a batch until it is not throttled, or its messages have to be let go."""
+        """Invoke the function with a batch; retry while throttled, until the messages must be released."""
         event = event_of([pulled.record for pulled in batch])
         pause_ms = _FIRST_PAUSE_MS
-        patient = self._profile.retries_throttles or self._profile.step_ms == 0 or self._mapping.maximum is not None
+        retries = self._profile.retries_throttles or self._profile.step_ms == 0 or self._mapping.maximum is not None
         while True:
             try:
                 invoked = await self._functions.invoke(self._mapping.function_arn, event)
@@ -293,7 +293,7 @@ class Poller:
                 self.counts.throttles += 1
             now_ms = self._clock.now_ms()
             resume_ms = now_ms + pause_ms
-            if not patient or resume_ms >= min(pulled.hidden_until_ms for pulled in batch):
+            if not retries or resume_ms >= min(pulled.hidden_until_ms for pulled in batch):
                 self.counts.never_run += len(batch)
                 if self._meter is not None:
                     self._meter.failed_invoke.add(len(batch))
@@ -322,7 +322,7 @@ class Poller:
         return "failed" if len(failed) == len(batch) else "succeeded"
 
     def _failed(self, count: int) -> None:
-        """Messages were not done, and come back."""
+        """Count messages that failed and become visible again."""
         self.counts.failed += count
         if self._meter is not None:
             self._meter.failed_invoke.add(count)

@@ -1,6 +1,6 @@
-"""Event source mappings as the catalogue keeps them, and what may be asked of one.
+"""Stored event source mappings, and the checks of their requests.
 
-Owns the record, defaults, ranges and the service's refusals. What runs is `mappings.py`.
+Owns the entry, defaults, ranges and the service's refusals. `mappings.py` runs the mappings.
 
 Source: Lambda API reference, CreateEventSourceMapping; Lambda developer guide, "Using Lambda with Amazon SQS". Texts
 are the service's as SDK users report them.
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.functions.event_sources.batches import REPORT, compile_filters
 from statewright.functions.event_sources.scaling import DEFAULT_PROFILE, PROFILES
 from statewright.functions.names import invalid
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.query.event_pattern import PatternError
 from statewright.stores.entries import EntryKind
 
@@ -24,7 +24,7 @@ LARGEST_WITHOUT_WINDOW: Final = 10
 LARGEST_FIFO: Final = 10
 MOST_FILTERS: Final = 5
 PROFILE_TAG: Final = "statewright:scalingProfile"
-"""A tag by which a mapping asks for a dated scaling behaviour of its own."""
+"""Tag by which a mapping selects a scaling profile of its own."""
 LEAST_POLLERS: Final = (2, 200)
 MOST_POLLERS: Final = (2, 2000)
 DEFAULT_MOST_POLLERS: Final = 200
@@ -32,9 +32,9 @@ DEFAULT_MOST_POLLERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class MappingRecord:
-    """A mapping from a queue to a function. `function_arn` has the qualifier that was asked for, if any.
+    """A mapping from a queue to a function. `function_arn` has the qualifier of the request, if any.
 
-    `pollers` are the least and most provisioned ones. `shown` are members that are kept and given back, no more.
+    `pollers` are the least and most provisioned ones. `shown` are members that are stored and returned, without effect.
     """
 
     uuid: str
@@ -49,12 +49,12 @@ class MappingRecord:
     pollers: Sequence[int] | None = None
     filters: Sequence[str] = ()
     tags: dict[str, str] = field(default_factory=dict)
-    shown: dict[str, Any] = field(default_factory=dict)
+    shown: JsonObject = field(default_factory=dict)
     stored: int = 0
 
     @property
     def profile(self) -> str:
-        """The scaling behaviour that it asks for by tag; empty for the server's."""
+        """The scaling profile that its tag names; empty for the server's."""
         return self.tags.get(PROFILE_TAG, "")
 
 
@@ -62,12 +62,12 @@ MAPPING: Final = EntryKind("eventSourceMapping", MappingRecord, lambda mapping: 
 
 
 def with_request(mapping: MappingRecord, request: Mapping[str, Json], *, is_fifo: bool, now_ms: int) -> MappingRecord:
-    """A mapping with what a request asks for. The request has the members of Create- or UpdateEventSourceMapping.
+    """A mapping changed by a request, which has the members of Create- or UpdateEventSourceMapping.
 
     Raises: ApiError (`InvalidParameterValueException`).
     """
     _refuse_other_sources(request)
-    changes: dict[str, Any] = {"modified_ms": now_ms}
+    changes: JsonObject = {"modified_ms": now_ms}
     for member, name in (("BatchSize", "batch_size"), ("MaximumBatchingWindowInSeconds", "window_seconds"),
                          ("Enabled", "enabled")):  # fmt: skip
         if request.get(member) is not None:
@@ -135,7 +135,7 @@ _STREAMS: Final = (
     "Queues", "SourceAccessConfigurations", "SelfManagedEventSource", "AmazonManagedKafkaEventSourceConfig",
     "SelfManagedKafkaEventSourceConfig", "DocumentDBEventSourceConfig",
 )  # fmt: skip
-"""Members that only streams, brokers and databases take."""
+"""Members that only streams, brokers and databases have."""
 
 
 def _refuse_other_sources(request: Mapping[str, Json]) -> None:
@@ -145,7 +145,7 @@ def _refuse_other_sources(request: Mapping[str, Json]) -> None:
 
 
 def require_queue(arn: str | None) -> str:
-    """The ARN of a queue. Raises: ApiError for every other source of events: only queues are here."""
+    """The ARN of a queue. Raises: ApiError for any other event source: only queues are supported."""
     if not arn:
         raise invalid("EventSourceArn is required.")
     parts = arn.split(":")
@@ -155,7 +155,7 @@ def require_queue(arn: str | None) -> str:
 
 
 def check_timeouts(visibility_ms: int, timeout_seconds: int) -> None:
-    """Messages must stay hidden for as long as their function may run. Raises: ApiError."""
+    """Refuse a visibility timeout that is shorter than the function's timeout. Raises: ApiError."""
     if visibility_ms < timeout_seconds * 1000:
         raise invalid(
             f"Queue visibility timeout: {visibility_ms // 1000} seconds is less than Function timeout: "
@@ -164,8 +164,8 @@ def check_timeouts(visibility_ms: int, timeout_seconds: int) -> None:
 
 
 def default_profile(name: str) -> str:
-    """The profile of a server that names none. Raises: ValueError for one that there is not."""
+    """Check the scaling profile of a server, or choose its default. Raises: ValueError for an unknown one."""
     chosen = name or DEFAULT_PROFILE
     if chosen not in PROFILES:
-        raise ValueError(f"there is no scaling profile {chosen}; there are: {', '.join(PROFILES)}")
+        raise ValueError(f"there is no scaling profile {chosen}; choose one of {', '.join(PROFILES)}")
     return chosen

@@ -1,7 +1,7 @@
-"""How many batches an event source mapping may have in flight: dated profiles, as pure controllers.
+"""Scaling of event source mappings: how many batches one may have in flight, by dated profile.
 
-A controller is told what happens and when, and says how many batches may run. It knows neither queues nor functions,
-waits for nothing and never looks at a clock, so that a simulation and a server scale alike.
+A pure controller: it receives what happens and when, and returns how many batches may run. It knows neither queues nor
+functions and reads no clock, so that a simulation and a server scale alike.
 
 What the service documents, and what is assumed, by profile (also in `PROFILES`, for reports):
 
@@ -13,7 +13,7 @@ What the service documents, and what is assumed, by profile (also in `PROFILES`,
   its messages' visibility timeout (documented). Steps of five a second, and one step back at a throttle: assumed.
 - `ideal`: as many as there are free slots; never throttled.
 
-With MaximumConcurrency set no profile pulls what it may not run. Provisioned pollers run ten batches each
+With MaximumConcurrency set no profile receives more than it may run. Provisioned pollers run ten batches each
 (documented) and grow threefold faster than the newest profile.
 
 Source: Lambda developer guide, "Scaling behavior of Amazon SQS event source mappings"; the announcement of November
@@ -31,19 +31,19 @@ Ending = Literal["succeeded", "failed", "throttled"]
 POLLER_BATCHES: Final = 10
 """Batches that one provisioned poller has in flight. Source: Lambda developer guide, "Provisioned mode"."""
 PROVISIONED_STEP: Final = 50
-"""Batches a step, every three seconds: 1,000 a minute. Source: the same; the steps are assumed."""
+"""Batches per step, every three seconds: 1,000 a minute. Source: the same; the steps are assumed."""
 IDLE_MS: Final = 60_000
 """Without a message for so long a mapping is idle, and scales back by a step. Assumed."""
 QUIET: Final = 2
-"""Batches that a mapping keeps polling for in the end, without MaximumConcurrency. Source: developer guide."""
+"""Batches that an idle mapping still polls for, without MaximumConcurrency. Source: developer guide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One dated behaviour. `step_ms` of 0: no ramp.
 
-    `pause_ms` is how long growth stops after a throttle; `retries_throttles` whether a throttled batch is invoked
-    again while its messages are hidden.
+    `pause_ms` is how long growth stops after a throttle; with `retries_throttles` a throttled batch is invoked again
+    while its messages are hidden.
     """
 
     name: ProfileName
@@ -68,7 +68,7 @@ PROFILES: Final[dict[str, Profile]] = {
     ),
     "ideal": Profile("ideal", 1, 0, 0, None, 0, False, "nothing of the service: as many batches as free slots"),
 }  # fmt: skip
-"""The dated behaviours, by name."""
+"""The dated profiles, by name."""
 
 DEFAULT_PROFILE: Final[ProfileName] = "lambda-2023"
 
@@ -77,7 +77,7 @@ class Scaling:
     """One mapping's concurrency.
 
     `maximum` is MaximumConcurrency. `pollers` are the least and most provisioned pollers. `free` of `limit` is how
-    many invocations the function could take at once right now: `ideal` and mappings with a maximum keep within it.
+    many further invocations of the function could start now: `ideal` and mappings with a maximum stay within it.
     Instants are epoch milliseconds and never go back.
     """
 
@@ -109,7 +109,7 @@ class Scaling:
         self._backlog = False
 
     def limit(self, now_ms: int, free: int | None = None) -> int:
-        """How many batches may be in flight at an instant; `free` are the function's free slots, where known."""
+        """How many batches may be in flight at an instant; `free` are the function's free slots, if known."""
         self._grow(now_ms)
         if not self._step_ms and self._maximum is None:
             allowed = self.in_flight + free if free is not None else self.in_flight + 1
@@ -121,13 +121,13 @@ class Scaling:
         return allowed
 
     def started(self, now_ms: int) -> None:
-        """A batch is under way."""
+        """Count a started batch."""
         self._grow(now_ms)
         self.in_flight += 1
         self._busy_at_ms = now_ms
 
     def ended(self, now_ms: int, ending: Ending) -> None:
-        """A batch has ended."""
+        """Count a batch that has ended, and scale by its ending."""
         self._grow(now_ms)
         self.in_flight -= 1
         if ending == "throttled":
@@ -136,22 +136,22 @@ class Scaling:
             self._step_back(now_ms, self._step_ms)
 
     def throttled(self, now_ms: int) -> None:
-        """An invocation was throttled: one step back, unless growth has stopped for that already."""
+        """Scale back by one step for a throttled invocation, unless growth is paused for one already."""
         if self._grown_at_ms <= now_ms:
             self._step_back(now_ms, self.profile.pause_ms)
 
     def saw_backlog(self, now_ms: int, backlog: bool) -> None:
-        """Whether messages are waiting beyond those in flight: only then does a mapping grow."""
+        """Note if messages wait beyond those in flight: only then does a mapping grow."""
         self._grow(now_ms)
         if backlog and not self._backlog:
-            # What passed without a backlog does not count towards the next step.
+            # Time without a backlog does not count towards the next step.
             self._grown_at_ms = max(self._grown_at_ms, now_ms)
         if backlog or self._backlog:
             self._busy_at_ms = now_ms
         self._backlog = backlog
 
     def next_change_ms(self, now_ms: int) -> int | None:
-        """When the limit changes by itself; `None`: not before something happens."""
+        """When the limit changes with time alone; `None` if it does not."""
         self._grow(now_ms)
         if not self._step_ms:
             return None
@@ -172,7 +172,7 @@ class Scaling:
                 self._grown_at_ms += steps * self._step_ms
         elif self._maximum is None:
             while self._granted > self._least and now_ms - self._busy_at_ms >= IDLE_MS:
-                # Back to where it started first, to the quiet few after that.
+                # Back to the initial number first, then to the few that keep polling.
                 floor = self.profile.first if self._granted > self.profile.first else self._least
                 self._granted = max(floor, self._least)
                 self._busy_at_ms += IDLE_MS
