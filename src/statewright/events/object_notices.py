@@ -24,9 +24,9 @@ from statewright.objects.notifications import (
     Change,
     Rule,
     bus_detail,
+    configured_message,
     messages,
     rules_of,
-    trial,
 )
 from statewright.objects.records import Bucket
 from statewright.stores.protocol import Record
@@ -69,7 +69,7 @@ class ObjectNotices:
         numbers = [self._deliveries.next_number() for _ in arns]
         await self._deliveries.accept(
             [
-                self._delivery(number, arn, trial(bucket, now_ms, execution_id(number).upper()), now_ms)
+                self._delivery(number, arn, configured_message(bucket, now_ms, execution_id(number).upper()), now_ms)
                 for number, arn in zip(numbers, arns, strict=True)
             ]
         )

@@ -1,7 +1,7 @@
-"""Where large bodies lie: one file per id in a data folder, or memory. Names come from ids, never from keys.
+"""Storage of large bodies: one file per id in a data folder, or memory. Names come from ids, never from keys.
 
-Owns reading, writing and deleting by id, all of it blocking: `vault` decides when, and in which thread. Whoever writes
-a file makes it durable with `finish` before a row may name it.
+Owns reading, writing and deleting by id, all of it blocking: `vault` decides when, and in which thread. The writer of a
+file makes it durable with `finish` before a row may name it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Reading(Protocol):
         """Bytes from an offset on. Raises: Unavailable."""
 
     def close(self) -> None:
-        """Let go; harmless when repeated."""
+        """Close the file; harmless when repeated."""
 
 
 class Bodies(Protocol):
@@ -54,14 +54,14 @@ class Bodies(Protocol):
         """Open a body. Raises: FileNotFoundError, Unavailable."""
 
     def link(self, source: int, number: int) -> bool:
-        """Give a body a second id, durably, without copying it; False where the file system cannot."""
+        """Give a body a second id, durably, without copying it; False if the file system does not support it."""
 
     def remove(self, numbers: Sequence[int]) -> None:
-        """Delete bodies, those that are not there too. Raises: Unavailable."""
+        """Delete bodies; ids without a body are ignored. Raises: Unavailable."""
 
 
 def file_name(number: int) -> str:
-    """Where the body of that id lies, below the folder of bodies."""
+    """The path of the body with that id, relative to the folder of bodies."""
     return f"{number & 0xFF:02x}/{number:x}"
 
 
@@ -69,7 +69,7 @@ class FileBodies:
     """See `Bodies`: files in 256 folders."""
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is touched before the first body."""
+        """The folder is created with the first body."""
         self._folder = folder
         self._made: set[Path] = set()
 
@@ -146,7 +146,7 @@ class _FileWriting:
         assert descriptor is not None
         try:
             _sync(descriptor)
-            # The file's name is in its folder, which has to reach the disk too.
+            # The file's name is an entry of its folder, which must reach the disk too.
             _sync_folder(self._path.parent)
         except OSError as problem:
             raise _unavailable(self._path, problem) from problem
@@ -188,7 +188,7 @@ def _write_all(descriptor: int, chunks: Sequence[bytes]) -> None:
         left -= os.writev(descriptor, chunks)
         if left == 0:
             return
-        # A part was written, as on a nearly full disk: the rest goes the long way.
+        # Only a part was written, as on a nearly full disk: write the rest step by step.
         joined = b"".join(chunks)
         rest = memoryview(joined)[len(joined) - left :]
     else:

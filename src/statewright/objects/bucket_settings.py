@@ -1,9 +1,9 @@
-"""What is set of a bucket beside its tags: the subjects, as its row keeps them, and what may be said under each.
+"""Settings of a bucket other than its tags: their subjects, as its row keeps them, and the values allowed for each.
 
-Owns the service's rules on these settings. What none of them changes for a single trusted user (encryption, policies,
-access, logs of access, answers to other origins) is kept and shown and nothing else.
+Owns the service's rules on these settings. Those that change nothing for a single trusted user (encryption, policies,
+public access, access logs, CORS) are stored and returned, and have no other effect.
 
-Source: service API reference, the operations named as the subjects are; refusals observed where they are not there.
+Source: service API reference, the operations named as the subjects are; refusals that it does not list are observed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PRINCIPALS: Final = frozenset({"AWS", "Service", "Federated", "CanonicalUser"})
 
 
 def check_encryption(given: JsonMapping) -> None:
-    """Refuse rules of encryption that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidArgument`)."""
+    """Refuse encryption rules that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidArgument`)."""
     if len(given["Rules"]) != 1:
         raise faults.malformed_xml()
     default = given["Rules"][0].get("ApplyServerSideEncryptionByDefault") or {}
@@ -55,7 +55,7 @@ def check_ownership(given: JsonMapping) -> None:
 
 
 def check_cors(given: JsonMapping) -> None:
-    """Refuse rules for other origins that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidRequest`)."""
+    """Refuse CORS rules that the service refuses. Raises: ApiError (`MalformedXML`, `InvalidRequest`)."""
     rules = given["CORSRules"]
     if not 0 < len(rules) <= CORS_RULES:
         raise faults.malformed_xml()
@@ -74,7 +74,7 @@ def check_cors(given: JsonMapping) -> None:
 
 
 def check_policy(bucket: str, text: str) -> None:
-    """Refuse a text that is no policy of this bucket. Raises: ApiError (`MalformedPolicy`)."""
+    """Refuse a text that is not a policy of this bucket. Raises: ApiError (`MalformedPolicy`)."""
     try:
         policy = parse_json(text) if text.startswith("{") else None
     except JsonTextError:
@@ -113,9 +113,9 @@ def _check_statement(bucket: str, statement: Json) -> None:
 
 
 def is_public(text: str) -> bool:
-    """Whether a policy lets everybody in: one that allows something to all, on no condition."""
+    """True if a policy makes its bucket public: it allows something to every principal, without a condition."""
     return any(
-        statement["Effect"] == "Allow" and not statement.get("Condition") and _is_everybody(statement.get("Principal"))
+        statement["Effect"] == "Allow" and not statement.get("Condition") and _is_anyone(statement.get("Principal"))
         for statement in _statements(parse_json(text))
     )
 
@@ -132,7 +132,7 @@ def _is_principal(value: Json) -> bool:
     return all(isinstance(one, str) and one for of in value.values() for one in _listed(of))
 
 
-def _is_everybody(value: Json) -> bool:
+def _is_anyone(value: Json) -> bool:
     return value == "*" or (isinstance(value, dict) and "*" in _listed(value.get("AWS", [])))
 
 

@@ -1,4 +1,4 @@
-"""Checksums of objects: the algorithms that uploads may name, over streams, of parts and of parts put together.
+"""Checksums of objects: the algorithms that uploads may name, over streams, of parts and of objects made of parts.
 
 Source: user guide, "Checking object integrity": algorithms, full-object and composite checksums.
 """
@@ -17,16 +17,16 @@ from statewright.objects import faults
 from statewright.objects.records import COMPOSITE, FULL_OBJECT, Checksum
 
 DEFAULT: Final = "CRC64NVME"
-"""What the service computes where the uploader names nothing."""
+"""The algorithm that the service uses if the uploader names none."""
 
 ALGORITHMS: Final = ("CRC32", "CRC32C", "SHA1", "SHA256", "CRC64NVME", "SHA512", "MD5")
-"""Those that are computed here; the service's XXHASH64, XXHASH3 and XXHASH128 are refused."""
+"""The supported algorithms; the service's XXHASH64, XXHASH3 and XXHASH128 are refused."""
 
 _CRC_BYTES: Final = {"CRC32": 4, "CRC32C": 4, "CRC64NVME": 8}
 _MODELS: Final = {"CRC32": "CRC32", "CRC32C": "CRC32-ISCSI", "CRC64NVME": "CRC64-NVME"}
 _LONG_BYTES: Final = 16 * 1024
 _POLYNOMIALS: Final = {"CRC32": 0xEDB88320, "CRC32C": 0x82F63B78, "CRC64NVME": 0x9A6C9329AC4BC9B5}
-"""Reflected."""
+"""The polynomials in reflected form."""
 _LENGTHS: Final = {**_CRC_BYTES, "SHA1": 20, "SHA256": 32, "SHA512": 64, "MD5": 16}
 _HASHES: Final[dict[str, Callable[[], Hasher]]] = {
     "SHA1": lambda: hashlib.sha1(usedforsecurity=False),
@@ -50,14 +50,14 @@ class Hasher(Protocol):
     """A checksum that is being computed."""
 
     def update(self, chunk: bytes, /) -> None:
-        """Go on."""
+        """Add bytes."""
 
     def digest(self) -> bytes:
-        """The checksum of all that came."""
+        """The checksum of all bytes added so far."""
 
 
 def hasher(algorithm: str) -> Hasher:
-    """A fresh computation."""
+    """A new computation with this algorithm."""
     if algorithm in _CRC_BYTES:
         return _Crc(algorithm)
     return _HASHES[algorithm]()
@@ -66,18 +66,18 @@ def hasher(algorithm: str) -> Hasher:
 class _Crc:
     def __init__(self, algorithm: str) -> None:
         self._bytes = _CRC_BYTES[algorithm]
-        self._go_on = _crc32 if algorithm == "CRC32" else _model(algorithm)
+        self._extend = _crc32 if algorithm == "CRC32" else _model(algorithm)
         self._value = 0
 
     def update(self, chunk: bytes, /) -> None:
-        self._value = self._go_on(chunk, self._value)
+        self._value = self._extend(chunk, self._value)
 
     def digest(self) -> bytes:
         return self._value.to_bytes(self._bytes, "big")
 
 
 def _crc32(chunk: bytes, value: int) -> int:
-    # The standard library's takes three times as long, which counts for long bodies only.
+    # The standard library's function takes three times as long, which matters for long bodies only.
     return zlib.crc32(chunk, value) if len(chunk) < _LONG_BYTES else _model("CRC32")(chunk, value)
 
 
@@ -88,15 +88,15 @@ def _model(algorithm: str) -> Callable[[bytes, int], int]:
 
     model = anycrc.Model(_MODELS[algorithm])
 
-    def go_on(chunk: bytes, value: int) -> int:
+    def extend(chunk: bytes, value: int) -> int:
         found: int = model.calc(chunk, value)
         return found
 
-    return go_on
+    return extend
 
 
 def check_algorithm(algorithm: str) -> None:
-    """Refuse an algorithm that is not computed here. Raises: ApiError (`NotImplemented`, `InvalidRequest`)."""
+    """Refuse an algorithm that Statewright does not compute. Raises: ApiError (`NotImplemented`, `InvalidRequest`)."""
     if algorithm.startswith("XXHASH"):
         raise faults.not_here(f"This version of Statewright does not compute {algorithm}; use CRC64NVME or CRC32.")
     if algorithm not in ALGORITHMS:
@@ -105,7 +105,7 @@ def check_algorithm(algorithm: str) -> None:
 
 
 def check_value(algorithm: str, value: str) -> None:
-    """Refuse what can be no checksum of this algorithm. Raises: ApiError (`InvalidRequest`)."""
+    """Refuse a value that cannot be a checksum of this algorithm. Raises: ApiError (`InvalidRequest`)."""
     if len(_decoded(value)) != _LENGTHS[algorithm]:
         raise faults.invalid_request(f"Value for x-amz-checksum-{algorithm.lower()} header is invalid.")
 

@@ -1,4 +1,4 @@
-"""What a caller asks for before an object is read or written: conditions, and a range of its bytes.
+"""Conditional requests on objects, and ranges of their bytes.
 
 Source: RFC 9110, "Conditional Requests" and "Range Requests"; service API reference of GetObject and PutObject.
 """
@@ -17,8 +17,10 @@ _RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)")
 
 @dataclass(frozen=True, slots=True)
 class ReadConditions:
-    """Conditions on reading; ETags as they came, quoted or not. `names` are what refusals call them: prefixed for the
-    source of a copy."""
+    """Conditions on reading; ETags as the request has them, quoted or not.
+
+    `of_copy` is for conditions on the source of a copy, whose headers have a prefix.
+    """
 
     match: str | None = None
     none_match: str | None = None
@@ -27,7 +29,7 @@ class ReadConditions:
     of_copy: bool = False
 
     def check(self, etag: str, modified_ms: int) -> None:
-        """Refuse where they do not hold for an object.
+        """Refuse an object for which they do not hold.
 
         Raises: ApiError (`PreconditionFailed`, `NotModified`; for a copy always the first).
         """
@@ -54,9 +56,9 @@ ANYWAY: Final = ReadConditions()
 
 
 def write_demand(match: str | None, none_match: str | None) -> Demand:
-    """What must stand under a key, from `If-Match` and `If-None-Match`.
+    """The demand on the current object under a key, from `If-Match` and `If-None-Match`.
 
-    Raises: ApiError (`NotImplemented` for what the service does not take, `InvalidRequest` for both).
+    Raises: ApiError (`NotImplemented` for a header value that the service does not support, `InvalidRequest` for both).
     """
     if match is not None and none_match is not None:
         raise faults.invalid_request("If-Match and If-None-Match cannot be given together.")
@@ -70,9 +72,9 @@ def write_demand(match: str | None, none_match: str | None) -> Demand:
 
 
 def byte_range(wanted: str | None, size: int) -> tuple[int, int] | None:
-    """First and last byte of a `Range` header; `None` for the whole object, also where the header makes no sense.
+    """First and last byte of a `Range` header; `None` for the whole object, also if the header is malformed.
 
-    Raises: ApiError (`InvalidRange`) when no byte of it is there.
+    Raises: ApiError (`InvalidRange`) when the object has none of these bytes.
     """
     parts = _RANGE.fullmatch(wanted.strip()) if wanted else None
     if wanted is None or parts is None or (not parts[1] and not parts[2]):

@@ -1,4 +1,4 @@
-"""What the object service says of a caller's mistakes: codes, texts, statuses and the members of each error's body.
+"""Errors of the object service: codes, texts, statuses and the members of each error's body.
 
 Source: service API reference, "Error responses", "List of error codes"; members as the service sends them.
 """
@@ -29,7 +29,7 @@ def no_such_version(key: str, version: str) -> ApiError:
 
 
 def no_such_upload(upload: str) -> ApiError:
-    """There is no such multipart upload, or not any more."""
+    """There is no such multipart upload, or it has ended."""
     return ApiError(
         "NoSuchUpload",
         "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or "
@@ -40,7 +40,7 @@ def no_such_upload(upload: str) -> ApiError:
 
 
 def bucket_exists(bucket: str) -> ApiError:
-    """The caller has this bucket already."""
+    """The caller already owns this bucket."""
     return ApiError(
         "BucketAlreadyOwnedByYou",
         "Your previous request to create the named bucket succeeded and you already own it.",
@@ -60,7 +60,7 @@ def bucket_not_empty(bucket: str) -> ApiError:
 
 
 def invalid_bucket_name(bucket: str) -> ApiError:
-    """This is no name for a bucket."""
+    """This name is not valid for a bucket."""
     return ApiError(
         "InvalidBucketName", "The specified bucket is not valid.", status=400, details={"BucketName": bucket}
     )
@@ -73,18 +73,18 @@ def key_too_long(size: int, most: int) -> ApiError:
 
 
 def invalid_argument(message: str, name: str, value: object) -> ApiError:
-    """A parameter has a value that cannot be."""
+    """A parameter has an invalid value."""
     details = {"ArgumentName": name, "ArgumentValue": str(value)}
     return ApiError("InvalidArgument", message, status=400, details=details)
 
 
 def invalid_request(message: str) -> ApiError:
-    """A request that makes no sense as a whole."""
+    """The members of the request contradict each other."""
     return ApiError("InvalidRequest", message, status=400)
 
 
 def invalid_range(wanted: str, size: int) -> ApiError:
-    """None of the wanted bytes is in the object."""
+    """The object has none of the requested bytes."""
     return ApiError(
         "InvalidRange",
         "The requested range is not satisfiable",
@@ -104,7 +104,7 @@ def invalid_part_number(wanted: int, parts: int) -> ApiError:
 
 
 def precondition_failed(condition: str) -> ApiError:
-    """A condition does not hold; named as its header is."""
+    """A condition does not hold; it is named by its header."""
     return ApiError(
         "PreconditionFailed",
         "At least one of the pre-conditions you specified did not hold",
@@ -114,27 +114,27 @@ def precondition_failed(condition: str) -> ApiError:
 
 
 def not_modified(etag: str, modified_ms: int) -> ApiError:
-    """The caller has the object already. The details are members of the answer, for its headers."""
+    """The caller already has the current object. The details are members of the answer, for its headers."""
     details = {"ETag": f'"{etag}"', "LastModified": modified_ms}
     return ApiError("NotModified", "Not Modified", status=304, details=details)
 
 
 def bad_digest(algorithm: str) -> ApiError:
-    """The bytes that came are not those that were sent."""
+    """The received bytes do not have the checksum that the sender gave."""
     what = "Content-MD5" if algorithm == "Content-MD5" else algorithm
     said = "what we received" if algorithm == "Content-MD5" else "the calculated checksum"
     return ApiError("BadDigest", f"The {what} you specified did not match {said}.", status=400)
 
 
 def invalid_digest(value: str) -> ApiError:
-    """This is no MD5 at all."""
+    """The value is not an MD5."""
     return ApiError(
         "InvalidDigest", "The Content-MD5 you specified is not valid.", status=400, details={"Content-MD5": value}
     )
 
 
 def incomplete_body() -> ApiError:
-    """The body is shorter than was said."""
+    """The body is shorter than its declared length."""
     return ApiError(
         "IncompleteBody",
         "You did not provide the number of bytes specified by the Content-Length HTTP header",
@@ -143,7 +143,7 @@ def incomplete_body() -> ApiError:
 
 
 def too_large(proposed: int | None, most: int) -> ApiError:
-    """More than fits into one request or object."""
+    """The body is larger than one request or object may be."""
     details = {"MaxSizeAllowed": str(most), **({"ProposedSize": str(proposed)} if proposed is not None else {})}
     return ApiError(
         "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size", status=400, details=details
@@ -161,7 +161,7 @@ def too_small(number: int, etag: str, size: int, least: int) -> ApiError:
 
 
 def invalid_part(upload: str, number: int, etag: str) -> ApiError:
-    """A part that was never uploaded, or not like this."""
+    """The part was not uploaded, or has another ETag or checksum."""
     return ApiError(
         "InvalidPart",
         "One or more of the specified parts could not be found.  The part may not have been uploaded, or the "
@@ -182,7 +182,7 @@ def invalid_part_order(upload: str) -> ApiError:
 
 
 def metadata_too_large(size: int, most: int) -> ApiError:
-    """A user's own headers are too long."""
+    """The user-defined metadata headers are too long."""
     return ApiError(
         "MetadataTooLarge",
         "Your metadata headers exceed the maximum allowed metadata size",
@@ -192,7 +192,7 @@ def metadata_too_large(size: int, most: int) -> ApiError:
 
 
 def malformed_xml() -> ApiError:
-    """A body that is no XML, or not what the operation takes."""
+    """The body is not XML, or not the document that the operation expects."""
     return ApiError(
         "MalformedXML",
         "The XML you provided was not well-formed or did not validate against our published schema",
@@ -201,7 +201,7 @@ def malformed_xml() -> ApiError:
 
 
 def not_here(what: str) -> ApiError:
-    """A feature of the service that this version does not have; `what` is a whole sentence."""
+    """The feature of the service is not implemented; `what` is a whole sentence."""
     return ApiError("NotImplemented", what, status=501)
 
 
@@ -215,7 +215,7 @@ def content_sha256_mismatch() -> ApiError:
 
 
 def conflict(key: str) -> ApiError:
-    """Others change the same object all the time."""
+    """Other requests kept changing the same object."""
     return ApiError(
         "OperationAborted",
         "A conflicting conditional operation is currently in progress against this resource. Please try again.",
@@ -225,7 +225,7 @@ def conflict(key: str) -> ApiError:
 
 
 def missing_acl() -> ApiError:
-    """A call that sets an ACL without any."""
+    """A call that sets an ACL has none."""
     return ApiError(
         "MissingSecurityHeader",
         "Your request was missing a required header",

@@ -1,6 +1,6 @@
-"""From a stream of bytes to a body at rest: hashed, checked against what its sender promised, and durable.
+"""Receives bodies: a stream of bytes becomes a durable body, hashed and checked against what its sender promised.
 
-Owns that a body never sits in memory as a whole, and that nothing stays of one that breaks off or turns out wrong.
+Ensures that a body is never in memory as a whole, and that an interrupted or wrong one leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from statewright.objects.vault import Vault
 from statewright.stores.object_rows import IN_FILE, IN_ROW
 
 IN_ROW_BYTES: Final = 16 * 1024
-"""Up to here a row is cheaper than a file: no file, no folder and no second sync."""
+"""Up to this size a row is cheaper than a file: no file, no folder and no second sync."""
 STEP_BYTES: Final = 1024 * 1024
-"""Handed to a thread at once; two steps are in memory at most, and what the connection has gathered."""
+"""Passed to a thread in one step; at most two steps are in memory, besides the connection's own buffer."""
 
 Body = AsyncIterator[bytes] | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a sender says of a body. `md5` is the base64 of a Content-MD5 header, `sha256` hexadecimal.
+    """The sender's claims about a body. `md5` is the base64 of a Content-MD5 header, `sha256` hexadecimal.
 
-    `checksums` are base64 by algorithm. `trailers` are looked at once the body has ended: they may hold further ones
-    as `x-amz-checksum-...`. `length` is how long the body will be. `algorithm` is what is to be computed whatever is
-    given.
+    `checksums` are base64 by algorithm. `trailers` are read when the body has ended: they may have further checksums
+    as `x-amz-checksum-...`. `length` is the length of the body in bytes. `algorithm` is computed in any case.
     """
 
     length: int | None = None
@@ -50,7 +49,7 @@ NOTHING_PROMISED: Final = Promise()
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A body at rest. `body` is the bytes where the place is a row; `checksums` are base64 by algorithm."""
+    """A received body. `body` is the bytes where the place is a row; `checksums` are base64 by algorithm."""
 
     id: int
     place: int
@@ -62,12 +61,12 @@ class Taken:
 
 
 async def take_in(vault: Vault, body: Body, promise: Promise, *, also: Sequence[str] = ()) -> Taken:
-    """Take a body in, computing the promised checksums and `also` those; the file's id is doomed until a row names it.
+    """Receive a body, computing the promised checksums and those of `also`; its file is doomed until a row names it.
 
     The uploader's algorithm is the promised one, else `DEFAULT`.
 
-    Raises: ApiError (`BadDigest`, `InvalidDigest`, `IncompleteBody`, `EntityTooLarge` ...), Unavailable, and whatever
-    the stream raises.
+    Raises: ApiError (`BadDigest`, `InvalidDigest`, `IncompleteBody`, `EntityTooLarge` ...), Unavailable, and the
+    exceptions of the stream.
     """
     if promise.length is not None and promise.length > OBJECT_PUT_BYTES:
         raise faults.too_large(promise.length, OBJECT_PUT_BYTES)
@@ -109,11 +108,11 @@ class _Intake:
         self._under_way: asyncio.Future[None] | None = None
 
     async def add(self, chunk: bytes) -> None:
-        """Take a chunk; waits while the step before the last one is still being written."""
+        """Add a chunk; waits while the step before the last one is still being written."""
         self.size += len(chunk)
         self._held += len(chunk)
         self._chunks.append(chunk)
-        # The last step goes with the end of the body: one hop to a thread for what is not longer than a step.
+        # The last step is written by `finish`: a body of one step needs one hop to a thread.
         if self._held >= STEP_BYTES and self.size != self._length:
             await self._write_step()
 
@@ -126,7 +125,7 @@ class _Intake:
 
     async def _settle(self) -> None:
         if self._under_way is not None:
-            # Not cancelled with its caller: a thread cannot be.
+            # Shielded from the caller's cancellation: a thread cannot be cancelled.
             under_way, self._under_way = self._under_way, None
             try:
                 await asyncio.shield(under_way)
@@ -156,7 +155,7 @@ class _Intake:
         return found
 
     async def finish(self, promise: Promise, algorithm: str) -> Taken:
-        """The end of the stream: check what was promised, and make the body durable."""
+        """End the stream: check what was promised, and make the body durable."""
         if promise.length is not None and self.size != promise.length:
             raise faults.incomplete_body()
         chunks, self._chunks = self._chunks, []
@@ -173,7 +172,7 @@ class _Intake:
         try:
             found = await asyncio.shield(last)
         except asyncio.CancelledError:
-            self._under_way = asyncio.ensure_future(_quietly(last))
+            self._under_way = asyncio.ensure_future(_ended(last))
             raise
         return Taken(self._number, IN_FILE, self.size, self._md5.hexdigest(), found, algorithm, None)
 
@@ -196,7 +195,7 @@ class _Intake:
         return found
 
     async def discard(self) -> None:
-        """Leave nothing behind."""
+        """Delete what was written, and return the id."""
         if self._under_way is not None:
             await asyncio.gather(self._under_way, return_exceptions=True)
         if self._file is not None:
@@ -205,12 +204,12 @@ class _Intake:
             self._vault.return_file_id(self._number)
 
 
-async def _quietly(work: asyncio.Future[dict[str, str]]) -> None:
+async def _ended(work: asyncio.Future[dict[str, str]]) -> None:
     await asyncio.gather(work, return_exceptions=True)
 
 
 async def discard(vault: Vault, taken: Taken) -> None:
-    """Give up a body that no row came to name."""
+    """Delete a received body that no row names."""
     if taken.place == IN_FILE:
         await vault.run(vault.bodies.remove, [taken.id])
         vault.return_file_id(taken.id)

@@ -1,8 +1,8 @@
-"""Lifecycles of buckets: what rules may say, and the daily round that deletes what they let expire.
+"""Lifecycles of buckets: the rules that may be set, and the daily round that deletes expired objects.
 
-Owns expiration by days and dates and the end of unfinished uploads. Other actions (transitions, those of versions that
-are not current) are kept and shown. Rounds begin at midnight UTC, when the service counts objects as expired; one that
-was missed is made up for at the start. Where no bucket has a rule, nothing is scheduled and nothing looked at.
+Owns expiration by days and dates, and aborting unfinished uploads. Other actions (transitions, those of noncurrent
+versions) are stored and returned only. Rounds begin at midnight UTC, when the service counts objects as expired; a
+missed round runs at start. If no bucket has a rule, nothing is scheduled or read.
 
 Source: user guide, "Managing the lifecycle of objects", "Lifecycle configuration elements"; service API reference,
 PutBucketLifecycleConfiguration; texts of refusals observed.
@@ -44,7 +44,7 @@ log = logging.getLogger("statewright.objects")
 
 
 def checked(given: JsonMapping) -> list[JsonObject]:
-    """Rules as they are kept: with ids. Raises: ApiError (`MalformedXML`, `InvalidArgument`, `InvalidRequest`)."""
+    """Rules as they are stored: with ids. Raises: ApiError (`MalformedXML`, `InvalidArgument`, `InvalidRequest`)."""
     rules = given["Rules"]
     if not 0 < len(rules) <= MOST_RULES:
         raise faults.malformed_xml()
@@ -97,7 +97,7 @@ def _check_rule(rule: JsonMapping) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Which objects a rule is for."""
+    """The objects to which a rule applies."""
 
     prefix: str
     tags: Mapping[str, str]
@@ -118,7 +118,7 @@ class _Choice:
         )
 
     def takes(self, view: ObjectView) -> bool:
-        """Whether an object with the prefix is one of them."""
+        """True if the rule applies to an object with its prefix."""
         return (
             (self.above is None or view.size > self.above)
             and (self.below is None or view.size < self.below)
@@ -127,12 +127,12 @@ class _Choice:
 
 
 def expires_ms(made_ms: int, days: int) -> int:
-    """When something of an age of so many days expires: at the first midnight UTC from then on."""
+    """When something made at an instant expires: at the first midnight UTC, so many days later."""
     return -(-(made_ms + days * DAY_MS) // DAY_MS) * DAY_MS
 
 
 def is_applied(rule: JsonMapping) -> bool:
-    """Whether a rule deletes anything here."""
+    """True if a rule is enabled and has an action that Statewright carries out."""
     expiration = rule.get("Expiration") or {}
     acts = "Days" in expiration or "Date" in expiration or rule.get("AbortIncompleteMultipartUpload")
     return rule["Status"] == "Enabled" and bool(acts)
@@ -148,25 +148,25 @@ class Lifecycles:
         self._round: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Make up for a round that was missed, and plan the next."""
+        """Run a round for one that may have been missed, and schedule the next."""
         if await self._buckets():
             self._begin()
 
     async def stop(self) -> None:
-        """Begin no more rounds; what one under way has not deleted is left to the next."""
+        """End the rounds; what a running one has not deleted is left to the next."""
         self._disarm()
         if self._round is not None:
             self._round.cancel()
             await asyncio.gather(self._round, return_exceptions=True)
 
     async def changed(self) -> None:
-        """Rules have been set or deleted: plan the next round, or none."""
+        """Schedule the next round, or none, after rules were set or deleted."""
         self._disarm()
         if await self._buckets():
             self._arm()
 
     async def sweep(self) -> None:
-        """One round: delete what has expired. Raises: StoreError."""
+        """Run one round: delete what has expired. Raises: StoreError."""
         for bucket in await self._buckets():
             for rule in bucket.settings[LIFECYCLE]["Rules"]:
                 if is_applied(rule):
@@ -200,7 +200,7 @@ class Lifecycles:
         try:
             await self.sweep()
         except (StoreError, ApiError) as problem:
-            log.warning("the round of lifecycles broke off; the next goes on: %s", problem)
+            log.warning("the lifecycle round was interrupted; the next one continues: %s", problem)
         if not await self._buckets():
             self._disarm()
 
@@ -213,7 +213,7 @@ class Lifecycles:
             await self._expire(bucket, choice, expiration.get("Days"))
         abort = rule.get("AbortIncompleteMultipartUpload")
         if abort:
-            await self._end_uploads(bucket, choice, abort["DaysAfterInitiation"])
+            await self._abort_uploads(bucket, choice, abort["DaysAfterInitiation"])
 
     async def _expire(self, bucket: Bucket, choice: _Choice, days: int | None) -> None:
         now_ms = self._clock.now_ms()
@@ -226,13 +226,13 @@ class Lifecycles:
                 if choice.takes(view) and (days is None or expires_ms(view.modified_ms, days) <= now_ms)
             ]
             if gone:
-                # One that was written anew meanwhile stays.
+                # An object that was overwritten meanwhile stays.
                 await self._objects.delete_many(bucket.name, gone, EXPIRED)
             if page.next is None:
                 return
             start = page.next
 
-    async def _end_uploads(self, bucket: Bucket, choice: _Choice, days: int) -> None:
+    async def _abort_uploads(self, bucket: Bucket, choice: _Choice, days: int) -> None:
         now_ms = self._clock.now_ms()
         after: tuple[bytes, int] | None = None
         while True:
@@ -246,6 +246,6 @@ class Lifecycles:
                         await self._objects.uploads.abort(bucket.name, row.key.decode(), upload_text(row.id))
                     except ApiError as problem:
                         # Completed or aborted meanwhile.
-                        log.debug("an upload ended by itself: %s", problem)
+                        log.debug("an expired upload had already ended: %s", problem)
             if len(rows) < LISTED_AT_ONCE:
                 return

@@ -1,4 +1,4 @@
-"""Which names buckets and keys may have, and which tags and metadata an object.
+"""Rules on the names of buckets and keys, and on the tags and metadata of objects.
 
 Source: user guide, "General purpose bucket naming rules", "Naming Amazon S3 objects", "Categorizing your objects using
 tags".
@@ -24,7 +24,7 @@ _TAG_VALUE_CHARACTERS: Final = 256
 
 
 def is_bucket_name(name: str) -> bool:
-    """Whether a bucket may have this name."""
+    """True if a bucket may have this name."""
     return (
         _BUCKET.fullmatch(name) is not None
         and _ADDRESS.fullmatch(name) is None
@@ -42,7 +42,7 @@ def check_bucket_name(name: str) -> None:
 def key_bytes(key: str) -> bytes:
     """A key as it is stored and sorted.
 
-    Raises: ApiError (`KeyTooLongError`, `InvalidArgument` for a key that is empty or no Unicode).
+    Raises: ApiError (`KeyTooLongError`, `InvalidArgument` for a key that is empty or not Unicode).
     """
     try:
         found = key.encode()
@@ -56,7 +56,7 @@ def key_bytes(key: str) -> bytes:
 
 
 def check_metadata(metadata: Mapping[str, str]) -> None:
-    """Refuse too long headers of a user's own. Raises: ApiError (`MetadataTooLarge`)."""
+    """Refuse user-defined metadata that is too long. Raises: ApiError (`MetadataTooLarge`)."""
     size = sum(len(name.encode()) + len(value.encode()) for name, value in metadata.items())
     if size > OBJECT_METADATA_BYTES:
         raise faults.metadata_too_large(size, OBJECT_METADATA_BYTES)

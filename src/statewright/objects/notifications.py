@@ -1,8 +1,8 @@
-"""What a bucket tells of its objects: the configuration, which events it names, and the messages.
+"""Event notifications of buckets: the configuration, the events that it names, and the messages.
 
-Owns the service's rules on configurations and the shape of messages. Who is told, and how, is an `Outbox`'s, which is
-injected: what it makes of an event is written in the transaction that writes or deletes the object, so that an
-acknowledged change is told of whatever happens to the process.
+Owns the service's rules on configurations and the shape of messages. Delivery belongs to an `Outbox`, which is
+injected: its entries for an event are written in the transaction that writes or deletes the object, so that the
+notification of an acknowledged change survives a crash of the process.
 
 Source: user guide, "Amazon S3 Event Notifications", "Event message structure", "Configuring event notifications using
 object key name filtering"; service API reference, PutBucketNotificationConfiguration.
@@ -47,7 +47,7 @@ RULE_VALUE_LENGTH: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to an object. `size` is `None` where it is gone."""
+    """A change of an object. `size` is `None` if it was deleted."""
 
     event: str
     key: str
@@ -58,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One entry of a configuration: who is told of what, and of which keys."""
+    """One entry of a configuration: the destination, the events and the keys that it covers."""
 
     id: str
     arn: str
@@ -67,30 +67,30 @@ class Rule:
     suffix: str
 
     def covers(self, change: Change) -> bool:
-        """Whether the destination is told of a change."""
+        """True if the destination gets a notification of a change."""
         named = f"s3:{change.event}"
         return (
-            any(_holds(event, named) for event in self.events)
+            any(_includes(event, named) for event in self.events)
             and change.key.startswith(self.prefix)
             and change.key.endswith(self.suffix)
         )
 
 
 class Outbox(Protocol):
-    """Tells of changes."""
+    """Delivers notifications of changes."""
 
     def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[Record]]:
-        """For each change the new entries of the catalogue that have it told; they are to be written with it."""
+        """The new entries of the catalogue that notify of each change; the caller writes them with the change."""
 
     def written(self, records: Sequence[Record]) -> None:
-        """They are durable, or nothing came of them."""
+        """Called when the entries are durable, or the change was refused."""
 
     def unsure(self, records: Sequence[Record]) -> None:
-        """They may become durable any moment: whoever wrote them did not wait for it."""
+        """Called when the result of the write is unknown: the entries may become durable at any moment."""
 
 
 def checked(given: JsonMapping) -> JsonObject:
-    """A configuration as it is kept: with ids, without empty lists.
+    """A configuration as it is stored: with ids, without empty lists.
 
     Raises: ApiError (`InvalidArgument`, `MalformedXML`).
     """
@@ -163,7 +163,7 @@ def _check_filter(entry: JsonMapping) -> None:
 
 def _check_apart(one: Rule, other: Rule) -> None:
     """Refuse two entries that an object could match both."""
-    shared = [(a, b) for a in one.events for b in other.events if _holds(a, b) or _holds(b, a)]
+    shared = [(a, b) for a in one.events for b in other.events if _includes(a, b) or _includes(b, a)]
     if not shared:
         return
     apart = not (one.prefix.startswith(other.prefix) or other.prefix.startswith(one.prefix))
@@ -180,8 +180,8 @@ def _check_apart(one: Rule, other: Rule) -> None:
     )  # fmt: skip
 
 
-def _holds(event: str, named: str) -> bool:
-    """Whether an event, or all of a kind, holds another."""
+def _includes(event: str, named: str) -> bool:
+    """True if an event, or a wildcard for a kind of events, includes another."""
     return event == named or (event.endswith("*") and named.startswith(event[:-1]))
 
 
@@ -198,8 +198,8 @@ def messages(
             continue
         if record is None:
             record = _record(bucket, change, owner, account, sequencer, request_id)
-        told = {**record, "s3": {**record["s3"], "configurationId": rule.id}}
-        yield rule, orjson.dumps({"Records": [told]}).decode()
+        sent = {**record, "s3": {**record["s3"], "configurationId": rule.id}}
+        yield rule, orjson.dumps({"Records": [sent]}).decode()
 
 
 def _record(bucket: Bucket, change: Change, owner: str, account: str, sequencer: str, request_id: str) -> JsonObject:
@@ -227,8 +227,8 @@ def _record(bucket: Bucket, change: Change, owner: str, account: str, sequencer:
     }  # fmt: skip
 
 
-def trial(bucket: str, at_ms: int, request_id: str) -> str:
-    """The message that a queue or topic gets when it is configured."""
+def configured_message(bucket: str, at_ms: int, request_id: str) -> str:
+    """The message that a queue or topic gets when the configuration names it."""
     return orjson.dumps(
         {
             "Service": "Amazon S3", "Event": "s3:TestEvent", "Time": iso_ms(at_ms), "Bucket": bucket,

@@ -1,7 +1,7 @@
 """Buckets and objects: the facade that the S3 API, distributed Maps and functions' code use.
 
-Owns what an operation on a bucket or an object means; bytes are `vault`'s and `intake`'s, rows the store's, multipart
-uploads `uploads`', what all of them share `state`'s. Every write is durable when its call returns.
+Owns the meaning of operations on buckets and objects. Leaves bytes to `vault` and `intake`, rows to the store,
+multipart uploads to `uploads`, and shared state to `state`. Every write is durable when its call returns.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Objects:
     def __init__(
         self, store: Store, clock: Clock, config: Config, data: Path | None, outbox: Outbox | None = None
     ) -> None:
-        """`data` is the folder of large bodies; `None` keeps them in memory. `outbox` writes what changes are told.
+        """`data` is the folder of large bodies; `None` keeps them in memory. `outbox` delivers notifications.
 
-        Nothing is touched before first use.
+        Nothing is read or written before first use.
         """
         self.state = ObjectState(store, clock, config, data, outbox)
         self.uploads = Uploads(self.state)
@@ -105,7 +105,7 @@ class Objects:
         tags: Mapping[str, str] | None = None,
         settings: JsonMapping | None = None,
     ) -> Bucket:
-        """Make a bucket; `settings` are by subject.
+        """Create a bucket; `settings` are by subject.
 
         Raises: ApiError (`InvalidBucketName`, `BucketAlreadyOwnedByYou`).
         """
@@ -142,8 +142,8 @@ class Objects:
             await self._change(replace(await self.state.bucket(name), tags=dict(tags)))
 
     async def set_bucket_setting(self, name: str, subject: str, value: Json) -> None:
-        """Keep a setting of a bucket by its subject; `None` forgets it. Raises: ApiError (`NoSuchBucket`)."""
-        # One after the other: tools set many subjects of one bucket at once.
+        """Set a setting of a bucket by its subject; `None` deletes it. Raises: ApiError (`NoSuchBucket`)."""
+        # One after the other: tools set many subjects of one bucket concurrently.
         async with self._changing:
             bucket = await self.state.bucket(name)
             settings = {one: kept for one, kept in bucket.settings.items() if one != subject}
@@ -161,7 +161,7 @@ class Objects:
 
         Raises: ApiError (`NoSuchBucket`, `BucketNotEmpty`).
         """
-        # A change under way would bring the bucket back.
+        # A concurrent change of its settings would write the bucket again.
         async with self._changing:
             bucket = await self.state.bucket(name)
             freed = await self.state.store.objects.drop_bucket(bucket.id)
@@ -183,15 +183,15 @@ class Objects:
         promise: Promise = NOTHING_PROMISED,
         demand: Demand = NO_DEMAND,
     ) -> ObjectView:
-        """Write an object over what is there; it is durable, and seen by everybody, when this returns.
+        """Write an object, replacing the one under its key; it is durable and visible when this returns.
 
-        Raises: ApiError, for what `promise` or `demand` refuses and for a missing bucket; Unavailable.
+        Raises: ApiError, if `promise` or `demand` is not met or the bucket is missing; Unavailable.
         """
         home = await self.state.bucket(bucket)
         name = key_bytes(key)
         check_metadata(settings.metadata)
         if demand != NO_DEMAND:
-            # Refused before its bytes come, and again when they are there.
+            # Checked before the bytes arrive, and again when the row is written.
             await self.check_demand(home, name, demand)
         taken = await take_in(self.state.vault, body, promise)
         return await self.keep(home, name, taken, settings, demand)
@@ -199,12 +199,12 @@ class Objects:
     async def keep(
         self, bucket: Bucket, name: bytes, taken: Taken, settings: Settings, demand: Demand, event: str = PUT
     ) -> ObjectView:
-        """Name a body that has come in by a row. Raises: ApiError, Unavailable."""
+        """Write the row of an object whose body was received. Raises: ApiError, Unavailable."""
         checksum = Checksum(taken.algorithm, taken.checksums[taken.algorithm])
         head = object_head(settings, checksum)
         row = ObjectRow(bucket.id, name, taken.id, taken.size, self.state.clock.now_ms(), taken.md5, taken.place, head)
         notes = self.state.notes(bucket.name, row, event)
-        outcome = await self.state.told(self.state.store.objects.put(row, taken.body, demand, notes), notes)
+        outcome = await self.state.announce(self.state.store.objects.put(row, taken.body, demand, notes), notes)
         if isinstance(outcome, Written):
             self.state.vault.free(outcome.freed)
             return object_of(bucket.name, row)
@@ -219,7 +219,7 @@ class Objects:
         Raises: ApiError (`NoSuchBucket`, `NoSuchKey`, `NoSuchVersion`, `PreconditionFailed`, `NotModified`).
         """
         home = await self.state.bucket(bucket)
-        view, _ = await self._look(home, key, version)
+        view, _ = await self._find(home, key, version)
         conditions.check(view.etag, view.modified_ms)
         return view
 
@@ -233,16 +233,16 @@ class Objects:
         version: str | None = None,
         conditions: ReadConditions = ANYWAY,
     ) -> tuple[ObjectView, AsyncIterator[bytes], tuple[int, int] | None]:
-        """An object, its bytes, and the first and last of them where they are not all.
+        """An object, its bytes, and the first and last of them if they are not all.
 
-        `range` is a header's text; `part` a part's number. Whoever does not read to the end closes the iterator.
+        `range` is a header's text; `part` a part's number. A caller that does not read to the end closes the iterator.
 
         Raises: as `head`; ApiError (`InvalidRange`, `InvalidPartNumber`).
         """
         home = await self.state.bucket(bucket)
-        async with self.state.vault.looking():
+        async with self.state.vault.keep_files():
             for _ in builtins.range(TRIES):
-                view, body = await self._look(home, key, version)
+                view, body = await self._find(home, key, version)
                 conditions.check(view.etag, view.modified_ms)
                 span = await self.span(view, range, part)
                 pieces = await self._pieces(view, body, span or (0, view.size - 1))
@@ -251,12 +251,12 @@ class Objects:
         raise faults.conflict(key)
 
     async def read(self, bucket: str, key: str) -> bytes:
-        """All bytes of an object that is known to be small. Raises: ApiError, Unavailable."""
+        """Read all bytes of an object that is known to be small. Raises: ApiError, Unavailable."""
         _, stream, _ = await self.get(bucket, key)
         return b"".join([chunk async for chunk in stream])
 
     async def parts(self, view: ObjectView) -> list[Part]:
-        """The parts that a multipart upload left."""
+        """The parts of an object that a multipart upload made."""
         if view.row.place != IN_SEGMENTS:
             return []
         return [part_of(row) for row in await self.state.store.objects.segments(view.id)]
@@ -277,7 +277,7 @@ class Objects:
         return first, first + rows[part - 1].size - 1
 
     async def delete(self, bucket: str, key: str, *, version: str | None = None, demand: Demand = NO_DEMAND) -> None:
-        """Delete an object; one that is not there is deleted already.
+        """Delete an object; a missing one counts as deleted.
 
         Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`).
         """
@@ -288,7 +288,7 @@ class Objects:
     async def delete_many(
         self, bucket: str, wanted: Sequence[tuple[str, Demand, str | None]], event: str = DELETED
     ) -> list[ApiError | None]:
-        """Delete objects, each by key, demand and version, in one transaction; what was refused, one by one.
+        """Delete objects, each by key, demand and version, in one transaction; the refusal of each, or `None`.
 
         Raises: ApiError (`NoSuchBucket`).
         """
@@ -307,7 +307,7 @@ class Objects:
             now_ms = self.state.clock.now_ms()
             notes = self.state.outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
         writing = self.state.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen], notes)
-        outcomes = await self.state.told(writing, list(chain.from_iterable(notes)))
+        outcomes = await self.state.announce(writing, list(chain.from_iterable(notes)))
         for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
             if isinstance(outcome, Written):
                 self.state.vault.free(outcome.freed)
@@ -325,12 +325,12 @@ class Objects:
         start: bytes | None = None,
         limit: int = LISTED_AT_ONCE,
     ) -> Listing:
-        """A page of objects by key, from behind `after` on, or from a page's `next` as `start`.
+        """A page of objects by key, beginning behind `after`, or at a page's `next` as `start`.
 
         Raises: ApiError (`NoSuchBucket`).
         """
         home = await self.state.bucket(bucket)
-        begin = start if start is not None else _place_after(after, prefix, delimiter)
+        begin = start if start is not None else _start_after(after, prefix, delimiter)
         page = await self.state.store.objects.keys(
             home.id, prefix=prefix.encode(), delimiter=delimiter.encode(), start=begin, limit=limit
         )
@@ -344,11 +344,11 @@ class Objects:
         """Replace the tags of an object. Raises: ApiError (`NoSuchBucket`, `NoSuchKey`)."""
         home = await self.state.bucket(bucket)
         for _ in range(TRIES):
-            view, _ = await self._look(home, key, version)
+            view, _ = await self._find(home, key, version)
             head = object_head(replace(view.settings, tags=dict(tags)), view.checksum, view.parts)
             notes = self.state.notes(bucket, view.row, TAGGED if tags else UNTAGGED)
             writing = self.state.store.objects.change_head(home.id, view.row.key, view.id, head, notes)
-            if await self.state.told(writing, notes):
+            if await self.state.announce(writing, notes):
                 return
         raise faults.conflict(key)
 
@@ -374,8 +374,8 @@ class Objects:
         """
         origin, home = await self.state.bucket(source[0]), await self.state.bucket(bucket)
         name = key_bytes(key)
-        async with self.state.vault.looking():
-            view, body = await self._look(origin, source[1], source[2])
+        async with self.state.vault.keep_files():
+            view, body = await self._find(origin, source[1], source[2])
             conditions.check(view.etag, view.modified_ms)
             if view.size > OBJECT_PUT_BYTES:
                 raise faults.invalid_request(
@@ -411,7 +411,7 @@ class Objects:
         range: str | None = None,
         conditions: ReadConditions = ANYWAY,
     ) -> Part:
-        """Take a part of an upload from an object, or from a range of it. Raises: ApiError, Unavailable."""
+        """Copy a part of an upload from an object, or from a range of it. Raises: ApiError, Unavailable."""
         check_number(number)
         upload = await self.uploads.find(bucket, key, upload_id)
         view = await self.head(source[0], source[1], version=source[2], conditions=conditions)
@@ -427,7 +427,7 @@ class Objects:
         length = got[1] - got[0] + 1 if got is not None else found.size
         return await self.uploads.put_copy(upload, number, stream, length)
 
-    # What the above are made of
+    # Steps of the operations above
 
     async def check_demand(self, bucket: Bucket, name: bytes, demand: Demand) -> None:
         """Refuse a write whose demand is not met now. Raises: ApiError."""
@@ -436,7 +436,7 @@ class Objects:
         if not demand.is_met_by(row):
             raise self.state.refusal(bucket.name, name, Refused(row), demand)
 
-    async def _look(self, bucket: Bucket, key: str, version: str | None) -> tuple[ObjectView, bytes | None]:
+    async def _find(self, bucket: Bucket, key: str, version: str | None) -> tuple[ObjectView, bytes | None]:
         found = await self.state.store.objects.find(bucket.id, key_bytes(key))
         if version not in (None, "null"):
             raise faults.no_such_version(key, version)
@@ -447,7 +447,7 @@ class Objects:
         return object_of(bucket.name, found[0]), found[1]
 
     async def _pieces(self, view: ObjectView, body: bytes | None, span: tuple[int, int]) -> list[Piece] | None:
-        """Where the bytes are; `None` where the object has gone meanwhile."""
+        """The places of the bytes; `None` if the object was deleted meanwhile."""
         first, last = span
         length = last - first + 1
         if view.row.place == IN_ROW:
@@ -473,7 +473,7 @@ class Objects:
         ]
 
     async def _shared(self, view: ObjectView, body: bytes | None, algorithm: str | None) -> Taken | None:
-        """The same bytes under another id, without reading them; `None` where they must be read."""
+        """Give the same bytes another id, without reading them; `None` if they must be read."""
         checksum = view.checksum
         if checksum is None or checksum.algorithm != algorithm or view.row.place == IN_SEGMENTS:
             return None
@@ -488,8 +488,8 @@ class Objects:
         return Taken(number, view.row.place, view.size, view.etag, checksums, checksum.algorithm, body)
 
 
-def _place_after(after: str, prefix: str, delimiter: str) -> bytes:
-    """Where a listing begins that goes on behind a key, or behind all keys below a common prefix."""
+def _start_after(after: str, prefix: str, delimiter: str) -> bytes:
+    """The first key of a listing that continues behind a key, or behind all keys below a common prefix."""
     if not after:
         return b""
     cut = after.find(delimiter, len(prefix)) if delimiter and after.startswith(prefix) else -1

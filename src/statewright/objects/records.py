@@ -1,6 +1,6 @@
-"""What is known of a bucket, an object and a part beside its bytes: values, and how they are kept in rows.
+"""Values of buckets, objects, parts and uploads, without their bytes, and their encoding in rows.
 
-Owns the text of `head` columns; stores keep them as bytes and look at nothing inside.
+Owns the text of `head` columns; stores keep them as opaque bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.object_rows import BucketRow, ObjectRow, SegmentRow, UploadRow
 
 FORMAT: Final = 1
-"""The newest format of what is written here."""
+"""The newest format of these rows."""
 STANDARD: Final = "STANDARD"
 FULL_OBJECT: Final = "FULL_OBJECT"
 COMPOSITE: Final = "COMPOSITE"
@@ -33,10 +33,10 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an uploader says of an object. `headers` are by member name (`ContentType`, `CacheControl` ...).
+    """An object's properties, set by its uploader. `headers` are by member name (`ContentType`, `CacheControl` ...).
 
-    `metadata` are the user's own headers by lower-case name without `x-amz-meta-`. `encryption` holds members that are
-    given back and nothing more: bytes lie on disk as they came.
+    `metadata` are the user's own headers by lower-case name without `x-amz-meta-`. `encryption` has members that
+    are only returned: bytes are stored as they were received.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket. `region` is where its maker wanted it; all are on this machine."""
+    """A bucket. `region` is the one its creator asked for; all are on this machine."""
 
     id: int
     name: str
@@ -56,7 +56,7 @@ class Bucket:
     region: str
     tags: Mapping[str, str] = field(default_factory=dict)
     settings: JsonMapping = field(default_factory=dict)
-    """What was set of it, by subject (`bucket_settings`), in the members of the service's requests."""
+    """Its settings by subject (`bucket_settings`), with the members of the service's requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A multipart upload that is under way. `algorithm` is `None` where its maker named none."""
+    """A multipart upload in progress. `algorithm` is `None` if its creator named none."""
 
     id: int
     bucket: str
@@ -103,7 +103,7 @@ class Upload:
 
 
 def bucket_row(bucket: Bucket) -> BucketRow:
-    """A bucket as it is stored."""
+    """The row of a bucket."""
     body: JsonObject = {"region": bucket.region, "tags": dict(bucket.tags)}
     if bucket.settings:
         body["settings"] = dict(bucket.settings)
@@ -111,13 +111,13 @@ def bucket_row(bucket: Bucket) -> BucketRow:
 
 
 def bucket_of(row: BucketRow) -> Bucket:
-    """A bucket as it was stored."""
+    """A bucket from its row."""
     body = members_in(row.body, f"bucket {row.name}", FORMAT)
     return Bucket(row.id, row.name, row.created_ms, body["region"], body["tags"], body.get("settings", {}))
 
 
 def object_head(settings: Settings, checksum: Checksum | None, parts: int = 0) -> bytes:
-    """The head of an object's row; what has its usual value is left out."""
+    """The head of an object's row; members with their default value are left out."""
     head = _settings_json(settings)
     if checksum is not None:
         head["sum"] = [checksum.algorithm, checksum.value, checksum.kind]

@@ -1,6 +1,6 @@
-"""What the objects of a server share: the store, the vault, the buckets, and how changes are announced. A leaf.
+"""Shared state of a server's objects: the store, the vault, the buckets, and the notification of changes. A leaf.
 
-Buckets are few and kept in memory; a server that never meets an object loads nothing.
+Buckets are few and kept in memory; a server that uses no objects loads nothing.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ class ObjectState:
         return found
 
     def notes(self, bucket: str, row: ObjectRow, event: str) -> list[Record]:
-        """What is to be written with a change of an object, so that those who want to know are told."""
-        # The bucket as it is now: a long upload may have begun before somebody asked for notices.
+        """The outbox's entries for a change of an object, to be written with it."""
+        # The bucket as it is now: notifications may have been configured since a long upload began.
         home = self.buckets.get(bucket)
         if self.outbox is None or home is None or NOTIFICATION not in home.settings:
             return []
         change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag)
         return self.outbox.prepare(home, [change])[0]
 
-    async def told(self, writing: Awaitable[T], notes: Sequence[Record]) -> T:
-        """What a write answers; then notes that were written with it are let go."""
+    async def announce(self, writing: Awaitable[T], notes: Sequence[Record]) -> T:
+        """Await a write and return its outcome; then have the outbox deliver the notes that were written with it."""
         if not notes or self.outbox is None:
             return await writing
         try:
             outcome = await writing
         except BaseException:
-            # Cancelled, or the store did not answer: it may write all the same.
+            # Cancelled, or the store did not answer: it may still write.
             self.outbox.unsure(notes)
             raise
         self.outbox.written(notes)
@@ -83,7 +83,7 @@ class ObjectState:
 
     @staticmethod
     def refusal(bucket: str, name: bytes, outcome: Refused | Missing, demand: Demand) -> ApiError:
-        """The service's words for a write that did not happen."""
+        """The service's error for a write that was refused."""
         if isinstance(outcome, Missing):
             return faults.no_such_bucket(bucket)
         if demand.etag is not None and outcome.found is None:

@@ -1,4 +1,4 @@
-"""Multipart uploads: parts that come in any order, and the object that they become without being copied.
+"""Multipart uploads: parts that arrive in any order, and the object that they become without being copied.
 
 Owns the service's rules on parts, the ETag `md5-N` and checksums over parts. The parts' files stay where they are; the
 object is their sequence.
@@ -47,16 +47,16 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class UploadPage:
-    """A page of uploads under way, by key and then by age; prefixes stand for all keys below them."""
+    """A page of uploads in progress, by key and then by age; prefixes stand for all keys below them."""
 
     uploads: list[Upload]
     prefixes: list[str]
     last: tuple[str, str] | None
-    """Key (or prefix) and upload id where the next page goes on; `None`: the end."""
+    """Key (or prefix) and upload id behind which the next page begins; `None` at the end."""
 
 
 def upload_text(number: int) -> str:
-    """An upload's id as callers know it."""
+    """The id of an upload as callers see it."""
     return f"{ID_PREFIX}{number:x}"
 
 
@@ -106,7 +106,7 @@ class Uploads:
         return upload_of(bucket, row)
 
     async def find(self, bucket: str, key: str, upload_id: str) -> Upload:
-        """An upload under way. Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`)."""
+        """An upload in progress. Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`)."""
         home = await self._state.bucket(bucket)
         row = await self._state.store.uploads.find(upload_number(upload_id))
         if row is None or row.bucket != home.id or row.key != key_bytes(key):
@@ -116,7 +116,7 @@ class Uploads:
     async def put_part(
         self, bucket: str, key: str, upload_id: str, number: int, body: Body, promise: Promise = NOTHING_PROMISED
     ) -> Part:
-        """Take a part, over the one that has its number.
+        """Store a part, replacing the one with its number.
 
         Raises: ApiError, Unavailable.
         """
@@ -126,7 +126,7 @@ class Uploads:
         return await self._keep_part(upload, number, taken)
 
     async def put_copy(self, upload: Upload, number: int, stream: AsyncIterator[bytes], size: int) -> Part:
-        """Take a part of so many bytes from a body that is here already. Raises: ApiError, Unavailable."""
+        """Store a part of `size` bytes from an object of this server. Raises: ApiError, Unavailable."""
         if size > OBJECT_PUT_BYTES:
             raise faults.too_large(size, OBJECT_PUT_BYTES)
         promise = Promise(length=size, algorithm=upload.algorithm or DEFAULT)
@@ -137,19 +137,19 @@ class Uploads:
         row = SegmentRow(upload.id, number, taken.id, taken.size, taken.place, head)
         outcome = await self._state.store.uploads.put_part(row, taken.body)
         if not isinstance(outcome, Written):
-            # Completed or aborted meanwhile.
+            # The upload was completed or aborted meanwhile.
             await discard(self._state.vault, taken)
             raise faults.no_such_upload(upload_text(upload.id))
         self._state.vault.free(outcome.freed)
         return part_of(row)
 
     async def parts(self, upload: Upload, *, after: int = 0, limit: int = LISTED_AT_ONCE) -> list[Part]:
-        """Parts that have come, by number, from behind one on."""
+        """The stored parts by number, beginning behind `after`."""
         rows = await self._state.store.objects.segments(upload.id, after=after, limit=limit)
         return [part_of(row) for row in rows]
 
     async def abort(self, bucket: str, key: str, upload_id: str) -> None:
-        """Give an upload up. Raises: ApiError (`NoSuchUpload`)."""
+        """Abort an upload. Raises: ApiError (`NoSuchUpload`)."""
         upload = await self.find(bucket, key, upload_id)
         outcome = await self._state.store.uploads.abort(upload.id)
         if isinstance(outcome, Written):
@@ -167,7 +167,7 @@ class Uploads:
         kind: str | None = None,
         size: int | None = None,
     ) -> ObjectView:
-        """Make the object of these parts; what else was uploaded is deleted.
+        """Make an object of these parts; other uploaded parts are deleted.
 
         `checksum` (of the whole), `kind` and `size` are what the caller expects.
 
@@ -194,7 +194,7 @@ class Uploads:
         notes = self._state.notes(bucket, row, COMPLETED)
         kept = [(part.number, part.row.id) for part in parts]
         writing = self._state.store.uploads.complete(row, kept, demand, notes)
-        outcome = await self._state.told(writing, notes)
+        outcome = await self._state.announce(writing, notes)
         if isinstance(outcome, Missing):
             raise faults.no_such_upload(upload_id)
         if not isinstance(outcome, Written):
@@ -212,7 +212,7 @@ class Uploads:
         after_upload: str = "",
         limit: int = LISTED_AT_ONCE,
     ) -> UploadPage:
-        """A page of uploads. Without `after_upload`, it goes on behind every upload of `after_key`.
+        """A page of uploads. Without `after_upload`, it begins behind every upload of `after_key`.
 
         Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`).
         """

@@ -1,7 +1,7 @@
-"""The bytes of objects while the server runs: ids, reading in large steps, and deleting what nobody needs any more.
+"""The bytes of objects while the server runs: ids, reading in large steps, and deleting unused files.
 
-Owns the threads that touch files. A reader keeps what it reads: a file is deleted once its row is gone and its last
-reader has ended, so an overwritten object is read to its end as it was. What else is known of objects is in `objects`.
+Owns the threads that use files. A reader pins its files: a file is deleted when its row is gone and its last reader
+has ended, so an overwritten object is read to its end as it was. Leaves the rows of objects to `objects`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ts = TypeVarTuple("Ts")
 
 THREADS: Final = 4
 STEP_BYTES: Final = 512 * 1024
-"""Read at once: large enough that the hop to a thread costs nothing, small enough to keep many readers in memory."""
+"""Read in one step: large enough that the hop to a thread costs little, small enough for many concurrent readers."""
 IDS_AT_ONCE: Final = 1024
 DOOMED_AT_ONCE: Final = 32
 SWEPT_AT_ONCE: Final = 1000
@@ -38,7 +38,7 @@ log = logging.getLogger("statewright.objects")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some bytes of an object: from a file, or here already."""
+    """Some bytes of an object: from a file, or in memory."""
 
     id: int
     start: int
@@ -47,7 +47,7 @@ class Piece:
 
 
 class Vault:
-    """See the module. `folder` is where files lie; `None` keeps bodies in memory."""
+    """See the module. `folder` has the files; `None` keeps bodies in memory."""
 
     def __init__(self, store: Store, clock: Clock, folder: Path | None) -> None:
         self.bodies: Bodies = FileBodies(folder) if folder is not None else MemoryBodies()
@@ -57,7 +57,7 @@ class Vault:
         self._ids: list[int] = []
         self._file_ids: list[int] = []
         self._more_ids = asyncio.Lock()
-        self._looking = 0
+        self._keeping = 0
         self._readers: Counter[int] = Counter()
         self._dead: set[int] = set()
         self._sweeping: asyncio.Task[None] | None = None
@@ -68,13 +68,13 @@ class Vault:
         return self._store.objects
 
     async def start(self) -> None:
-        """Delete what an earlier process left behind."""
+        """Delete the doomed files of an earlier process."""
         while found := await self.rows.doomed(SWEPT_AT_ONCE):
             await self.run(self.bodies.remove, found)
             await self.rows.buried(found)
 
     async def stop(self) -> None:
-        """End the threads; what is still to be deleted is doomed in the store."""
+        """End the threads; files still to be deleted stay doomed in the store."""
         if self._sweeping is not None:
             await asyncio.gather(self._sweeping, return_exceptions=True)
         if self._pool is not None:
@@ -82,7 +82,7 @@ class Vault:
             self._pool = None
 
     async def run(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
-        """Run something blocking in a thread; it runs to its end even if the caller is cancelled."""
+        """Run blocking work in a thread; it runs to its end even if the caller is cancelled."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(THREADS, "statewright-objects")
         with self._clock.busy():
@@ -103,7 +103,7 @@ class Vault:
             return self._file_ids.pop()
 
     def return_file_id(self, number: int) -> None:
-        """Take an id back whose file is gone before any row named it."""
+        """Take back an id whose file was deleted before any row named it."""
         self._file_ids.append(number)
 
     async def _next_id(self) -> int:
@@ -114,36 +114,36 @@ class Vault:
         return self._ids.pop()
 
     @asynccontextmanager
-    async def looking(self) -> AsyncIterator[None]:
-        """While somebody looks for rows to read, no file is deleted; what is to be read is then pinned by `read`."""
-        self._looking += 1
+    async def keep_files(self) -> AsyncIterator[None]:
+        """Delete no file inside the block, while the caller finds the rows to read; `read` then pins their files."""
+        self._keeping += 1
         try:
             yield
         finally:
-            self._looking -= 1
+            self._keeping -= 1
             self._sweep_soon()
 
     def read(self, pieces: Sequence[Piece]) -> AsyncIterator[bytes]:
-        """The bytes of pieces, one after the other. Pins their files at once, until the iterator ends or is closed.
+        """The bytes of pieces, one after the other. Pins their files immediately, until the iterator ends or is closed.
 
         Raises (while iterating): Unavailable.
         """
         if all(piece.body is not None for piece in pieces):
-            return _Here([piece.body for piece in pieces if piece.body is not None])
+            return _InMemory([piece.body for piece in pieces if piece.body is not None])
         return _Stream(self, pieces)
 
     def free(self, ids: Sequence[int]) -> None:
-        """Delete files that are doomed, each when its last reader has ended."""
+        """Delete doomed files, each when its last reader has ended."""
         if ids:
             self._dead.update(ids)
             self._sweep_soon()
 
     def pin(self, ids: Sequence[int]) -> None:
-        """Keep files."""
+        """Keep files from being deleted."""
         self._readers.update(ids)
 
     def unpin(self, ids: Sequence[int]) -> None:
-        """Let files go."""
+        """Release pinned files."""
         for number in ids:
             self._readers[number] -= 1
             if self._readers[number] <= 0:
@@ -152,12 +152,12 @@ class Vault:
             self._sweep_soon()
 
     def _sweep_soon(self) -> None:
-        if self._dead and not self._looking and self._sweeping is None:
+        if self._dead and not self._keeping and self._sweeping is None:
             self._sweeping = asyncio.ensure_future(self._sweep())
 
     async def _sweep(self) -> None:
         try:
-            while not self._looking:
+            while not self._keeping:
                 chosen = [number for number in self._dead if number not in self._readers][:SWEPT_AT_ONCE]
                 if not chosen:
                     return
@@ -165,14 +165,14 @@ class Vault:
                 await self.run(self.bodies.remove, chosen)
                 await self.rows.buried(chosen)
         except StoreError as problem:
-            # They stay doomed, and go at the next start.
-            log.warning("deleted objects still take room: %s", problem)
+            # They stay doomed, and the next start deletes them.
+            log.warning("the files of deleted objects cannot be removed before the next start: %s", problem)
         finally:
             self._sweeping = None
 
 
-class _Here:
-    """Bytes that are in memory already."""
+class _InMemory:
+    """Reads bytes that are in memory."""
 
     def __init__(self, parts: list[bytes]) -> None:
         self._parts = parts[::-1]
@@ -186,12 +186,12 @@ class _Here:
         return self._parts.pop()
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Drop the bytes."""
         self._parts = []
 
 
 class _Stream:
-    """Reads one step ahead of whoever takes the bytes."""
+    """Reads one step ahead of its consumer."""
 
     def __init__(self, vault: Vault, pieces: Sequence[Piece]) -> None:
         self._vault = vault
@@ -221,7 +221,7 @@ class _Stream:
             raise
         self._start_next()
         if self._ahead is None:
-            # Nothing follows: whoever does not ask for the end holds nothing.
+            # Nothing follows: a consumer that never asks for the end must not keep the files pinned.
             await self.aclose()
         return found
 
@@ -240,7 +240,7 @@ class _Stream:
         return self._open[1].read(step.start, step.length)
 
     async def aclose(self) -> None:
-        """Let go of everything; harmless when repeated."""
+        """Close and unpin the files; harmless when repeated."""
         if self._ended:
             return
         self._ended = True

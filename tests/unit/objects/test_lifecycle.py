@@ -77,7 +77,7 @@ def test_objects_expire_at_midnight_where_a_rule_says_so(rule: dict[str, Any], g
         assert keys(s3) == set(OBJECTS) - gone
 
 
-def test_what_is_written_anew_lives_anew_and_rules_may_go():
+def test_an_overwritten_object_gets_a_new_age_and_rules_may_be_deleted():
     with VirtualSystem(start=NOON) as system:
         s3 = filled(system)
         set_rules(s3, {"Filter": {}, **DAYS})
@@ -90,7 +90,7 @@ def test_what_is_written_anew_lives_anew_and_rules_may_go():
         assert keys(s3) == {"log/small"}
 
 
-def test_a_round_that_was_missed_is_made_up_for():
+def test_a_missed_round_runs_at_start():
     with VirtualSystem(start=NOON) as system:
         s3 = filled(system)
         set_rules(s3, {"Filter": {}, "Expiration": {"Date": datetime(2026, 2, 1, tzinfo=UTC)}})
@@ -100,7 +100,7 @@ def test_a_round_that_was_missed_is_made_up_for():
         assert keys(s3) == set()
 
 
-def test_unfinished_uploads_come_to_their_end_and_expired_objects_are_told_of():
+def test_unfinished_uploads_are_aborted_and_expired_objects_are_notified():
     with VirtualSystem(start=NOON) as system:
         s3, sqs = filled(system), system.client("sqs")
         url = sqs.create_queue(QueueName="q")["QueueUrl"]
@@ -126,7 +126,7 @@ def test_unfinished_uploads_come_to_their_end_and_expired_objects_are_told_of():
         ]
 
 
-def test_a_system_with_rules_may_still_come_to_rest():
+def test_a_system_with_rules_can_become_idle():
     with VirtualSystem(start=NOON) as system:
         set_rules(filled(system), {"Filter": {}, **DAYS})
         system.run_until_idle()

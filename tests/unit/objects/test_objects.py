@@ -35,7 +35,7 @@ async def settled(objects: Objects) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_put_is_got(with_objects, size):
+def test_get_returns_what_was_put(with_objects, size):
     async def body(objects: Objects) -> None:
         content = pattern(size)
         view = await objects.put("bucket", "k", pieces(content))
@@ -70,7 +70,7 @@ def test_keys_are_any_unicode_and_never_file_names(with_objects, tmp_path):
 
 @pytest.mark.parametrize(("key", "code"), [("", "InvalidArgument"), ("x" * 1025, "KeyTooLongError"),
                                            ("é" * 513, "KeyTooLongError"), ("\ud800", "InvalidArgument")])  # fmt: skip
-def test_keys_that_cannot_be(with_objects, key, code):
+def test_invalid_keys(with_objects, key, code):
     async def body(objects: Objects) -> None:
         assert (await refused(objects.put("bucket", key, b""))).code == code
 
@@ -79,7 +79,7 @@ def test_keys_that_cannot_be(with_objects, key, code):
 
 @pytest.mark.parametrize("name", ["ab", "a" * 64, "Upper", "under_score", "-a", "a-", "a..b", "a.-b", "192.168.0.1",
                                   "xn--abc", "x-s3alias", "ends--ol-s3", ""])  # fmt: skip
-def test_bucket_names_that_cannot_be(with_objects, name):
+def test_invalid_bucket_names(with_objects, name):
     async def body(objects: Objects) -> None:
         assert (await refused(objects.create_bucket(name))).code == "InvalidBucketName"
 
@@ -162,7 +162,7 @@ def test_what_a_sender_promises_is_checked(with_objects, promise, code, padding,
     with_objects(body)
 
 
-def test_a_stream_that_breaks_off_leaves_nothing(with_objects, tmp_path):
+def test_an_interrupted_stream_leaves_nothing(with_objects, tmp_path):
     async def broken(steps: int) -> AsyncIterator[bytes]:
         for _ in range(steps):
             yield b"x" * STEP_BYTES
@@ -180,7 +180,7 @@ def test_a_stream_that_breaks_off_leaves_nothing(with_objects, tmp_path):
     with_objects(body)
 
 
-def test_a_put_that_is_cancelled_leaves_nothing(with_objects, tmp_path):
+def test_a_cancelled_put_leaves_nothing(with_objects, tmp_path):
     async def body(objects: Objects) -> None:
         reached = asyncio.Event()
 
@@ -218,7 +218,7 @@ def test_an_overwritten_object_is_read_to_its_end(with_objects, tmp_path):
     with_objects(body)
 
 
-def test_a_reader_that_ends_early_lets_go(with_objects, tmp_path):
+def test_a_reader_that_ends_early_releases_its_files(with_objects, tmp_path):
     async def body(objects: Objects) -> None:
         await objects.put("bucket", "k", pattern(3_000_000))
         _, stream, _ = await objects.get("bucket", "k")
@@ -384,7 +384,7 @@ def test_what_an_earlier_process_left_is_swept_at_start(tmp_path):
     asyncio.run(body())
 
 
-def test_a_full_disk_is_said_and_loses_nothing(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path, monkeypatch):
     import errno
     import os
 

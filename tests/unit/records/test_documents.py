@@ -18,7 +18,7 @@ def text(*statements: object, **more: object) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": list(statements), **more})
 
 
-def test_what_is_one() -> None:
+def test_valid_policies() -> None:
     check_permissions(text(ON, {**ON, "Effect": "Deny"}))
     check_permissions(json.dumps({"Statement": ON}))
     check_trust(text(BY))
@@ -39,7 +39,7 @@ def test_what_is_one() -> None:
         (text(STATEMENT), "must contain resources"),
     ],
 )
-def test_what_is_no_policy(document: str, said: str) -> None:
+def test_invalid_policies(document: str, said: str) -> None:
     with pytest.raises(ApiError, match=said) as caught:
         check_permissions(document)
     assert caught.value.code == "MalformedPolicyDocument"
@@ -53,6 +53,6 @@ def test_what_is_no_policy(document: str, said: str) -> None:
         (text({"Effect": "Allow", "Principal": "*"}), "required field Action"),
     ],
 )
-def test_what_is_no_trust_policy(document: str, said: str) -> None:
+def test_invalid_trust_policies(document: str, said: str) -> None:
     with pytest.raises(ApiError, match=said):
         check_trust(document)

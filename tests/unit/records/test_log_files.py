@@ -30,7 +30,7 @@ def test_both_directions_see_the_same(lane: Lane) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2_499, 2_500, 2_501, 4_998, 4_999])
-def test_a_place_goes_on_where_it_was(lane: Lane, number: int) -> None:
+def test_reading_continues_at_a_place(lane: Lane, number: int) -> None:
     every = list(forwards(lane, None, None))
     assert [one.event.at_ms for one in forwards(lane, every[number].end, None)] == list(range(number + 1, COUNT))
     assert [one.event.at_ms for one in backwards(lane, every[number].begin)] == list(range(number - 1, -1, -1))

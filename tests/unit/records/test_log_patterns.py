@@ -62,7 +62,7 @@ ORDER = '{"level": "ERROR", "order": {"id": 7, "items": [{"n": "a"}, {"n": "b"}]
         ('{ $.level = "ERROR" }', "[1]", False),
     ],
 )
-def test_what_matches(pattern: str, message: str, matches: bool) -> None:
+def test_matches(pattern: str, message: str, matches: bool) -> None:
     assert compile_pattern(pattern)(message) is matches
 
 
@@ -73,7 +73,7 @@ def test_what_matches(pattern: str, message: str, matches: bool) -> None:
         '{ $.a < "x" }', "{ $.a IS WRONG }", '"open', "%(%", "[a, b]", "{ " + "(" * 60 + "$.a = 1" + ")" * 60 + " }",
     ],
 )  # fmt: skip
-def test_what_is_no_pattern(pattern: str) -> None:
+def test_invalid_patterns(pattern: str) -> None:
     with pytest.raises(ApiError) as caught:
         compile_pattern(pattern)
     assert caught.value.code == "InvalidParameterException"

@@ -21,7 +21,7 @@ async def create(secrets: Secrets, name: str, text: str = "one", version: str = 
     return arn
 
 
-def test_the_window_passes() -> None:
+def test_a_secret_is_gone_after_its_window() -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
         secrets = Secrets(store.catalog, clock, Config())
         first = await create(secrets, "s")
@@ -81,7 +81,7 @@ def test_old_versions_without_labels_are_forgotten() -> None:
         ("x", None, "v9", "can't find the specified secret version"),
     ],
 )
-def test_labels_that_cannot_move(stage: str, source: str | None, target: str | None, text: str) -> None:
+def test_refused_moves_of_labels(stage: str, source: str | None, target: str | None, text: str) -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
         secrets = Secrets(store.catalog, clock, Config())
         await create(secrets, "s")

@@ -26,7 +26,7 @@ async def started(clock: VirtualClock, store: MemoryStore) -> Sessions:
     return sessions
 
 
-def test_another_process_knows_them_until_they_expire() -> None:
+def test_another_process_accepts_tokens_until_they_expire() -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
         given = (await started(clock, store)).issue(ARN, "AROA:me", 900, "request")
         assert (given.access_key[:4], len(given.access_key), len(given.secret)) == ("ASIA", 20, 40)
@@ -43,7 +43,7 @@ def test_another_process_knows_them_until_they_expire() -> None:
     on_store(story)
 
 
-def test_tokens_of_others_are_nobody_s() -> None:
+def test_foreign_tokens_belong_to_no_session() -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
         sessions = await started(clock, store)
         given = sessions.issue(ARN, "AROA:me", 900, "request")
@@ -60,7 +60,7 @@ def test_tokens_of_others_are_nobody_s() -> None:
     on_store(story)
 
 
-def test_each_request_has_its_own() -> None:
+def test_each_request_gets_its_own_credentials() -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
         sessions = await started(clock, store)
         keys = {sessions.issue(ARN, "AROA:me", 900, str(number)).access_key for number in range(50)}
@@ -69,7 +69,7 @@ def test_each_request_has_its_own() -> None:
     on_store(story)
 
 
-def test_what_botocore_signs_with_them_is_genuine() -> None:
+def test_signatures_of_botocore_are_verified() -> None:
     found: list[Session] = []
 
     async def story(clock: VirtualClock, store: MemoryStore) -> None:

@@ -66,7 +66,7 @@ def play(body: Callable[[Rig], Awaitable[None]]) -> None:
     run_virtual(main)
 
 
-def test_items_go_when_their_time_has_come():
+def test_expired_items_are_deleted():
     async def body(rig: Rig) -> None:
         await rig.put("before", 20)
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
@@ -85,7 +85,7 @@ def test_items_go_when_their_time_has_come():
     play(body)
 
 
-def test_an_expiry_that_is_put_off_in_time_holds():
+def test_a_postponed_expiry_is_respected():
     async def body(rig: Rig) -> None:
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
         await rig.put("kept", 5)

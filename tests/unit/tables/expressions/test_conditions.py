@@ -214,7 +214,7 @@ def test_parentheses_side_by_side_are_not_redundant():
     assert holds("((n = :10) AND (s = :hello))")
 
 
-def test_long_and_deep_expressions_are_refused_and_not_suffered():
+def test_long_and_deep_expressions_are_refused_quickly():
     with pytest.raises(ApiError, match="Expression size has exceeded"):
         holds("n = :5 OR " * 500 + "n = :5")
     with pytest.raises(ApiError, match="nested too deeply"):
@@ -272,7 +272,7 @@ def test_names_and_values_that_are_refused(names, values, texts, message):
     assert caught.value.message == message
 
 
-def test_what_no_expression_uses_is_refused():
+def test_unused_names_and_values_are_refused():
     for names, values, message in (
         (
             {"#a": "a", "#b": "b"},
@@ -307,7 +307,7 @@ def refusal_of(parameter: str, parse: Callable[[str, str], Any], text: str) -> s
 
 @given(st.lists(words, max_size=14).map(" ".join))
 @settings(max_examples=300)
-def test_whatever_is_written_is_parsed_or_refused(text):
+def test_any_text_is_parsed_or_refused(text):
     for parameter, parse in (
         ("ConditionExpression", parser.condition),
         ("UpdateExpression", parser.update),
