@@ -1,4 +1,4 @@
-"""Attributes of topics and subscriptions: which there are, what they may be, and how they are shown.
+"""Attributes of topics and subscriptions: their names, the checks of their values, and how they are shown.
 
 Source: API reference, SetTopicAttributes, GetTopicAttributes, Subscribe, GetSubscriptionAttributes.
 """
@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.config import Config
+from statewright.payload import Json, JsonObject
 from statewright.topics.entries import FIFO_SUFFIX, Subscription, Topic
 from statewright.topics.filters import ATTRIBUTES, BODY, compile_filter
 from statewright.topics.refusals import invalid
 from statewright.topics.retries import effective, effective_topic, read_subscription_policy, read_topic_policy
 
 MESSAGE_BYTES: Final = 262_144
-"""Longest message of a topic that says nothing else. Source: API reference, Publish."""
+"""Longest message of a topic without MaximumMessageSize, in bytes. Source: API reference, Publish."""
 _MESSAGE_BYTES: Final = (1024, 1_048_576)
 _FIFO_ONLY: Final = ("ContentBasedDeduplication", "FifoThroughputScope")
 _FEEDBACK: Final = re.compile(
@@ -31,7 +32,7 @@ Check = Callable[[str], None]
 
 
 def check_name(name: str, fifo: bool) -> None:
-    """Refuse a name that no topic may have. Raises: ApiError (`InvalidParameter`)."""
+    """Check the name of a topic. Raises: ApiError (`InvalidParameter`)."""
     if fifo and not name.endswith(FIFO_SUFFIX):
         raise invalid(
             "Fifo Topic names must end with .fifo and must be made up of only uppercase and lowercase ASCII letters, "
@@ -46,7 +47,7 @@ def check_name(name: str, fifo: bool) -> None:
 
 
 def check_topic_attribute(name: str, value: str, fifo: bool) -> None:
-    """Refuse an attribute of a topic. Raises: ApiError (`InvalidParameter`)."""
+    """Check an attribute of a topic. Raises: ApiError (`InvalidParameter`)."""
     if name == "ArchivePolicy":
         raise invalid("ArchivePolicy Reason: this version of Statewright keeps no archive of messages.")
     check = _TOPIC.get(name)
@@ -62,7 +63,7 @@ def check_topic_attribute(name: str, value: str, fifo: bool) -> None:
                       if name == "ContentBasedDeduplication"
                       else f"{name} Reason: {name} can only be set for FIFO topics")  # fmt: skip
     if value or name == "ContentBasedDeduplication":
-        # An empty text takes an attribute away.
+        # An empty text removes an attribute.
         check(value)
 
 
@@ -78,7 +79,7 @@ def topic_attributes(given: Mapping[str, str], fifo: bool) -> dict[str, str]:
 
 
 def shown_topic(topic: Topic, arn: str, config: Config, confirmed: int, pending: int) -> dict[str, str]:
-    """Everything that GetTopicAttributes tells."""
+    """The attributes of a topic, as GetTopicAttributes returns them."""
     shown = {
         "Policy": _default_policy(arn, config.account),
         "Owner": config.account,
@@ -98,8 +99,8 @@ def _default_policy(arn: str, account: str) -> str:
     return _text(default_policy(arn, account))
 
 
-def default_policy(arn: str, account: str) -> dict[str, Any]:
-    """The policy of a topic that was given none: its owner may do all."""
+def default_policy(arn: str, account: str) -> JsonObject:
+    """The policy of a topic without one of its own: the owner may do everything."""
     actions = (
         "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
         "ListSubscriptionsByTopic", "Publish",
@@ -123,7 +124,7 @@ def _json(name: str) -> Check:
     return check
 
 
-def read_json(value: str, name: str) -> dict[str, Any]:
+def read_json(value: str, name: str) -> JsonObject:
     """The object that an attribute holds. Raises: ApiError (`InvalidParameter`)."""
     try:
         found = orjson.loads(value)
@@ -182,7 +183,7 @@ _TOPIC: Final[Mapping[str, Check]] = {
 
 
 def check_subscription_attribute(name: str, value: str, protocol: str, scope: str, fifo: bool) -> None:
-    """Refuse an attribute of a subscription. `scope` is what its filter policy is held against.
+    """Check an attribute of a subscription. `scope` is the FilterPolicyScope of its filter policy.
 
     Raises: ApiError (`InvalidParameter`).
     """
@@ -219,7 +220,7 @@ def _check_redrive(value: str, fifo: bool) -> None:
 
 
 def dead_letter_queue(subscription: Subscription) -> str | None:
-    """The ARN of the queue that has what cannot be delivered."""
+    """The ARN of a subscription's dead-letter queue, if it has one."""
     text = subscription.attributes.get("RedrivePolicy")
     return str(orjson.loads(text)["deadLetterTargetArn"]) if text else None
 
@@ -227,7 +228,7 @@ def dead_letter_queue(subscription: Subscription) -> str | None:
 def shown_subscription(
     subscription: Subscription, arn: str, topic: Topic, topic_arn: str, config: Config
 ) -> dict[str, str]:
-    """Everything that GetSubscriptionAttributes tells."""
+    """The attributes of a subscription, as GetSubscriptionAttributes returns them."""
     shown = {
         "SubscriptionArn": arn,
         "TopicArn": topic_arn,
@@ -254,5 +255,5 @@ def _flag(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     return orjson.dumps(value).decode()

@@ -1,4 +1,4 @@
-"""Endpoints: which protocols there are, and what an endpoint of each looks like.
+"""Endpoints: the protocols, and the form that an endpoint of each must have.
 
 Source: API reference, Subscribe; developer guide, "Message delivery for FIFO topics".
 """
@@ -23,7 +23,7 @@ _PHONE: Final = re.compile(r"\+?[0-9][0-9 ().-]{3,24}", re.ASCII)
 
 
 def check_endpoint(protocol: str, endpoint: str, fifo: bool) -> None:
-    """Refuse an endpoint that a topic cannot have. Raises: ApiError (`InvalidParameter`)."""
+    """Check the endpoint of a subscription. Raises: ApiError (`InvalidParameter`)."""
     if protocol not in PROTOCOLS:
         raise invalid(f"Amazon SNS does not support this protocol string: {protocol[:100]}")
     if protocol in NOT_HERE:

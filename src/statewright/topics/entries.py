@@ -1,4 +1,4 @@
-"""Topics and subscriptions as the catalogue keeps them."""
+"""Records of topics and subscriptions in the catalogue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIFO_SUFFIX: Final = ".fifo"
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic. `attributes` are those that somebody set; `number` names it for good, also after its name is reused."""
+    """A topic. `attributes` has those set by a request; `number` identifies it even after its name is reused."""
 
     name: str
     number: int
@@ -26,13 +26,13 @@ class Topic:
 
     @property
     def fifo(self) -> bool:
-        """Whether it keeps the order of its messages."""
+        """True if it is a FIFO topic, which keeps the order of its messages."""
         return self.name.endswith(FIFO_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A subscription of a topic, by the topic's name. `token` confirms it; `is_pending` until somebody has.
+    """A subscription of a topic, by the topic's name. `token` confirms it, and it `is_pending` until then.
 
     `needs_signature` says that only a signed call may end it, `was_signed` that a signed one confirmed it.
     """

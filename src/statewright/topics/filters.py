@@ -1,7 +1,7 @@
-"""Filter policies: which messages a subscription wants.
+"""Filter policies: the rules that select messages for a subscription.
 
-The language is that of event patterns (`query/event_pattern.py`); here are the service's bounds on it, and what a
-pattern is held against: the message's attributes, or its body as JSON.
+The language is that of event patterns (`query/event_pattern.py`). This module owns the service's limits on it, and the
+document that a pattern is matched against: the message's attributes, or its body as JSON.
 
 Source: SNS developer guide, "Filter policy constraints", "AND/OR logic", "String value matching".
 """
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.query.event_pattern import PatternError, compile_pattern
 from statewright.topics.refusals import invalid
 
@@ -23,15 +24,16 @@ MOST_KEYS: Final = 5
 MOST_COMBINATIONS: Final = 150
 MOST_BYTES: Final = 262_144
 BOUND: Final = 1e9
-"""Numbers lie within plus and minus a thousand million."""
+"""The largest magnitude of a number in a policy."""
 
-Attributes = Mapping[str, Mapping[str, Any]]
+Attributes = Mapping[str, Mapping[str, str]]
+"""Message attributes by name, with the members of the API; bytes are in base64."""
 Filter = Callable[[Attributes, str], bool]
-"""Judges a message by its attributes and its body."""
+"""Takes a message's attributes and its body; True if the subscription gets the message."""
 
 
 def compile_filter(text: str, scope: str) -> Filter | None:
-    """What judges messages by a policy; None for one that takes all.
+    """Compile a filter policy; None for one that accepts every message.
 
     Raises: ApiError (`InvalidParameter`).
     """
@@ -61,7 +63,7 @@ def compile_filter(text: str, scope: str) -> Filter | None:
     return lambda _attributes, body: _matches_body(matches, body)
 
 
-def _matches_body(matches: Callable[[Any], bool], body: str) -> bool:
+def _matches_body(matches: Callable[[Json], bool], body: str) -> bool:
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -69,9 +71,9 @@ def _matches_body(matches: Callable[[Any], bool], body: str) -> bool:
     return isinstance(document, dict) and matches(document)
 
 
-def _document(attributes: Attributes) -> dict[str, Any]:
-    """Message attributes as a pattern sees them; those of the type Binary are not seen."""
-    found: dict[str, Any] = {}
+def _document(attributes: Attributes) -> JsonObject:
+    """Message attributes as a pattern sees them, without those of the type Binary."""
+    found: JsonObject = {}
     for name, given in attributes.items():
         kind = given["DataType"].partition(".")[0]
         text = given.get("StringValue", "")
@@ -85,7 +87,7 @@ def _document(attributes: Attributes) -> dict[str, Any]:
     return found
 
 
-def _array(text: str) -> Any:
+def _array(text: str) -> Json:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -93,11 +95,11 @@ def _array(text: str) -> Any:
     return found if isinstance(found, list) else [found]
 
 
-def _alternatives(name: str, part: Any) -> list[Any] | None:
+def _alternatives(name: str, part: Json) -> list[Json] | None:
     return part if name == "$or" and isinstance(part, list) and all(isinstance(one, dict) for one in part) else None
 
 
-def _refuse_nesting(policy: Mapping[str, Any]) -> None:
+def _refuse_nesting(policy: JsonMapping) -> None:
     for name, part in policy.items():
         for alternative in _alternatives(name, part) or ():
             _refuse_nesting(alternative)
@@ -105,7 +107,7 @@ def _refuse_nesting(policy: Mapping[str, Any]) -> None:
             raise invalid("FilterPolicy: Filter policy scope MessageAttributes does not support nested filter policy")
 
 
-def _keys(policy: Mapping[str, Any]) -> int:
+def _keys(policy: JsonMapping) -> int:
     count = 0
     for name, part in policy.items():
         alternatives = _alternatives(name, part)
@@ -116,8 +118,8 @@ def _keys(policy: Mapping[str, Any]) -> int:
     return count
 
 
-def _combinations(policy: Mapping[str, Any], level: int) -> int:
-    """Values multiplied with the depth of their key over keys that all must match, added over alternatives."""
+def _combinations(policy: JsonMapping, level: int) -> int:
+    """The complexity of a policy: the product over keys of (values times depth), summed over alternatives."""
     total = 1
     for name, part in policy.items():
         alternatives = _alternatives(name, part)
@@ -130,7 +132,7 @@ def _combinations(policy: Mapping[str, Any], level: int) -> int:
     return total
 
 
-def _check_numbers(part: Any) -> None:
+def _check_numbers(part: Json) -> None:
     if isinstance(part, dict):
         for name, inner in part.items():
             if name == "numeric" and isinstance(inner, list):

@@ -1,4 +1,4 @@
-"""A message to publish, checked, and the forms in which each kind of endpoint gets it.
+"""Messages to publish: their checks, and the form in which each kind of endpoint gets them.
 
 Source: SNS developer guide, "Parsing Amazon SNS message formats", "Message attributes", "Raw message delivery"; Lambda
 developer guide, "Using AWS Lambda with Amazon SNS".
@@ -10,18 +10,19 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import orjson
 
 from statewright.instants import iso_ms
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.queues.message_attributes import is_number, trimmed_number
 from statewright.topics.filters import Attributes
 from statewright.topics.refusals import bad_value, invalid
 
 SIGNATURE: Final = base64.b64encode(b"Statewright does not sign messages").decode()
-"""Stands where the service's signature does. What verifies it must be told not to."""
+"""Stands in place of the service's signature. Subscribers must not verify signatures."""
 CERTIFICATE: Final = "SimpleNotificationService-unsigned.pem"
 MOST_SUBJECT: Final = 100
 _name_matches: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}", re.ASCII).fullmatch
@@ -30,7 +31,7 @@ _identifies: Final = re.compile(r"[!-~]{1,128}", re.ASCII).fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message. `texts` has those for single protocols, `""` stands for all others.
+    """A message. `texts` has a text for each protocol; the key `""` stands for all others.
 
     `attributes` are as the API has them, with values that are bytes in base64; `size_bytes` counts as quotas do.
     """
@@ -44,7 +45,7 @@ class Message:
 
     @property
     def default(self) -> str:
-        """The text for those that have none of their own."""
+        """The text for protocols that have none of their own."""
         return self.texts[""]
 
     def text(self, protocol: str) -> str:
@@ -54,7 +55,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A message that is under way: what every form of it says."""
+    """The facts about a published message that every form of it carries."""
 
     message_id: str
     topic_arn: str
@@ -65,18 +66,18 @@ class Published:
 
     @property
     def timestamp(self) -> str:
-        """When it was published."""
+        """The instant of its publication, in ISO 8601."""
         return iso_ms(self.at_ms)
 
     def unsubscribe_url(self, subscription_arn: str) -> str:
-        """Where a subscriber ends the subscription."""
+        """The URL that ends a subscription."""
         return f"{self.address}/?Action=Unsubscribe&SubscriptionArn={quote(subscription_arn, safe=':-_.')}"
 
 
 # ------------------------------------------------------------------ reading
 
 
-def read_message(given: Mapping[str, Any]) -> Message:
+def read_message(given: JsonMapping) -> Message:
     """A message from the members of Publish, or of an entry of PublishBatch.
 
     Raises: ApiError (`InvalidParameter`, `ParameterValueInvalid`).
@@ -123,7 +124,7 @@ def _check_subject(subject: str) -> None:
         raise invalid("Subject")
 
 
-def read_attributes(given: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, dict[str, str]], int]:
+def read_attributes(given: Mapping[str, JsonMapping]) -> tuple[dict[str, dict[str, str]], int]:
     """Message attributes with values in base64 where they are bytes, and their size.
 
     Raises: ApiError (`ParameterValueInvalid`).
@@ -160,35 +161,34 @@ def _utf8(text: str, where: str) -> bytes:
         raise invalid(where) from None
 
 
-def _value(name: str, kind: str, value: Any) -> str:
-    if kind.startswith("Binary"):
+def _value(name: str, kind: str, value: str | bytes) -> str:
+    if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    text: str = value
     if kind.startswith("Number"):
-        if not is_number(text):
+        if not is_number(value):
             raise bad_value(f"Could not cast message attribute '{name}' value to number.")
-        return trimmed_number(text)
+        return trimmed_number(value)
     if kind == "String.Array":
         try:
-            found = orjson.loads(text)
+            found = orjson.loads(value)
         except orjson.JSONDecodeError:
             found = None
         if not isinstance(found, list) or any(isinstance(one, (list, dict)) for one in found):
-            # The words are ours.
+            # The text is Statewright's own.
             raise bad_value(f"Message attribute '{name}' with type 'String.Array' must be a JSON array of values.")
-    return text
+    return value
 
 
 # ------------------------------------------------------------------ forms
 
 
 class Envelope:
-    """The notification of one message for all subscriptions of a protocol: they differ in where they unsubscribe."""
+    """The notification of one message for all subscriptions of a protocol, which differ in their UnsubscribeURL."""
 
     __slots__ = ("_head", "_published", "_tail")
 
     def __init__(self, message: Message, published: Published, protocol: str) -> None:
-        head: dict[str, Any] = {"Type": "Notification", "MessageId": published.message_id}
+        head: JsonObject = {"Type": "Notification", "MessageId": published.message_id}
         if published.sequence is not None:
             head["SequenceNumber"] = published.sequence
         head["TopicArn"] = published.topic_arn
@@ -226,7 +226,7 @@ def function_event(message: Message, published: Published, subscription_arn: str
         "SigningCertUrl": f"{published.address}/{CERTIFICATE}",
         "UnsubscribeUrl": published.unsubscribe_url(subscription_arn),
         "MessageAttributes": {
-            # Functions know of texts and bytes alone.
+            # Functions know only strings and bytes.
             name: {**one, "Type": "Binary" if one["Type"].startswith("Binary") else "String"}
             for name, one in shown_attributes(message.attributes).items()
         },
@@ -241,7 +241,7 @@ def function_event(message: Message, published: Published, subscription_arn: str
 
 
 def confirmation(published: Published, token: str) -> str:
-    """What asks an endpoint to confirm its subscription, as JSON."""
+    """The request to an endpoint to confirm its subscription, as JSON."""
     arn = published.topic_arn
     url = f"{published.address}/?Action=ConfirmSubscription&TopicArn={quote(arn, safe=':-_.')}&Token={token}"
     return _dumped(
@@ -269,5 +269,5 @@ def shown_attributes(attributes: Attributes) -> dict[str, dict[str, str]]:
     }
 
 
-def _dumped(value: Any) -> str:
+def _dumped(value: Json) -> str:
     return orjson.dumps(value).decode()

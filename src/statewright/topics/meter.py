@@ -1,4 +1,4 @@
-"""What topics publish as metrics: messages, and what became of their notifications.
+"""The metrics of topics: published messages, and the outcomes of their notifications.
 
 Source: SNS developer guide, "Metrics for Amazon SNS".
 """
@@ -28,7 +28,7 @@ class TopicMeters:
         self._counters: dict[tuple[str, str], Counter] = {}
 
     def add(self, topic: str, name: str, value: float = 1) -> None:
-        """Count something of a topic, by its name."""
+        """Add to a metric of a topic, by the topic's name."""
         if self._recorder is None:
             return
         found = self._counters.get((topic, name))
@@ -39,16 +39,16 @@ class TopicMeters:
         found.add(value)
 
     def published(self, topic: str, size_bytes: int) -> None:
-        """A message was published."""
+        """Count a published message and its size."""
         self.add(topic, PUBLISHED)
         self.add(topic, SIZE, size_bytes)
 
     def filtered(self, topic: str, scope: str) -> None:
-        """A subscription did not want a message."""
+        """Count a message that a subscription's filter rejected."""
         self.add(topic, FILTERED)
         self.add(topic, f"{FILTERED}-{scope}")
 
     def forget(self, topic: str) -> None:
-        """A topic is deleted; what was counted stays."""
+        """Drop the counters of a deleted topic; figures that were published stay."""
         for key in [key for key in self._counters if key[0] == topic]:
             del self._counters[key]

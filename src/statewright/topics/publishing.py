@@ -1,8 +1,8 @@
-"""What becomes of a published message: one fan-out, durable before the publisher has its answer.
+"""Publishing: the fan-out of messages to subscribers, durable before the publisher has its answer.
 
 Messages for queues, and those that a missing queue's dead-letter queue gets instead, go into the queues themselves, all
-in one transaction and in the order in which they were published. A function is invoked as an event, which is durable,
-too. An HTTP endpoint gets a delivery (`events/deliveries.py`), and so does a function that does not take its event.
+in one transaction and in the order in which they were published. A function gets an Event invocation, which is durable,
+too. An HTTP endpoint gets a delivery (`events/deliveries.py`), and so does a function that refuses its invocation.
 
 On FIFO topics that transaction also holds the deduplication id, so that a message is either known and sent, or neither.
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -25,6 +25,7 @@ from statewright.errors import ApiError, Conflict
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import Delivery, call_id_of
 from statewright.metrics.recorder import Recorder
+from statewright.payload import JsonMapping, JsonObject
 from statewright.queues.fan_out import QueuedDelivery
 from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of
 from statewright.queues.queues import Queues
@@ -37,7 +38,7 @@ from statewright.topics.subscribers import Hub, Subscriber
 
 DEDUPLICATION_MS: Final = 5 * 60_000
 MOST_RAW_ATTRIBUTES: Final = 10
-"""What a queue's message may have. Source: developer guide, "Raw message delivery"."""
+"""Attributes that a queue's message may have. Source: developer guide, "Raw message delivery"."""
 AGENT: Final = "Amazon Simple Notification Service Agent"
 
 _OUTCOMES: Final = {"delivered": DELIVERED, "failed": FAILED, "redriven": REDRIVEN, "lost": NOT_REDRIVEN}
@@ -47,24 +48,24 @@ log = logging.getLogger("statewright.topics")
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a publisher is told."""
+    """The answer to the publisher of one message."""
 
     message_id: str
     sequence: str | None
 
 
 @dataclass(slots=True)
-class _Round:
-    """What one call to publish has to hand over."""
+class _FanOut:
+    """The output of one call to publish: queued deliveries, deduplication ids, deliveries and invocations."""
 
-    letters: list[QueuedDelivery]
+    queued: list[QueuedDelivery]
     onces: list[Once]
     deliveries: list[Delivery]
     invocations: list[Delivery]
 
 
 class Publisher:
-    """Publishes. `address` is where this server is reached, for the URLs in messages."""
+    """Publishes messages to subscribers. `address` returns this server's own URL, for the links in messages."""
 
     def __init__(
         self,
@@ -81,25 +82,25 @@ class Publisher:
         self._deliveries = deliveries
         self._address = address
         self.meters = TopicMeters(recorder)
-        deliveries.subscribe(self._settled)
+        deliveries.subscribe(self._count_outcome)
 
     async def stop(self) -> None:
-        """Nothing is in memory that the store does not have."""
+        """Do nothing: the store has everything that is in memory."""
 
     async def publish(self, hub: Hub, messages: Sequence[Message]) -> list[Receipt | ApiError]:
         """See `Topics.publish`."""
         checked = [self._checked(hub, message) for message in messages]
         sound = [one for one in checked if isinstance(one, Message)]
         numbers = [self._queues.next_number() for _ in sound]
-        firsts = await self._handed_over(hub, list(zip(numbers, sound, strict=True)))
+        firsts = await self._send(hub, list(zip(numbers, sound, strict=True)))
         for one in sound:
             self.meters.published(hub.topic.name, one.size_bytes)
         fifo = hub.topic.fifo
         receipts = iter(Receipt(message_id_of(first), sequence_number_of(first) if fifo else None) for first in firsts)
         return [one if isinstance(one, ApiError) else next(receipts) for one in checked]
 
-    async def ask(self, subscriber: Subscriber) -> None:
-        """Send an endpoint what it confirms its subscription with; others confirm by a token that nobody sends."""
+    async def request_confirmation(self, subscriber: Subscriber) -> None:
+        """Send an HTTP endpoint the token that confirms its subscription; other protocols get none."""
         entry = subscriber.entry
         if entry.protocol not in ("http", "https") or entry.token is None:
             log.warning(
@@ -109,7 +110,7 @@ class Publisher:
             return
         published = self._published(subscriber.hub, self._queues.next_number())
         headers = _headers("SubscriptionConfirmation", published, subscriber)
-        # It is no notification of the topic, which counts those.
+        # Without `Topic` the delivery is not counted as a notification.
         target = {name: one for name, one in subscriber.target(headers).items() if name != "Topic"}
         delivery = self._delivery(target, confirmation(published, entry.token))
         await self._deliver([delivery])
@@ -117,7 +118,7 @@ class Publisher:
     # ------------------------------------------------------------------ checks
 
     def _checked(self, hub: Hub, message: Message) -> Message | ApiError:
-        """The message with its deduplication id, or what is wrong with it."""
+        """The message with its deduplication id, or its refusal."""
         topic = hub.topic
         most = self._most_bytes(hub)
         if most is not None and message.size_bytes > most:
@@ -146,35 +147,35 @@ class Publisher:
         return int(hub.topic.attributes.get("MaximumMessageSize") or MESSAGE_BYTES)
 
     def check_batch(self, hub: Hub, messages: Sequence[Message]) -> None:
-        """Refuse messages that are too long together. Raises: ApiError (`BatchRequestTooLong`)."""
+        """Check the total size of messages. Raises: ApiError (`BatchRequestTooLong`)."""
         most = self._most_bytes(hub)
         if most is not None and sum(one.size_bytes for one in messages) > most:
             raise ApiError("BatchRequestTooLong", "The length of all the messages put together is more than the limit.")
 
     # ------------------------------------------------------------------ the fan-out
 
-    async def _handed_over(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> list[int]:
-        """Hand messages over to everybody; for each the number of the first one that it repeats, or its own."""
+    async def _send(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> list[int]:
+        """Send messages to all subscribers; for each its number, or that of the message that it repeats."""
         while True:
-            made = self._round(hub, messages)
-            work: list[Coroutine[Any, Any, Any]] = [self._invoke(one) for one in made.invocations]
+            made = self._fan_out(hub, messages)
+            work: list[Coroutine[object, object, None]] = [self._invoke(one) for one in made.invocations]
             if made.deliveries:
                 work.append(self._deliver(made.deliveries))
             if work:
                 await asyncio.gather(*work)
-            if not made.letters and not made.onces:
+            if not made.queued and not made.onces:
                 return [number for number, _ in messages]
             try:
-                firsts = await self._queues.fan_out(made.letters, made.onces)
+                firsts = await self._queues.fan_out(made.queued, made.onces)
             except ApiError as problem:
                 if problem.code != "QueueDoesNotExist":
                     raise
-                # It was deleted this moment: what went elsewhere goes there again, as at-least-once delivery has it.
+                # A queue was deleted meanwhile: the other subscribers get the messages again, at least once.
                 continue
             return firsts or [number for number, _ in messages]
 
-    def _round(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> _Round:
-        made = _Round([], [], [], [])
+    def _fan_out(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> _FanOut:
+        made = _FanOut([], [], [], [])
         for number, message in messages:
             published = self._published(hub, number)
             if hub.topic.fifo:
@@ -184,10 +185,10 @@ class Publisher:
                 until_ms = published.at_ms + DEDUPLICATION_MS
                 # A topic's keys are kept apart from those of queues by their sign.
                 made.onces.append(Once(number, -hub.topic.number, key, published.at_ms, until_ms))
-            self._address_all(made, hub, message, published, number if hub.topic.fifo else 0)
+            self._add_message(made, hub, message, published, number if hub.topic.fifo else 0)
         return made
 
-    def _address_all(self, made: _Round, hub: Hub, message: Message, published: Published, once: int) -> None:
+    def _add_message(self, made: _FanOut, hub: Hub, message: Message, published: Published, once: int) -> None:
         envelopes: dict[str, Envelope] = {}
         for subscriber in hub.subscribers.values():
             entry = subscriber.entry
@@ -209,19 +210,19 @@ class Publisher:
                     envelope = envelopes[protocol] = Envelope(message, published, protocol)
                 body = envelope.text(subscriber.arn)
             if protocol == "sqs":
-                letter = self._letter(subscriber, message, published, body, once)
-                if letter is not None:
-                    made.letters.append(letter)
+                queued = self._queued(subscriber, message, published, body, once)
+                if queued is not None:
+                    made.queued.append(queued)
             else:
                 headers = _headers("Notification", published, subscriber)
                 made.deliveries.append(self._delivery(subscriber.target(headers), body))
 
-    def _letter(
+    def _queued(
         self, subscriber: Subscriber, message: Message, published: Published, body: str, once: int
     ) -> QueuedDelivery | None:
-        """The message for a queue, or for the dead letters of a subscription whose queue cannot have it."""
+        """The delivery to a subscription's queue, or to its dead-letter queue if the queue cannot take the message."""
         queue = self._queues.find_arn(subscriber.entry.endpoint)
-        attributes: dict[str, Any] | None = None
+        attributes: JsonObject | None = None
         if subscriber.is_raw and message.attributes:
             attributes = dict(message.attributes)
         problem = None
@@ -246,34 +247,34 @@ class Publisher:
         if problem is not None:
             self.meters.add(topic, REDRIVEN)
         fifo = queue.settings.fifo
-        # Fair queues know a tenant by the group that a standard topic passes on.
+        # Fair queues identify tenants by the group that a standard topic passes on.
         group = message.group if fifo or once == 0 else None
         return QueuedDelivery(
             queue, Outgoing(body, attributes, group=group, dedup=message.dedup if fifo else None), once
         )
 
-    def _delivery(self, target: dict[str, Any], payload: str) -> Delivery:
+    def _delivery(self, target: JsonObject, payload: str) -> Delivery:
         now_ms = self._clock.now_ms()
         return Delivery(self._deliveries.next_number(), target, payload, now_ms, now_ms)
 
     async def _deliver(self, deliveries: Sequence[Delivery]) -> None:
-        """Have deliveries written. Raises: StoreError."""
+        """Store deliveries. Raises: StoreError."""
         if not await self._deliveries.accept(deliveries):
-            raise Conflict("a delivery of that number is there already")
+            raise Conflict("a delivery with that number already exists")
 
     async def _invoke(self, delivery: Delivery) -> None:
-        """Give a function its event; what it does not take now is tried later."""
+        """Invoke a function; an invocation that it refuses becomes a delivery, which is retried."""
         request = {"FunctionName": delivery.target["Arn"], "InvocationType": "Event", "Payload": delivery.payload}
         try:
             await self._deliveries.calls("lambda", "invoke", request, request_id=call_id_of(delivery.number))
         except ApiError as problem:
-            log.info("%s did not take a message: %s", delivery.target["Arn"], problem)
+            log.info("%s refused a message: %s", delivery.target["Arn"], problem)
             await self._deliver([delivery])
         else:
-            self._settled(delivery.target, "delivered")
+            self._count_outcome(delivery.target, "delivered")
 
-    def _settled(self, target: Mapping[str, Any], outcome: str) -> None:
-        """Count what became of a delivery."""
+    def _count_outcome(self, target: JsonMapping, outcome: str) -> None:
+        """Count the outcome of a delivery."""
         if "Topic" in target:
             self.meters.add(target["Topic"], _OUTCOMES[outcome])
 

@@ -1,4 +1,4 @@
-"""The service's words for what callers get wrong about topics.
+"""The service's refusals of requests about topics.
 
 Source: codes of the service model; texts observed by users of the service, unless a comment says otherwise.
 """
@@ -19,10 +19,10 @@ def bad_value(message: str) -> ApiError:
 
 
 def no_topic() -> ApiError:
-    """There is no such topic."""
+    """The refusal of a request for an unknown topic."""
     return ApiError("NotFound", "Topic does not exist")
 
 
 def no_subscription() -> ApiError:
-    """There is no such subscription."""
+    """The refusal of a request for an unknown subscription."""
     return ApiError("NotFound", "Subscription does not exist")

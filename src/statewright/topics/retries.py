@@ -1,22 +1,22 @@
-"""Delivery policies: what may stand in them, and which one is in effect.
+"""Delivery policies: their checks, and the policy that is in effect for a subscription.
 
-Only HTTP endpoints have policies of their own; functions have the service's. What a policy makes of a retry is in
-`events/retry_phases.py`.
+Only HTTP endpoints have policies of their own; functions have the service's. The pauses that a policy means are
+computed in `events/retry_phases.py`.
 
 Source: SNS developer guide, "Message delivery retries".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.events.retry_phases import pause_ms
+from statewright.payload import JsonMapping, JsonObject
 from statewright.topics.refusals import invalid
 
-DEFAULT: Final[Mapping[str, Any]] = {
+DEFAULT: Final[JsonMapping] = {
     "minDelayTarget": 20,
     "maxDelayTarget": 20,
     "numRetries": 3,
@@ -25,8 +25,8 @@ DEFAULT: Final[Mapping[str, Any]] = {
     "numMinDelayRetries": 0,
     "backoffFunction": "linear",
 }
-"""What HTTP endpoints have where nobody says otherwise."""
-MANAGED: Final[Mapping[str, Any]] = {
+"""The policy of HTTP endpoints for which none is set."""
+MANAGED: Final[JsonMapping] = {
     "minDelayTarget": 1,
     "maxDelayTarget": 20,
     "numRetries": 100_015,
@@ -35,7 +35,7 @@ MANAGED: Final[Mapping[str, Any]] = {
     "numMinDelayRetries": 2,
     "backoffFunction": "exponential",
 }
-"""Functions and queues: 100,015 times in 23 days."""
+"""The policy of functions and queues: 100,015 retries in 23 days."""
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 LONGEST_SECONDS: Final = 3600
 MOST_RETRIES: Final = 100
@@ -56,8 +56,8 @@ def read_subscription_policy(text: str) -> None:
     _check_request(_object(given, "requestPolicy"))
 
 
-def effective_topic(text: str | None) -> dict[str, Any]:
-    """A topic's policy with what it leaves out."""
+def effective_topic(text: str | None) -> JsonObject:
+    """A topic's policy, completed with the defaults."""
     http = dict(_object(_parsed(text), "http")) if text else {}
     return {
         "http": {
@@ -71,8 +71,8 @@ def effective_topic(text: str | None) -> dict[str, Any]:
     }
 
 
-def effective(topic: str | None, subscription: str | None) -> dict[str, Any]:
-    """A subscription's policy with what it leaves out, which its topic may say."""
+def effective(topic: str | None, subscription: str | None) -> JsonObject:
+    """A subscription's policy, completed from its topic's and with the defaults."""
     above = effective_topic(topic)["http"]
     own = _parsed(subscription) if subscription and not above["disableSubscriptionOverrides"] else {}
     return {
@@ -87,7 +87,7 @@ def effective(topic: str | None, subscription: str | None) -> dict[str, Any]:
     }
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> JsonObject:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -97,7 +97,7 @@ def _parsed(text: str) -> dict[str, Any]:
     return found
 
 
-def _object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _object(given: JsonMapping, name: str) -> JsonMapping:
     found = given.get(name)
     if found is None:
         return {}
@@ -106,7 +106,7 @@ def _object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found
 
 
-def _check_retries(given: Mapping[str, Any]) -> None:
+def _check_retries(given: JsonMapping) -> None:
     full = {**DEFAULT, **given}
     for name in DEFAULT:
         value = full[name]
@@ -126,7 +126,7 @@ def _check_retries(given: Mapping[str, Any]) -> None:
         raise invalid(f"DeliveryPolicy: all retries together must take {LONGEST_SECONDS} seconds at most.")
 
 
-def _check_request(given: Mapping[str, Any]) -> None:
+def _check_request(given: JsonMapping) -> None:
     kind = given.get("headerContentType")
     if kind is not None and (not isinstance(kind, str) or not kind.isprintable() or "/" not in kind):
         raise invalid("DeliveryPolicy: headerContentType must be a media type.")

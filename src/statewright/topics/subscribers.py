@@ -1,9 +1,8 @@
-"""Topics and subscriptions in memory: the entry of each, with what is read from it once."""
+"""Topics and subscriptions in memory: the entry of each, with the values that are parsed from it once."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from statewright.payload import JsonObject
 from statewright.topics.attributes import dead_letter_queue
 from statewright.topics.entries import Subscription, Topic
 from statewright.topics.filters import ATTRIBUTES, Filter, compile_filter
@@ -11,7 +10,7 @@ from statewright.topics.retries import MANAGED, effective
 
 
 class Hub:
-    """A topic and who subscribes to it: by number, oldest first, by id, and by protocol and endpoint."""
+    """A topic and its subscriptions: by number, oldest first, by id, and by protocol and endpoint."""
 
     def __init__(self, topic: Topic, arn: str) -> None:
         self.topic = topic
@@ -22,7 +21,7 @@ class Hub:
         self.by_endpoint: dict[tuple[str, str], Subscriber] = {}
 
     def join(self, entry: Subscription) -> Subscriber:
-        """Take in a subscription."""
+        """Add a subscription."""
         subscriber = Subscriber(self, entry)
         self.subscribers[entry.number] = subscriber
         self.by_id[entry.id] = subscriber
@@ -30,7 +29,7 @@ class Hub:
         return subscriber
 
     def leave(self, subscriber: Subscriber) -> None:
-        """Let a subscription go."""
+        """Remove a subscription."""
         entry = subscriber.entry
         del self.subscribers[entry.number]
         del self.by_id[entry.id]
@@ -38,7 +37,7 @@ class Hub:
 
 
 class Subscriber:
-    """A subscription. `filter` is None where it takes every message."""
+    """A subscription. `filter` is None if it gets every message."""
 
     def __init__(self, hub: Hub, entry: Subscription) -> None:
         self.hub = hub
@@ -51,7 +50,7 @@ class Subscriber:
         self.set_entry(entry)
 
     def set_entry(self, entry: Subscription) -> None:
-        """Go on under a new entry."""
+        """Replace the entry."""
         self.entry = entry
         policy = entry.attributes.get("FilterPolicy")
         self.scope = entry.attributes.get("FilterPolicyScope") or ATTRIBUTES
@@ -59,9 +58,9 @@ class Subscriber:
         self.is_raw = entry.attributes.get("RawMessageDelivery", "").lower() == "true"
         self.dead_letters = dead_letter_queue(entry)
 
-    def target(self, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    def target(self, headers: dict[str, str] | None = None) -> JsonObject:
         """The subscription as the target of a delivery; `headers` are those of a POST."""
-        found: dict[str, Any] = {"Arn": self.entry.endpoint, "IsSubscription": True, "Topic": self.hub.topic.name}
+        found: JsonObject = {"Arn": self.entry.endpoint, "IsSubscription": True, "Topic": self.hub.topic.name}
         if self.dead_letters is not None:
             found["DeadLetterConfig"] = {"Arn": self.dead_letters}
         if headers is None:

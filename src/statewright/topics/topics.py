@@ -1,7 +1,7 @@
-"""All topics of a server: the face that the API, tasks, schedules and rules use.
+"""All topics of a server: the façade for the API, tasks, schedules and rules.
 
-Owns which topics and subscriptions there are; every change is one write of the catalogue, and holds in memory once it
-is durable. Changes are made one at a time. What becomes of a message is in `publishing.py`.
+Owns the set of topics and subscriptions; every change is one write of the catalogue, and takes effect in memory once
+it is durable. Changes are made one at a time. Messages are sent by `publishing.py`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,7 @@ from statewright.topics.attributes import (
     topic_attributes,
 )
 from statewright.topics.endpoints import WITHOUT_CONFIRMATION, check_endpoint
-from statewright.topics.entries import (
-    FIFO_SUFFIX,
-    SUBSCRIPTION,
-    TOPIC,
-    Subscription,
-    Topic,
-)
+from statewright.topics.entries import SUBSCRIPTION, TOPIC, Subscription, Topic
 from statewright.topics.filters import ATTRIBUTES
 from statewright.topics.messages import Message
 from statewright.topics.publishing import Publisher, Receipt
@@ -46,7 +40,7 @@ from statewright.topics.refusals import invalid, no_subscription, no_topic
 from statewright.topics.subscribers import Hub, Subscriber
 
 TOKEN_MS: Final = 2 * 86_400_000
-"""How long a token confirms. Source: API reference, Subscribe."""
+"""How long a confirmation token is valid. Source: API reference, Subscribe."""
 MOST_POLICIES: Final = 200
 """Filter policies of one topic. Source: developer guide, "Filter policy constraints"."""
 
@@ -54,7 +48,7 @@ log = logging.getLogger("statewright.topics")
 
 
 class Topics:
-    """The topics of one store. `address` is where this server is reached."""
+    """The topics of one store. `address` returns this server's own URL."""
 
     def __init__(
         self,
@@ -87,13 +81,13 @@ class Topics:
                 self._join(entry)
 
     async def stop(self) -> None:
-        """Let go."""
+        """Stop publishing."""
         await self.publisher.stop()
 
     # ------------------------------------------------------------------ topics
 
     async def create(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> str:
-        """Create a topic; its ARN. The same one again is that one.
+        """Create a topic and return its ARN; a repeated request returns the same topic.
 
         Raises: ApiError (`InvalidParameter`).
         """
@@ -101,19 +95,19 @@ class Topics:
         check_name(name, fifo)
         kept = topic_attributes(attributes, fifo)
         async with self._change:
-            there = self._hubs.get(name)
-            if there is not None:
-                if any(there.topic.attributes.get(key, "") != value for key, value in kept.items()):
+            existing = self._hubs.get(name)
+            if existing is not None:
+                if any(existing.topic.attributes.get(key, "") != value for key, value in kept.items()):
                     raise invalid("Attributes Reason: Topic already exists with different attributes")
-                if tags and dict(tags) != there.topic.tags:
+                if tags and dict(tags) != existing.topic.tags:
                     raise invalid("Tags Reason: Topic already exists with different tags")
-                return there.arn
+                return existing.arn
             number = await self._catalog.next_number("topic")
             topic = Topic(name, number, self._clock.now_ms(), kept, dict(tags))
             return self._add(await self._topics.write(topic)).arn
 
     async def delete(self, arn: str) -> None:
-        """Delete a topic with its subscriptions; one that is not there is no mistake. Raises: ApiError."""
+        """Delete a topic with its subscriptions; succeeds if it does not exist. Raises: ApiError."""
         async with self._change:
             hub = self._hubs.get(self._name(arn))
             if hub is None:
@@ -134,7 +128,7 @@ class Topics:
         return found
 
     def _name(self, arn: str, parameter: str = "TopicArn") -> str:
-        """The name in an ARN; one of another account or region names nothing here."""
+        """The name in an ARN; empty for one of another account or region."""
         parts = arn.split(":")
         if len(parts) < 6:
             raise invalid(f"{parameter} Reason: An ARN must have at least 6 elements, not {len(parts)}")
@@ -143,20 +137,20 @@ class Topics:
         return arn[len(self._arns) :] if arn.startswith(self._arns) else ""
 
     def list_topics(self, after: str | None, limit: int) -> tuple[list[str], str | None]:
-        """ARNs by name, after a name; also the name to go on after, if there are more."""
+        """ARNs in the order of names, after a name; also the name to continue after, if there are more."""
         names = sorted(self._hubs)
         start = bisect_right(names, after) if after is not None else 0
         chosen = names[start : start + limit]
         return [self._hubs[name].arn for name in chosen], chosen[-1] if start + limit < len(names) else None
 
     def attributes(self, arn: str) -> dict[str, str]:
-        """Everything that there is to say of a topic. Raises: ApiError."""
+        """The attributes of a topic, as GetTopicAttributes returns them. Raises: ApiError."""
         hub = self.find(arn)
         pending = sum(one.entry.is_pending for one in hub.subscribers.values())
         return shown_topic(hub.topic, hub.arn, self._config, len(hub.subscribers) - pending, pending)
 
     async def set_attribute(self, arn: str, name: str, value: str) -> None:
-        """Set an attribute of a topic; an empty text takes it away. Raises: ApiError."""
+        """Set an attribute of a topic; an empty text removes it. Raises: ApiError."""
         hub = self.find(arn)
         if name == "FifoTopic":
             raise invalid("AttributeName")
@@ -164,7 +158,7 @@ class Topics:
         await self.change(arn, lambda topic: replace(topic, attributes={**topic.attributes, name: value}))
 
     async def change(self, arn: str, change: Callable[[Topic], Topic]) -> None:
-        """Replace a topic's entry by what a function makes of it. Raises: ApiError."""
+        """Replace a topic's entry with the result of a function. Raises: ApiError."""
         async with self._change:
             hub = self.find(arn)
             hub.topic = await self._topics.write(change(hub.topic))
@@ -172,7 +166,9 @@ class Topics:
     # ------------------------------------------------------------------ subscriptions
 
     async def subscribe(self, arn: str, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> Subscriber:
-        """Subscribe an endpoint; the same one again is that one, and is asked again to confirm if it has not.
+        """Subscribe an endpoint; a repeated request returns the same subscription.
+
+        A subscription that is pending gets a request to confirm it each time.
 
         Raises: ApiError (`InvalidParameter`, `NotFound`, `FilterPolicyLimitExceeded`).
         """
@@ -180,7 +176,7 @@ class Topics:
         check_endpoint(protocol, endpoint, hub.topic.fifo)
         scope = attributes.get("FilterPolicyScope", ATTRIBUTES)
         try:
-            # The scope first: what a filter may be depends on it.
+            # The scope comes first: the checks of a filter depend on it.
             for name in sorted(attributes, key=lambda one: one != "FilterPolicyScope"):
                 check_subscription_attribute(name, attributes[name], protocol, scope, hub.topic.fifo)
         except ApiError as problem:
@@ -196,7 +192,7 @@ class Topics:
                 _check_filters(hub, attributes)
                 subscriber = await self._subscribed(hub, protocol, endpoint, attributes)
         if subscriber.entry.is_pending:
-            await self.publisher.ask(subscriber)
+            await self.publisher.request_confirmation(subscriber)
         return subscriber
 
     async def _subscribed(self, hub: Hub, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> Subscriber:
@@ -217,7 +213,7 @@ class Topics:
         return self._join(await self._subscriptions.write(entry))
 
     async def confirm(self, arn: str, token: str, *, signed: bool, needs_signature: bool) -> Subscriber:
-        """Confirm a subscription; once more is no mistake. Raises: ApiError (`InvalidParameter`, `NotFound`)."""
+        """Confirm a subscription; succeeds if it is confirmed. Raises: ApiError (`InvalidParameter`, `NotFound`)."""
         async with self._change:
             hub = self.find(arn)
             now_ms = self._clock.now_ms()
@@ -233,7 +229,7 @@ class Topics:
             return subscriber
 
     async def unsubscribe(self, arn: str, *, signed: bool) -> None:
-        """End a subscription; one that is not there is no mistake.
+        """End a subscription; succeeds if it does not exist.
 
         Raises: ApiError (`InvalidParameter`, `AuthorizationError`).
         """
@@ -264,12 +260,12 @@ class Topics:
         return None if hub is None else hub.by_id.get(name.partition(":")[2])
 
     def subscription_attributes(self, arn: str) -> dict[str, str]:
-        """Everything that there is to say of a subscription. Raises: ApiError."""
+        """The attributes of a subscription, as GetSubscriptionAttributes returns them. Raises: ApiError."""
         found = self.subscription(arn)
         return shown_subscription(found.entry, found.arn, found.hub.topic, found.hub.arn, self._config)
 
     async def set_subscription_attribute(self, arn: str, name: str, value: str) -> None:
-        """Set an attribute of a subscription; an empty text takes it away. Raises: ApiError."""
+        """Set an attribute of a subscription; an empty text removes it. Raises: ApiError."""
         async with self._change:
             subscriber = self.subscription(arn)
             entry = subscriber.entry
@@ -283,7 +279,7 @@ class Topics:
             await self._replace(subscriber, replace(entry, attributes=attributes))
 
     def list_subscriptions(self, arn: str | None, after: int | None, limit: int) -> tuple[list[Subscriber], int | None]:
-        """Subscriptions of a topic or of all, oldest first, after a number; also the number to go on after.
+        """Subscriptions of a topic or of all, oldest first, after a number; also the number to continue after.
 
         Raises: ApiError.
         """
@@ -296,7 +292,7 @@ class Topics:
     # ------------------------------------------------------------------ messages
 
     async def publish(self, arn: str, messages: Sequence[Message]) -> list[Receipt | ApiError]:
-        """Publish messages, returns once they are durable; for each its receipt, or what was wrong with it.
+        """Publish messages, and return once they are durable: for each its receipt or its refusal.
 
         Raises: ApiError (`NotFound`, `InvalidParameter`), StoreError.
         """
@@ -326,6 +322,3 @@ def _check_filters(hub: Hub, attributes: Mapping[str, str]) -> None:
         raise ApiError(
             "FilterPolicyLimitExceeded", f"A topic may have {MOST_POLICIES} filter policies at most.", status=403
         )
-
-
-__all__ = ["FIFO_SUFFIX", "Hub", "Subscriber", "Topics"]
