@@ -22,7 +22,7 @@ from tests.unit.functions.test_misbehaving_handlers import until_gone
 
 
 def test_idle_workers_go_after_a_while(monkeypatch):
-    monkeypatch.setattr(pools, "LOOK_MS", 10)
+    monkeypatch.setattr(pools, "CHECK_MS", 10)
     monkeypatch.setattr(pools, "IDLE_MS", 30)
 
     async def test(functions):

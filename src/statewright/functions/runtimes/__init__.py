@@ -1,1 +1,1 @@
-"""What runs in worker processes. The server names these files and never imports them."""
+"""Programs that run in worker processes. The server starts these files and never imports them."""

@@ -1,7 +1,7 @@
-"""The Python runtime inside a worker: imports the handler, then calls it once for every frame that comes.
+"""The Python runtime inside a worker: imports the handler, then calls it once for every invocation.
 
-Loaded by the fork server (`zygote.py`), so it too uses the standard library alone, from Python 3.9 on. What a handler
-may rely on (context object, environment, log lines, error documents) is as in the service.
+Loaded by the fork server (`zygote.py`), so it too uses the standard library alone, from Python 3.9 on. The context
+object, environment, log lines and error documents are as in the service.
 
 Frames, both ways, on descriptor 3: `u32 length of the rest | u32 length of the header | header (JSON) | body`.
 From the server: `invoke` with the event as body, `time` and `refused` as answers about the clock. To the server:
@@ -25,19 +25,35 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 HEAD = struct.Struct(">II")
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def preload(modules: list[str]) -> None:
-    """Import in the fork server what every worker would import otherwise."""
+    """Import modules in the fork server that every worker would import otherwise."""
     import uuid  # noqa: F401
 
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+
+
+Header = dict[str, Any]
+"""The header of a frame, or another JSON object."""
+Handler = Callable[[Any, "LambdaContext"], object]
+"""A function's handler, called with the event, a JSON value."""
+
+
+class VirtualTime(Protocol):
+    """Virtual time in this process; implemented by `worker_time.WorkerTime`."""
+
+    def install(self, worker: int) -> None:
+        """Replace the clocks of this process."""
+
+    def begin(self, now_ms: int, request_id: str) -> None:
+        """Start an invocation at an instant."""
 
 
 class Channel:
@@ -47,12 +63,12 @@ class Channel:
         self.connection = connection
         self.buffer = b""
 
-    def send(self, header: dict[str, Any], body: bytes = b"") -> None:
+    def send(self, header: Header, body: bytes = b"") -> None:
         """Send a frame."""
         head = json.dumps(header).encode()
         self.connection.sendall(HEAD.pack(4 + len(head) + len(body), len(head)) + head + body)
 
-    def receive(self) -> tuple[dict[str, Any], bytes] | None:
+    def receive(self) -> tuple[Header, bytes] | None:
         """The next frame; `None` when the server is gone."""
         data = self.buffer or self._read(65536)
         while len(data) < 8:
@@ -82,7 +98,7 @@ class Channel:
 
 
 class ClockRefused(RuntimeError):
-    """The server keeps real time: a worker reads and sleeps for itself."""
+    """Raised when the server runs in real time: a worker reads the clock and sleeps by itself."""
 
 
 class ServerClock:
@@ -96,10 +112,10 @@ class ServerClock:
         return self._ask({"t": "now"})
 
     def sleep_until(self, due_ms: int) -> int:
-        """Return when the server's clock has reached an instant; the answer is its time. Raises: ClockRefused."""
+        """Wait until the server's clock has reached an instant; return its time. Raises: ClockRefused."""
         return self._ask({"t": "sleep_until", "due_ms": due_ms})
 
-    def _ask(self, header: dict[str, Any]) -> int:
+    def _ask(self, header: Header) -> int:
         self._channel.send(header)
         answer = self._channel.receive()
         if answer is None:
@@ -111,9 +127,9 @@ class ServerClock:
 
 
 SHOWN_ROOT = ("", "")
-"""The folder of the code, and how stack traces show it: in virtual time as in the service, the same in every run."""
+"""The folder of the code, and its name in stack traces: in virtual time that of the service, the same in every run."""
 CLOCK: ServerClock
-"""The server's clock, from the worker's start on."""
+"""The server's clock, set when the worker starts."""
 
 
 class CognitoIdentity:
@@ -130,7 +146,7 @@ class CognitoIdentity:
 class Client:
     """`context.client_context.client`."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, given: Header) -> None:
         self.installation_id = given.get("installation_id")
         self.app_title = given.get("app_title")
         self.app_version_name = given.get("app_version_name")
@@ -141,7 +157,7 @@ class Client:
 class ClientContext:
     """`context.client_context`."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, given: Header) -> None:
         self.client = Client(given.get("client") or {})
         self.custom = given.get("custom")
         self.env = given.get("env")
@@ -150,7 +166,7 @@ class ClientContext:
 class LambdaContext:
     """The second argument of a handler."""
 
-    def __init__(self, header: dict[str, Any], settings: dict[str, str]) -> None:
+    def __init__(self, header: Header, settings: dict[str, str]) -> None:
         self.aws_request_id = header["id"]
         self.invoked_function_arn = header["arn"]
         self.function_name = settings["AWS_LAMBDA_FUNCTION_NAME"]
@@ -178,15 +194,15 @@ class LambdaContext:
 
 
 class CannotLoad(Exception):
-    """The handler is not there, or its module does not load."""
+    """Raised when the handler does not exist, or its module does not load."""
 
     def __init__(self, kind: str, message: str, trace: list[str]) -> None:
         super().__init__(message)
         self.document = {"errorMessage": message, "errorType": kind, "requestId": "", "stackTrace": trace}
 
 
-def load_handler(text: str) -> Callable[[Any, Any], Any]:
-    """The function that `module.name` stands for. Raises: CannotLoad."""
+def load_handler(text: str) -> Handler:
+    """Import the function `module.name`. Raises: CannotLoad."""
     module_name, dot, name = text.rpartition(".")
     if not dot:
         raise CannotLoad(
@@ -208,14 +224,14 @@ def load_handler(text: str) -> Callable[[Any, Any], Any]:
     except Exception as problem:
         raise CannotLoad(type(problem).__name__, str(problem), _trace(problem)) from None
     try:
-        handler: Callable[[Any, Any], Any] = getattr(module, name)
+        handler: Handler = getattr(module, name)
     except AttributeError:
         raise CannotLoad("Runtime.HandlerNotFound", f"Handler '{name}' missing on module '{module_name}'", []) from None
     return handler
 
 
 def _trace(problem: BaseException) -> list[str]:
-    """The frames of the function's own code, as the service shows them."""
+    """Stack frames of the function's own code, as the service shows them."""
     found = [
         (frame.filename.replace(*SHOWN_ROOT), frame.lineno, frame.name, frame.line)
         for frame in traceback.extract_tb(problem.__traceback__)
@@ -224,7 +240,7 @@ def _trace(problem: BaseException) -> list[str]:
     return traceback.format_list(found)  # type: ignore[arg-type]
 
 
-def _document(problem: BaseException, request_id: str) -> dict[str, Any]:
+def _document(problem: BaseException, request_id: str) -> Header:
     return {
         "errorMessage": str(problem),
         "errorType": type(problem).__name__,
@@ -234,7 +250,7 @@ def _document(problem: BaseException, request_id: str) -> dict[str, Any]:
 
 
 class RequestLog(logging.StreamHandler):  # type: ignore[type-arg]
-    """The handler that the root logger has in the service: level, instant, request, message."""
+    """The root logger's handler, as in the service: level, instant, request, message."""
 
     request_id = ""
 
@@ -259,12 +275,12 @@ def _set_up_logging() -> None:
         root.setLevel(level)
 
 
-def _say(document: dict[str, Any]) -> None:
+def _say(document: Header) -> None:
     lines = ["[ERROR] {}: {}".format(document["errorType"], document["errorMessage"])]
     if document["stackTrace"]:
         lines.append("Traceback (most recent call last):")
         lines += [line.rstrip("\n") for line in document["stackTrace"]]
-    # Carriage returns keep a traceback one event of the log.
+    # Carriage returns keep a traceback one event in the log.
     sys.stdout.write("\r".join(lines) + "\n")
 
 
@@ -272,8 +288,8 @@ def _peak_kib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT // 1024
 
 
-def main(order: dict[str, Any]) -> None:
-    """Serve until the server is gone. `order` is the spawn order: handler, paths, environment."""
+def main(order: Header) -> None:
+    """Serve until the server is gone. `order` is the spawn message: handler, paths, environment."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.argv = [""]
     sys.path[:0] = order["paths"]
@@ -304,13 +320,13 @@ def main(order: dict[str, Any]) -> None:
             return
         header, body = frame
         if header["t"] != "invoke":
-            # What a thread slept for that the last invocation has left behind.
+            # The end of a sleep, for a thread that the last invocation has left behind.
             continue
         if virtual is not None:
             virtual.begin(header["now_ms"], header["id"])
         kind, answer = _call(handler, header, body, settings)
         if os.getpid() != own_pid:
-            # A handler that forked, and whose child came back here: only the parent answers.
+            # The child of a handler that forked: only the parent answers.
             os._exit(0)
         try:
             sys.stdout.flush()
@@ -320,8 +336,8 @@ def main(order: dict[str, Any]) -> None:
         channel.send({"t": kind, "peak_kib": _peak_kib()}, answer)
 
 
-def _virtual_time(order: dict[str, Any], channel: Channel) -> Any:
-    """Virtual time installed in this process, if the server keeps it; its `WorkerTime`."""
+def _virtual_time(order: Header, channel: Channel) -> VirtualTime | None:
+    """Install virtual time in this process if the server runs in it; return its `WorkerTime`."""
     if "now_ms" not in order:
         return None
 
@@ -335,17 +351,15 @@ def _virtual_time(order: dict[str, Any], channel: Channel) -> Any:
         now_ms: int = frame[0]["now_ms"]
         return now_ms
 
-    # The fork server has loaded it.
-    made: Any = importlib.import_module("worker_time").WorkerTime(order["now_ms"], ask, answer)
+    # The fork server has preloaded the module.
+    made: VirtualTime = importlib.import_module("worker_time").WorkerTime(order["now_ms"], ask, answer)
     made.install(order["worker"])
     global SHOWN_ROOT
     SHOWN_ROOT = (order["root"], "/var/task")
     return made
 
 
-def _call(
-    handler: Callable[[Any, Any], Any], header: dict[str, Any], body: bytes, settings: dict[str, str]
-) -> tuple[str, bytes]:
+def _call(handler: Handler, header: Header, body: bytes, settings: dict[str, str]) -> tuple[str, bytes]:
     request_id = RequestLog.request_id = header["id"]
     if header.get("trace"):
         os.environ["_X_AMZN_TRACE_ID"] = header["trace"]
@@ -356,7 +370,7 @@ def _call(
             return _failed("Runtime.UnmarshalError", f"Unable to unmarshal input: {problem}", request_id)
         result = handler(event, LambdaContext(header, settings))
         if isinstance(result, (bytes, bytearray)):
-            # Bytes are the payload as they are.
+            # Bytes are the payload unchanged.
             return "result", bytes(result)
         try:
             return "result", json.dumps(result).encode("utf-8", "surrogatepass")

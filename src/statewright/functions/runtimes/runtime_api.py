@@ -1,7 +1,7 @@
-"""The runtime API inside a worker: for programs that bring their own runtime (`provided`), over HTTP on loopback.
+"""The runtime API inside a worker, for programs with a runtime of their own (`provided`), over HTTP on loopback.
 
 Starts the function's `bootstrap` as a child and answers its calls; to the server it speaks the frames of
-`python_worker.py`. Loaded by the fork server, so it uses the standard library alone. Ends as the child ends.
+`python_worker.py`. Loaded by the fork server, so it uses the standard library alone. Exits with the child's code.
 
 Source: Lambda developer guide, "Using the Lambda runtime API for custom runtimes".
 """
@@ -18,7 +18,6 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any
 
 import python_worker  # type: ignore[import-not-found]
 
@@ -28,14 +27,14 @@ REASONS = {200: "OK", 202: "Accepted", 400: "Bad Request", 403: "Forbidden", 404
 
 
 class Connection:
-    """A connection of the runtime's: what has come of its request."""
+    """A connection of the runtime, with the received part of its request."""
 
     def __init__(self, link: socket.socket) -> None:
         self.link = link
         self.data = b""
 
     def request(self) -> tuple[str, str, dict[str, str], bytes] | None:
-        """Method, path, headers and body, once all of it is there."""
+        """Method, path, headers and body, once the request is complete."""
         head, end, rest = self.data.partition(b"\r\n\r\n")
         if not end:
             return None
@@ -70,7 +69,7 @@ class Connection:
 
 
 def _unchunked(data: bytes) -> tuple[bytes, bytes] | None:
-    """A chunked body and what follows it, once all of it is there."""
+    """A chunked body and the data after it, once the body is complete."""
     parts: list[bytes] = []
     while True:
         line, end, rest = data.partition(b"\r\n")
@@ -88,21 +87,21 @@ def _unchunked(data: bytes) -> tuple[bytes, bytes] | None:
 
 
 class RuntimeApi:
-    """One runtime and the invocation that it has in hand."""
+    """One runtime and its current invocation."""
 
-    def __init__(self, channel: Any, listening: socket.socket) -> None:
+    def __init__(self, channel: python_worker.Channel, listening: socket.socket) -> None:
         self.channel = channel
         self.listening = listening
         self.selector = selectors.DefaultSelector()
         self.connections: dict[int, Connection] = {}
         self.asking: Connection | None = None
         self.current: str | None = None
-        self.frame: tuple[dict[str, Any], bytes] | None = None
+        self.frame: tuple[python_worker.Header, bytes] | None = None
         self.ready = False
         self.failed = False
 
     def serve(self, child: subprocess.Popen[bytes]) -> int:
-        """Work until the child or the server has gone; the child's exit code."""
+        """Serve until the child or the server has ended; return the child's exit code."""
         woken, waking = socket.socketpair()
         waking.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -151,7 +150,7 @@ class RuntimeApi:
             if not self.ready:
                 self.ready = True
                 self.channel.send({"t": "ready"})
-            self._give()
+            self._answer_next()
         elif method == "POST" and parts == ["init", "error"]:
             self.failed = True
             self.channel.send({"t": "failed"}, _document(body, headers))
@@ -182,11 +181,11 @@ class RuntimeApi:
         if frame is None:
             return False
         self.frame = frame
-        self._give()
+        self._answer_next()
         return True
 
-    def _give(self) -> None:
-        """Hand over the invocation that has come, once the runtime asks for it."""
+    def _answer_next(self) -> None:
+        """Answer the runtime's request for the next invocation, once both have arrived."""
         if self.asking is None or self.frame is None:
             return
         connection, self.asking = self.asking, None
@@ -215,7 +214,7 @@ def _document(body: bytes, headers: dict[str, str]) -> bytes:
     return json.dumps(given).encode()
 
 
-def main(order: dict[str, Any]) -> None:
+def main(order: python_worker.Header) -> None:
     """Run the function's own runtime until it ends."""
     channel = python_worker.Channel(socket.socket(fileno=3))
     os.set_inheritable(3, False)

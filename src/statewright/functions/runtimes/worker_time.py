@@ -1,12 +1,12 @@
-"""Virtual time inside a Python worker: what a handler asks the time of, and sleeps by, follows the server's clock.
+"""Virtual time inside a Python worker: the handler's clocks and sleeps follow the server's clock.
 
 Loaded by the fork server and installed after the fork, before the handler's module is imported, so that an unedited
 handler with `time.sleep(120)` takes 120 virtual seconds and hardly any real ones. Uses the standard library alone,
 from Python 3.9 on.
 
-Time stands still while a handler works. Every look at a clock lets a microsecond pass, so that a rate is never divided
-by nothing, and a loop that waits for a clock gets there. Not covered: waits with a timeout on locks, queues, events
-and processes, which are real.
+Time stands still while a handler works. Every reading of a clock lets a microsecond pass, so that no elapsed time is
+zero, and a loop that waits for a clock ends. Not covered: waits with a timeout on locks, queues, events and processes,
+which take real time.
 """
 
 from __future__ import annotations
@@ -21,24 +21,29 @@ import selectors
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-LOOKS_PER_MS = 1000
+T = TypeVar("T")
+R = TypeVar("R")
+D = TypeVar("D", bound=datetime.datetime)
+DateT = TypeVar("DateT", bound=datetime.date)
+
+READINGS_PER_MS = 1000
 SETTLE_SECONDS = 0.004
-"""Real time for which a handler's other threads are watched before one that sleeps lets time go on."""
+"""Real time for which a sleeping thread waits for the handler's other threads before it lets time continue."""
 REAL_IO_SECONDS = 0.05
-"""Real time that an event loop of the handler waits for input and output before it lets time go on."""
+"""Real time for which an event loop of the handler waits for input and output before it lets time continue."""
 
 real_sleep = time.sleep
 real_monotonic = time.monotonic
 
 
 class WorkerTime:
-    """The time as the handler knows it. `ask` sends the server a request, `answer` waits for its next word."""
+    """The handler's time. `ask` sends the server a request to sleep, `answer` waits for its next message."""
 
     def __init__(self, now_ms: int, ask: Callable[[int], None], answer: Callable[[], int]) -> None:
         self._now_ms = now_ms
-        self._looks = 0
+        self._readings = 0
         self._ask = ask
         self._answer = answer
         self._changed = threading.Condition()
@@ -48,35 +53,35 @@ class WorkerTime:
         self._has_leader = False
 
     def install(self, worker: int) -> None:
-        """Let everything in this process that asks for the time ask this; name the worker in calls to the server."""
+        """Replace the clocks and sleeps of this process; name the worker in calls to the server."""
         _install_time(self)
         _install_datetime(self)
         _install_loops(self)
         _install_calls(self, worker)
 
     def begin(self, now_ms: int, request_id: str) -> None:
-        """An invocation starts at this instant. What it draws depends on its id alone: a run can be repeated."""
+        """Start an invocation at an instant. Its random numbers depend on its id alone, so runs can be repeated."""
         self.reach(now_ms)
         random.seed(request_id)
         os.urandom = random.Random("bytes " + request_id).randbytes
 
     def microseconds(self) -> int:
-        """The time since the epoch; a look takes a microsecond."""
-        self._looks += 1
-        if self._looks >= LOOKS_PER_MS:
-            self._looks = 0
+        """Microseconds since the epoch; each reading takes one."""
+        self._readings += 1
+        if self._readings >= READINGS_PER_MS:
+            self._readings = 0
             self.sleep_until(self._now_ms + 1)
-        return self._now_ms * 1000 + self._looks
+        return self._now_ms * 1000 + self._readings
 
     def sleep(self, seconds: float) -> None:
         """As `time.sleep`."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
-        # A thousandth more is the mistake of a float.
+        # A thousandth of a millisecond allows for the rounding of floats.
         self.sleep_until(self._now_ms + math.ceil(seconds * 1000 - 1e-3))
 
     def sleep_until(self, due_ms: int) -> None:
-        """Return when the server's clock is there."""
+        """Wait until the server's clock has reached an instant."""
         if due_ms <= self._now_ms:
             return
         if threading.active_count() == 1:
@@ -86,12 +91,12 @@ class WorkerTime:
             self._sleep_among_threads(due_ms)
 
     def reach(self, now_ms: int) -> None:
-        """The server says that it is so late now."""
-        # What was looked at before a sleep still counts after it: no sleep seems too short.
+        """Set the time to the server's."""
+        # Earlier readings still count after a sleep, so that no sleep seems too short.
         self._now_ms = max(now_ms, self._now_ms)
 
     def _sleep_among_threads(self, due_ms: int) -> None:
-        """One of the threads that sleep speaks for all: it asks for the earliest instant of any."""
+        """Sleep in one of several threads: one of them asks the server for the earliest instant of all."""
         with self._changed:
             heapq.heappush(self._sleepers, due_ms)
             self._registrations += 1
@@ -115,7 +120,7 @@ class WorkerTime:
     def _lead(self) -> None:
         seen = -1
         while seen != self._registrations:
-            # Other threads may be about to sleep as well, or not so long.
+            # Other threads may be about to sleep as well, or for a shorter time.
             seen = self._registrations
             real_sleep(SETTLE_SECONDS)
         with self._changed:
@@ -147,11 +152,11 @@ def _install_time(clock: WorkerTime) -> None:
     module.asctime = _with_default(time.asctime, lambda: gmtime())
 
 
-def _with_default(function: Callable[[Any], Any], default: Callable[[], Any]) -> Callable[..., Any]:
+def _with_default(function: Callable[[T], R], default: Callable[[], T]) -> Callable[..., R]:
     return lambda value=None: function(default() if value is None else value)
 
 
-def _with_last_default(function: Callable[[Any, Any], Any], default: Callable[[], Any]) -> Callable[..., Any]:
+def _with_last_default(function: Callable[[str, T], R], default: Callable[[], T]) -> Callable[..., R]:
     return lambda shape, value=None: function(shape, default() if value is None else value)
 
 
@@ -175,19 +180,19 @@ def _install_datetime(clock: WorkerTime) -> None:
 
     class VirtualDatetime(datetime.datetime, metaclass=OfDatetime):
         def __repr__(self) -> str:
-            # The type's own would leave the module out.
+            # The inherited one would omit the module.
             return "datetime." + super().__repr__()
 
         @classmethod
-        def now(cls, tz: Any = None) -> Any:
+        def now(cls: type[D], tz: datetime.tzinfo | None = None) -> D:
             return cls.fromtimestamp(clock.microseconds() / 1e6, tz)
 
         @classmethod
-        def utcnow(cls) -> Any:
-            return cls.fromtimestamp(clock.microseconds() / 1e6, datetime.UTC).replace(tzinfo=None)
+        def utcnow(cls: type[D]) -> D:
+            return cls.fromtimestamp(clock.microseconds() / 1e6, datetime.timezone.utc).replace(tzinfo=None)  # noqa: UP017
 
         @classmethod
-        def today(cls) -> Any:
+        def today(cls: type[D]) -> D:
             return cls.now()
 
     class VirtualDate(datetime.date, metaclass=OfDate):
@@ -195,7 +200,7 @@ def _install_datetime(clock: WorkerTime) -> None:
             return "datetime." + super().__repr__()
 
         @classmethod
-        def today(cls) -> Any:
+        def today(cls: type[DateT]) -> DateT:
             return cls.fromtimestamp(clock.microseconds() / 1e6)
 
     for made, real in ((VirtualDatetime, real_datetime), (VirtualDate, real_date)):
@@ -205,14 +210,14 @@ def _install_datetime(clock: WorkerTime) -> None:
 
 
 def _install_loops(clock: WorkerTime) -> None:
-    """Event loops of the handler sleep in their selector."""
+    """Have the handler's event loops sleep in virtual time, in their selector."""
     kind: Any = selectors.DefaultSelector
     real_select = kind.select
 
-    def select(self: Any, timeout: Any = None) -> Any:
+    def select(self: selectors.BaseSelector, timeout: float | None = None) -> object:
         if timeout is None or timeout <= 0:
             return real_select(self, timeout)
-        # A loop watches a pipe of its own; whatever else it watches may have something real on its way.
+        # A loop watches a pipe of its own; on any other file real data may be about to arrive.
         found = real_select(self, 0 if len(self.get_map()) <= 1 else min(timeout, REAL_IO_SECONDS))
         if found:
             return found
@@ -223,19 +228,19 @@ def _install_loops(clock: WorkerTime) -> None:
 
 
 def _install_calls(clock: WorkerTime, worker: int) -> None:
-    """Say in calls to the server whose they are, so that it knows who waits for it; its answers tell the time."""
+    """Name the worker in calls to the server, so that the server knows who waits; take the time from its answers."""
     server = os.environ.get("AWS_ENDPOINT_URL", "").partition("://")[2].rstrip("/")
     connection: Any = http.client.HTTPConnection
     putrequest = connection.putrequest
 
-    def named(self: Any, *given: Any, **more: Any) -> None:
+    def named(self: http.client.HTTPConnection, *given: object, **more: object) -> None:
         putrequest(self, *given, **more)
         if f"{self.host}:{self.port}" == server:
             self.putheader("x-statewright-worker", str(worker))
 
     getresponse = connection.getresponse
 
-    def timed(self: Any, *given: Any, **more: Any) -> Any:
+    def timed(self: http.client.HTTPConnection, *given: object, **more: object) -> object:
         answer = getresponse(self, *given, **more)
         now_ms = answer.headers.get("x-statewright-now")
         if now_ms is not None:

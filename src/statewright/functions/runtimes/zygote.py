@@ -1,11 +1,11 @@
 """The fork server: one process that starts, reaps and ends every worker of one interpreter.
 
-Runs as a script of its own with any Python from 3.9 on, so it uses the standard library alone and nothing of ours but
-its neighbour `python_worker.py`. A function's code never runs here: a Python worker imports its handler after the fork.
-Other runtimes are forked and replaced (`argv`).
+Runs as a script of its own with any Python from 3.9 on, so it uses the standard library alone and, of Statewright, only
+its neighbour `python_worker.py`. A function's code never runs in it: a Python worker imports its handler after the
+fork. Other runtimes are forked and replaced (`argv`).
 
 The server talks to it over one Unix stream socket: frames of `u32 length | JSON`; a spawn carries three descriptors.
-When that socket ends, however the server died, every worker is killed and the fork server goes too.
+When that socket closes, however the server died, the fork server kills every worker and ends.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -29,18 +30,21 @@ LENGTH = struct.Struct(">I")
 MOST_DESCRIPTORS = 32
 WORKER_DESCRIPTORS = 1024
 
+Message = dict[str, Any]
+"""A message between the server and the fork server: a JSON object."""
+
 
 class ForkServer:
     """Workers by pid, and the socket over which the server commands them."""
 
-    def __init__(self, control: socket.socket, prctl: Any) -> None:
+    def __init__(self, control: socket.socket, prctl: Callable[..., object] | None) -> None:
         self.control = control
         self.prctl = prctl
         self.workers: dict[int, int] = {}
-        """Worker's number by pid."""
+        """Worker numbers by pid."""
         self.pids: dict[int, int] = {}
         self.doomed: dict[int, float] = {}
-        """When workers that were asked to end are killed, by pid, in monotonic seconds."""
+        """When workers that were asked to end are killed: monotonic seconds by pid."""
         self.buffer = bytearray()
         self.descriptors: list[int] = []
         self.wakeup_out, self.wakeup_in = socket.socketpair()
@@ -50,12 +54,12 @@ class ForkServer:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def serve(self) -> None:
-        """Work until the server is gone; returns in the fork server only."""
+        """Serve until the server is gone; return in the fork server only."""
         selector = selectors.DefaultSelector()
         selector.register(self.control, selectors.EVENT_READ)
         selector.register(self.wakeup_out, selectors.EVENT_READ)
         while True:
-            ready = [key.fileobj for key, _ in selector.select(self._patience())]
+            ready = [key.fileobj for key, _ in selector.select(self._timeout())]
             if self.wakeup_out in ready:
                 self.wakeup_out.recv(4096)
             if self.control in ready and not self._receive():
@@ -64,7 +68,7 @@ class ForkServer:
             self._kill_doomed()
         self._kill_all()
 
-    def _patience(self) -> float | None:
+    def _timeout(self) -> float | None:
         return max(0.0, min(self.doomed.values()) - time.monotonic()) if self.doomed else None
 
     def _receive(self) -> bool:
@@ -87,10 +91,10 @@ class ForkServer:
                 break
             order = json.loads(bytes(self.buffer[4 : 4 + length]))
             del self.buffer[: 4 + length]
-            self._obey(order)
+            self._execute(order)
         return True
 
-    def _obey(self, order: dict[str, Any]) -> None:
+    def _execute(self, order: Message) -> None:
         if order["do"] == "spawn":
             channel, output, null = (self.descriptors.pop(0) for _ in range(3))
             self._spawn(order, channel, output, null)
@@ -102,11 +106,11 @@ class ForkServer:
                 _signal_group(pid, signal.SIGTERM if order["grace_seconds"] > 0 else signal.SIGKILL)
                 self.doomed[pid] = time.monotonic() + order["grace_seconds"]
 
-    def _spawn(self, order: dict[str, Any], channel: int, output: int, null: int) -> None:
+    def _spawn(self, order: Message, channel: int, output: int, null: int) -> None:
         try:
             pid = os.fork()
         except OSError as problem:
-            self._tell({"did": "refused", "worker": order["worker"], "why": str(problem)})
+            self._report({"did": "refused", "worker": order["worker"], "why": str(problem)})
             return
         if pid == 0:
             code = 127
@@ -118,16 +122,16 @@ class ForkServer:
                 os._exit(code)
         self.workers[pid] = order["worker"]
         self.pids[order["worker"]] = pid
-        self._tell({"did": "started", "worker": order["worker"], "pid": pid})
+        self._report({"did": "started", "worker": order["worker"], "pid": pid})
 
-    def _become_worker(self, order: dict[str, Any], channel: int, output: int, null: int) -> int:
+    def _become_worker(self, order: Message, channel: int, output: int, null: int) -> int:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if self.prctl is not None:
             self.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             self.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        # The server's descriptors come above those that are put in place, so none is overwritten before it is used.
+        # The given descriptors are all above 3, so none is overwritten before it is used.
         for source, target in ((null, 0), (output, 1), (output, 2), (channel, 3)):
             os.dup2(source, target, inheritable=target != 3 or order["argv"] is not None)
         os.closerange(4, WORKER_DESCRIPTORS)
@@ -160,7 +164,7 @@ class ForkServer:
             pid = ended.si_pid
             worker = self.workers.get(pid)
             if worker is not None:
-                # The dead leader still holds the group's number: nobody else can be hit.
+                # The dead leader still reserves the group's number: no other group can have it.
                 _signal_group(pid, signal.SIGKILL)
             _, status = os.waitpid(pid, 0)
             if worker is not None:
@@ -168,10 +172,10 @@ class ForkServer:
                 self.pids.pop(worker, None)
                 self.doomed.pop(pid, None)
                 self._kill_orphans()
-                self._tell({"did": "ended", "worker": worker, "status": os.waitstatus_to_exitcode(status)})
+                self._report({"did": "ended", "worker": worker, "status": os.waitstatus_to_exitcode(status)})
 
     def _kill_orphans(self) -> None:
-        """Descendants of a dead worker that had left its group: they have become this process's own children."""
+        """Kill descendants that had left a dead worker's group: they are children of this process now."""
         try:
             with open(f"/proc/self/task/{os.getpid()}/children") as listing:
                 children = [int(word) for word in listing.read().split()]
@@ -199,7 +203,7 @@ class ForkServer:
                 return
             self._kill_orphans()
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _report(self, message: Message) -> None:
         body = json.dumps(message).encode()
         with contextlib.suppress(OSError):
             self.control.sendall(LENGTH.pack(len(body)) + body)
@@ -209,12 +213,12 @@ def _signal_group(pid: int, number: int) -> None:
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
-        # A worker that was forked a moment ago has no group of its own yet.
+        # A worker that was just forked has no group of its own yet.
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
-def _limit(order: dict[str, Any]) -> None:
+def _limit(order: Message) -> None:
     import resource
 
     wanted = [
@@ -229,7 +233,7 @@ def _limit(order: dict[str, Any]) -> None:
             resource.setrlimit(what, (most, most))
 
 
-def _prctl() -> Any:
+def _prctl() -> Callable[..., object] | None:
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
@@ -238,7 +242,7 @@ def _prctl() -> Any:
 
 
 def main() -> None:
-    """Preload, then fork on demand. Arguments: the control socket's descriptor, then modules to preload."""
+    """Preload modules, then fork on demand. Arguments: the control socket's descriptor, then modules to preload."""
     control = socket.socket(fileno=int(sys.argv[1]))
     prctl = _prctl()
     if prctl is not None:

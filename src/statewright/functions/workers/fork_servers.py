@@ -1,6 +1,6 @@
-"""The server's side of fork servers: starting one, having it start and end workers, hearing how they ended.
+"""Fork servers as the server sees them: starting one, and having it start and end workers.
 
-Owns the processes of `runtimes/zygote.py` and the socket to each. What is said to a worker itself is `worker.py`'s.
+Owns the processes of `runtimes/zygote.py` and the socket to each. The connection to a worker is `worker.py`'s.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import socket
 import struct
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
+from statewright.payload import JsonMapping
+
 RUNTIMES: Final = Path(__file__).parents[1] / "runtimes"
 GRACE_SECONDS: Final = 0.5
-"""How long a worker that is told to end has between SIGTERM and SIGKILL."""
+"""Default time between SIGTERM and SIGKILL of a worker."""
 DESCRIPTORS: Final = 65_536
-"""How many descriptors the server wants for itself: two for each worker."""
+"""File descriptor limit that the server sets itself: each worker takes two."""
 _LENGTH: Final = struct.Struct(">I")
 
 log = logging.getLogger("statewright.functions")
@@ -73,7 +75,7 @@ class ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can still be given orders."""
+        """True while the process accepts messages."""
         return self._control.fileno() >= 0
 
     @property
@@ -84,7 +86,7 @@ class ForkServer:
     def spawn(
         self,
         worker: int,
-        order: Mapping[str, Any],
+        order: JsonMapping,
         descriptors: tuple[int, int, int],
         on_started: Callable[[int], None],
         on_ended: Ended,
@@ -100,8 +102,8 @@ class ForkServer:
             self._send({"do": "end", "worker": worker, "grace_seconds": grace_seconds}, [])
 
     def close(self) -> None:
-        """End every worker and the process itself. Waits for it: killing takes milliseconds."""
-        self._gone()
+        """End every worker and the process itself, and wait for it: killing takes milliseconds."""
+        self._disconnect()
         try:
             self._process.wait(5)
         except subprocess.TimeoutExpired:
@@ -110,7 +112,7 @@ class ForkServer:
 
     # ------------------------------------------------------------------ the socket
 
-    def _send(self, message: Mapping[str, Any], descriptors: list[int]) -> None:
+    def _send(self, message: JsonMapping, descriptors: list[int]) -> None:
         if not self.is_alive:
             _close(descriptors)
             return
@@ -130,7 +132,7 @@ class ForkServer:
                 self._loop.add_writer(self._control.fileno(), self._write)
                 return
             except OSError:
-                self._gone()
+                self._disconnect()
                 return
             _close(descriptors)
             if sent < len(data):
@@ -148,7 +150,7 @@ class ForkServer:
             data = b""
         if not data:
             log.warning("the fork server of %s (pid %d) has ended", self.interpreter, self._process.pid)
-            self._gone()
+            self._disconnect()
             self._process.poll()
             return
         incoming = self._incoming
@@ -159,9 +161,9 @@ class ForkServer:
                 return
             message = orjson.loads(bytes(incoming[4 : 4 + length]))
             del incoming[: 4 + length]
-            self._hear(message)
+            self._on_message(message)
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
+    def _on_message(self, message: JsonMapping) -> None:
         worker = message["worker"]
         if message["did"] == "started":
             on_started = self._on_started.pop(worker, None)
@@ -175,7 +177,7 @@ class ForkServer:
         if on_ended is not None:
             on_ended(message.get("status"))
 
-    def _gone(self) -> None:
+    def _disconnect(self) -> None:
         if not self.is_alive:
             return
         self._loop.remove_reader(self._control.fileno())
@@ -205,14 +207,14 @@ class ForkServers:
         return found
 
     def close(self) -> None:
-        """End them all, with their workers."""
+        """End all fork servers with their workers."""
         for server in self._servers.values():
             server.close()
         self._servers.clear()
 
     @property
     def pids(self) -> list[int]:
-        """The processes, for who looks after them."""
+        """Process ids of the living fork servers."""
         return [server.pid for server in self._servers.values() if server.is_alive]
 
 

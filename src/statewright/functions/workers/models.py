@@ -1,8 +1,8 @@
-"""Models in place of handlers: how long a function takes and what comes of it, without a process.
+"""Models in place of handlers: the duration and outcome of a function's invocations, without a process.
 
-A function with a model keeps everything else that it has: its timeout, its concurrency, its mappings and retries are
-the real ones. Owns the shapes of durations and how outcomes are drawn. The draws of a model come from a seed, one
-invocation after the other, so that the same invocations have the same outcomes.
+A function with a model keeps its timeout, its concurrency, its mappings and retries. Owns the distributions of
+durations and the drawing of outcomes. A model draws from a seed, one invocation after the other, so that the same
+invocations have the same outcomes.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright import chance
 from statewright.clock import Clock, parse_duration_ms
 from statewright.functions.workers.worker import Outcome
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A length of time that is drawn, in seconds."""
+    """A distribution of durations in seconds."""
 
     draw: Callable[[chance.Draws], float]
 
 
 Duration = float | str | Sequence[float | str] | Distribution | Callable[[Json], float]
-"""A constant (`120`, `"2m"`), a list whose entries are taken in turn, one of the distributions below, or a function of
-the event that gives seconds."""
+"""A constant (`120`, `"2m"`), a list whose entries are used in turn, one of the distributions below, or a function of
+the event that returns seconds."""
 _P_LOW: Final = 0.0
 _P_HIGH: Final = 100.0
 
 
 def uniform(low: float | str, high: float | str) -> Distribution:
-    """Anything between two lengths of time."""
+    """A uniform distribution between two durations."""
     a, b = _seconds(low), _seconds(high)
     return Distribution(lambda draws: draws.uniform(a, b))
 
 
 def normal(mean: float | str, deviation: float | str) -> Distribution:
-    """A normal distribution; what would be less than nothing is nothing."""
+    """A normal distribution, with negative durations cut to 0."""
     mu, sigma = _seconds(mean), _seconds(deviation)
     return Distribution(lambda draws: draws.normalvariate(mu, sigma))
 
 
 def lognormal(median: float | str, sigma: float) -> Distribution:
-    """A log-normal distribution by its median; `sigma` is the deviation of the logarithm."""
+    """A log-normal distribution with a median; `sigma` is the standard deviation of the logarithm."""
     mu = math.log(_seconds(median))
     return Distribution(lambda draws: draws.lognormvariate(mu, sigma))
 
@@ -62,9 +62,9 @@ def exponential(mean: float | str) -> Distribution:
 
 
 def percentiles(points: Mapping[float, float | str]) -> Distribution:
-    """What was measured: `{50: "1s", 95: "3s", 99: "10s"}`, straight lines between; 0 is taken to be like the lowest.
+    """A measured distribution, `{50: "1s", 95: "3s", 99: "10s"}`, interpolated linearly; constant below the lowest.
 
-    Raises: ValueError for a percentile that is none, or for lengths that do not grow.
+    Raises: ValueError for a percentile outside of 0 to 100, or for decreasing durations.
     """
     known = sorted((float(percent), _seconds(length)) for percent, length in points.items())
     if not known or known[0][0] < _P_LOW or known[-1][0] > _P_HIGH:
@@ -85,11 +85,11 @@ def percentiles(points: Mapping[float, float | str]) -> Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What stands in for a handler.
+    """A function's behaviour without its handler.
 
-    `duration` is how long an invocation takes. Of `failure_rate` (0 to
-    1) of the invocations comes `error`, an error's name. `answer` is the result, or a function of the event, plain or
-    async, that is called at the end: an exception that it raises is the handler's.
+    `duration` is how long an invocation takes. A share of `failure_rate` (0 to 1) of the invocations fails with
+    `error`, an error's name. `answer` is the result, or a function of the event, plain or async, that is called at
+    the end: an exception that it raises is the handler's.
     """
 
     duration: Duration = 0.0
@@ -98,10 +98,10 @@ class Model:
     answer: Json | Callable[[Json], Json | Awaitable[Json]] = None
 
     @staticmethod
-    def read(given: Mapping[str, Any]) -> Model:
+    def read(given: JsonMapping) -> Model:
         """A model from a file: `{"duration": {"normal": {"mean": "2s", "deviation": "300ms"}}, "failure_rate": 0.01}`.
 
-        Raises: ValueError, in a sentence for whoever wrote it.
+        Raises: ValueError, with a message for the author of the file.
         """
         unknown = set(given) - {"duration", "failure_rate", "error", "answer"}
         if unknown:
@@ -118,7 +118,7 @@ class ModelRunner:
     """Runs invocations of one function by its model."""
 
     def __init__(self, model: Model, seed: int | None = None) -> None:
-        """Raises: ValueError for a model that cannot be."""
+        """Raises: ValueError for an invalid model."""
         if not 0 <= model.failure_rate <= 1:
             raise ValueError(f"failure_rate is {model.failure_rate!r}; it must be between 0 and 1")
         self._model = model
@@ -127,7 +127,7 @@ class ModelRunner:
         self._seconds = _seconds_of(model)
 
     async def run(self, clock: Clock, payload: bytes, timeout_ms: int) -> Outcome:
-        """One invocation: its length by the clock, then what comes of it."""
+        """Run one invocation: wait for its duration by the clock, then draw its outcome."""
         model = self._model
         turn, self._turn = self._turn, self._turn + 1
         event = orjson.loads(payload) if callable(model.duration) or callable(model.answer) else None
@@ -161,7 +161,7 @@ def _failed(error: str, message: str) -> Outcome:
 
 
 def _seconds_of(model: Model) -> Callable[[int, chance.Draws, Json], float]:
-    duration: Any = model.duration
+    duration = model.duration
     if isinstance(duration, Distribution):
         return lambda _turn, draws, _event: duration.draw(draws)
     if callable(duration):
@@ -183,7 +183,7 @@ _DISTRIBUTIONS: Final[Mapping[str, Callable[..., Distribution]]] = {
 }
 
 
-def _read_distribution(given: Mapping[str, Any]) -> Distribution:
+def _read_distribution(given: JsonMapping) -> Distribution:
     (name, parameters), *more = given.items() if given else [("nothing", {})]
     if more or not isinstance(parameters, Mapping):
         raise ValueError("a distribution is one name with its parameters, as in {normal: {mean: 2s, deviation: 300ms}}")

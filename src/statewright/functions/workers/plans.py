@@ -1,6 +1,6 @@
-"""How the workers of a function version are started: interpreter, environment, paths, limits.
+"""Plans of starting the workers of a function version: interpreter, environment, paths, limits.
 
-Owns which program runs which runtime, and the environment that a handler sees.
+Owns the choice of the program for each runtime, and the environment of a handler.
 Source: Lambda developer guide, "Using Lambda environment variables", "Lambda runtimes".
 """
 
@@ -14,11 +14,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from statewright.config import Config
 from statewright.functions.records import Configuration
 from statewright.functions.workers.fork_servers import RUNTIMES
+from statewright.payload import JsonObject
 
 RESERVED: Final = frozenset(
     {
@@ -37,7 +38,7 @@ _SCANNED_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What runs a runtime: a program, the kind of worker, and a remark where it is not what was asked for."""
+    """Program for a runtime, the kind of worker, and a remark for its log that says which runtime runs."""
 
     kind: str
     program: str
@@ -45,22 +46,22 @@ class Runtime:
 
 
 class Runtimes:
-    """Which runtimes this machine has; each name is looked up once."""
+    """Runtimes of this machine; each name is looked up once."""
 
     def __init__(self) -> None:
         self._found: dict[str, Runtime] = {}
 
     async def find(self, name: str | None) -> Runtime | None:
-        """What runs a runtime; `None` where nothing on this machine can."""
+        """Program for a runtime; `None` if this machine has none."""
         key = name or "python"
         if key not in self._found:
-            found = await self._look(key)
+            found = await self._search(key)
             if found is None:
                 return None
             self._found[key] = found
         return self._found[key]
 
-    async def _look(self, name: str) -> Runtime | None:
+    async def _search(self, name: str) -> Runtime | None:
         if name.startswith("nodejs"):
             node = shutil.which("node")
             return None if node is None else Runtime("node", node, f"Runtime Version: {name} (run by {node})")
@@ -83,7 +84,7 @@ def own_python() -> str:
 
 
 async def _works(program: str) -> bool:
-    """Whether an interpreter starts: what is on the path may be a stand-in for one that is not installed."""
+    """True if an interpreter starts: a program on the path may be a shim for one that is not installed."""
     try:
         process = await asyncio.create_subprocess_exec(
             program, "-c", "import json, socket; socket.socket.recvmsg", stdin=asyncio.subprocess.DEVNULL,
@@ -97,10 +98,10 @@ async def _works(program: str) -> bool:
 def environment(
     config: Config, name: str, version: str, settings: Configuration, root: Path, layers: list[Path], endpoint: str
 ) -> dict[str, str]:
-    """The environment of a worker but for its log stream."""
+    """The environment of a worker except for its log stream."""
     key, secret = next(iter(config.credentials.items()), ("test", "test"))
     python = [str(layer / sub) for layer in layers for sub in ("python", "") if sub]
-    # Runtimes of the service bring an SDK along; here it is where this machine's packages are.
+    # The service's runtimes include an SDK; this machine's is among its packages.
     node = [*(str(layer / "nodejs" / "node_modules") for layer in layers), os.environ.get("NODE_PATH", "")]
     variables = {
         "LANG": "en_US.UTF-8",
@@ -128,8 +129,8 @@ def environment(
     return {name: value for name, value in variables.items() if value or name == "_HANDLER"}
 
 
-def order_of(runtime: Runtime, settings: Configuration, root: Path, variables: Mapping[str, str]) -> dict[str, Any]:
-    """What the fork server is told to start a worker."""
+def order_of(runtime: Runtime, settings: Configuration, root: Path, variables: Mapping[str, str]) -> JsonObject:
+    """The fork server's message to start a worker."""
     argv: list[str] | None = None
     if runtime.kind == "node":
         argv = [
@@ -143,13 +144,13 @@ def order_of(runtime: Runtime, settings: Configuration, root: Path, variables: M
         "root": str(root),
         "paths": paths,
         "handler": settings.handler or "",
-        # The watch over resident memory ends a worker that outgrows its memory; this stops one that does so at once.
+        # The pools check resident memory now and then; this limit stops a worker that exceeds its memory suddenly.
         "data_bytes": 0 if runtime.kind == "node" else (2 * settings.memory + 512) * 1024 * 1024,
     }
 
 
 def mentions_boto3(root: Path) -> bool:
-    """Whether a function's own code speaks of boto3 and brings none: then workers start from one that has loaded it."""
+    """True if a function's code mentions boto3 without including it: then the fork server preloads boto3."""
     if (root / "boto3").is_dir() or (root / "botocore").is_dir():
         return False
     left = _SCANNED_BYTES

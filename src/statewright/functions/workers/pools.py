@@ -1,8 +1,8 @@
-"""Pools of warm workers: which worker runs an invocation, when another is started, when an idle one goes.
+"""Pools of warm workers: choosing the worker of an invocation, starting more, and ending idle ones.
 
-A pool belongs to one function version as it is now; a change of code or configuration retires it. Whoever finds no
-idle worker waits for the first that is free, old or new: a few workers start at a time, so that fifty short
-invocations at once do not become fifty processes.
+A pool belongs to one function version in its present form; a change of code or configuration retires it. An invocation
+that finds no idle worker waits for the first that is free, old or new: only a few workers start at a time, so that
+fifty short concurrent invocations do not become fifty processes.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from statewright.clock import Clock, Timer, VirtualClock
 from statewright.functions.workers.worker import Outcome, Worker, WorkerPlan
 
 STARTING_AT_ONCE: Final = 4
-"""Workers of one pool that may be on their way up."""
-PATIENCE_MS: Final = (10, 60)
-"""Whoever has waited this long gets one more worker started; the second where invocations are `SHORT_MS` and less.
+"""Workers of one pool that may be starting at the same time."""
+START_AFTER_MS: Final = (10, 60)
+"""Wait of an invocation after which another worker starts; the second if invocations take `SHORT_MS` or less.
 
-More processes than cores run nothing faster, unless handlers wait for something.
+More processes than cores are no faster, unless handlers wait for something.
 """
 SHORT_MS: Final = 5.0
 IDLE_MS: Final = 5 * 60_000
-"""An idle worker goes after this long. Ours; the service says only "some time"."""
-LOOK_MS: Final = 1_000
-"""How often the memory of busy workers is looked at, and whether idle ones have been so for too long."""
+"""Time after which an idle worker ends. Statewright's choice; the service says only "some time"."""
+CHECK_MS: Final = 1_000
+"""How often the memory of busy workers and the idle time of others are checked."""
 MOST_WORKERS: Final = 1_200
-"""Above this many processes, whoever has been idle longest makes room."""
+"""Number of processes from which the longest idle worker ends before another starts."""
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -51,16 +51,16 @@ class Pool:
         self.workers: set[Worker] = set()
         self.idle: list[Worker] = []
         self.waiting: deque[tuple[int, asyncio.Future[Worker | Outcome]]] = deque()
-        """Who waits for a worker, and since when."""
+        """Invocations that wait for a worker, and since when."""
         self._later: Timer | None = None
         self.starting = 0
         self.retired = False
         self.mean_ms = SHORT_MS + 1
-        """How long an invocation takes, lately."""
+        """Recent mean duration of an invocation."""
         self._background = Background("starting a worker")
 
     async def run(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> tuple[Outcome, Worker | None]:
-        """Run an invocation on the first worker that is free; the worker is `None` when none could be started."""
+        """Run an invocation on the first free worker; the worker is `None` if none could be started."""
         while True:
             if self.idle:
                 found: Worker | Outcome = self.idle.pop()
@@ -81,21 +81,21 @@ class Pool:
                 return outcome, found
 
     def _pass_on(self, future: asyncio.Future[Worker | Outcome]) -> None:
-        """A caller went away just when a worker had been given to it."""
+        """Free the worker that a cancelled caller had just been assigned."""
         if future.done() and not future.cancelled():
             given = future.result()
             if isinstance(given, Worker) and given.in_hand is None:
                 self.on_free(given)
 
     def retire(self) -> None:
-        """Let nobody new in: idle workers end now, busy ones after what they have in hand."""
+        """Accept no more invocations: idle workers end now, busy ones after their current invocation."""
         self.retired = True
         for worker in self.idle:
             worker.end(grace_seconds=0)
         self.idle.clear()
 
     def on_free(self, worker: Worker) -> None:
-        """A worker is ready for an invocation: the first that waits, or the stack of idle ones."""
+        """Assign a free worker to the first waiting invocation, or add it to the idle ones."""
         if worker.doomed or worker.died:
             return
         if not worker.pid_counted:
@@ -113,10 +113,10 @@ class Pool:
             return
         worker.idle_since_ms = self.pools.clock.now_ms()
         self.idle.append(worker)
-        self.pools.look_later()
+        self.pools.check_later()
 
     def on_end(self, worker: Worker) -> None:
-        """A worker is gone. One that never became ready tells its reason to the first that waits."""
+        """Remove an ended worker. If it never became ready, its outcome answers the first waiting invocation."""
         self.workers.discard(worker)
         self.pools.count -= 1
         self.pools.by_number.pop(worker.number, None)
@@ -126,14 +126,16 @@ class Pool:
             worker.pid_counted = True
             self.starting -= 1
             if worker.init_failure is not None:
-                self._tell(Outcome("failed", worker.init_failure))
+                self._answer_first(Outcome("failed", worker.init_failure))
             elif worker.timed_out_starting:
-                self._tell(Outcome("timeout"))
+                self._answer_first(Outcome("timeout"))
             else:
-                self._tell(Outcome("exit", exit_code=worker.exit_code, killed_for_memory=worker.killed_for_memory))
+                self._answer_first(
+                    Outcome("exit", exit_code=worker.exit_code, killed_for_memory=worker.killed_for_memory)
+                )
         self._start_more()
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _answer_first(self, outcome: Outcome) -> None:
         while self.waiting:
             _, future = self.waiting.popleft()
             if not future.done():
@@ -148,8 +150,8 @@ class Pool:
             self._background.spawn(self._start())
 
     def _waited_long(self) -> bool:
-        """Whether the first in the queue has waited long enough for another worker; if not, it is asked again then."""
-        due_ms = self.waiting[0][0] + PATIENCE_MS[self.mean_ms <= SHORT_MS]
+        """True if the first waiting invocation is due another worker; otherwise schedule the next check."""
+        due_ms = self.waiting[0][0] + START_AFTER_MS[self.mean_ms <= SHORT_MS]
         if self.plan.virtual_time or self.pools.clock.now_ms() >= due_ms:
             return True
         if self._later is None:
@@ -162,7 +164,7 @@ class Pool:
 
     async def _start(self) -> None:
         self.pools.make_room()
-        self.pools.look_later()
+        self.pools.check_later()
         worker = Worker(
             next(self.pools.numbers), self.plan, self.pools.clock, self._stream(), self.pools.turns, self.on_free,
             self.on_end,
@@ -178,14 +180,14 @@ class Pool:
             self.pools.count -= 1
             self.pools.by_number.pop(worker.number, None)
             self.starting -= 1
-            self._tell(Outcome("unstartable", str(problem).encode()))
+            self._answer_first(Outcome("unstartable", str(problem).encode()))
 
     def _stream(self) -> str:
         return f"{self.stream_prefix}{chance.random_bytes(16).hex()}"
 
 
 class Pools:
-    """Every pool, and the watch over all workers."""
+    """All pools, and the periodic check of all workers."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -195,27 +197,27 @@ class Pools:
         self.count = 0
         self._pools: dict[tuple[str, str], Pool] = {}
         self._retired: list[Pool] = []
-        self._look: Timer | None = None
-        self._look_ms = LOOK_MS
+        self._check: Timer | None = None
+        self._check_every_ms = CHECK_MS
         if isinstance(clock, VirtualClock):
-            # Handlers that sleep in virtual time do not grow.
-            self._look_ms = IDLE_MS
-            clock.on_long_wait.append(self._look_at_long_work)
+            # Memory needs fewer checks: handlers that sleep in virtual time do not grow.
+            self._check_every_ms = IDLE_MS
+            clock.on_long_wait.append(self._check_long_work)
 
     def worker(self, number: int) -> Worker | None:
         """The worker of that number, while it lives."""
         return self.by_number.get(number)
 
-    def _look_at_long_work(self, waited_seconds: float) -> None:
+    def _check_long_work(self, waited_seconds: float) -> None:
         for worker in list(self.by_number.values()):
-            worker.look_at_long_work(waited_seconds)
+            worker.check_long_work(waited_seconds)
 
     def get(self, name: str, version: str) -> Pool | None:
         """The pool of a function version, if it has one."""
         return self._pools.get((name, version))
 
     def add(self, name: str, version: str, pool: Pool) -> None:
-        """Take up a new pool."""
+        """Add the pool of a function version."""
         self._pools[name, version] = pool
 
     def retire(self, name: str, version: str | None = None) -> None:
@@ -231,20 +233,20 @@ class Pools:
         return itertools.chain(self._pools.values(), self._retired)
 
     def make_room(self) -> None:
-        """End the worker that has been idle longest when there are too many processes."""
+        """End the worker that has been idle longest if there are too many processes."""
         if self.count < MOST_WORKERS:
             return
         idle = [(pool.idle[0].idle_since_ms, number, pool) for number, pool in enumerate(self.all()) if pool.idle]
         if idle:
             min(idle)[2].idle.pop(0).end(grace_seconds=0)
 
-    def look_later(self) -> None:
-        """Have the workers looked at in a while; once is enough."""
-        if self._look is None:
-            self._look = self.clock.call_at(self.clock.now_ms() + self._look_ms, self._look_at_all)
+    def check_later(self) -> None:
+        """Schedule a check of the workers, unless one is scheduled."""
+        if self._check is None:
+            self._check = self.clock.call_at(self.clock.now_ms() + self._check_every_ms, self._check_all)
 
-    def _look_at_all(self) -> None:
-        self._look = None
+    def _check_all(self) -> None:
+        self._check = None
         if self.count == 0:
             return
         now_ms = self.clock.now_ms()
@@ -255,12 +257,12 @@ class Pools:
                 if worker.in_hand is not None and resident_bytes(worker.pid) > pool.plan.memory_bytes:
                     worker.killed_for_memory = True
                     worker.end(grace_seconds=0)
-        self.look_later()
+        self.check_later()
 
     def close(self) -> None:
-        """Forget everything; the fork servers end the processes."""
-        if self._look is not None:
-            self._look.cancel()
+        """Forget all pools; the fork servers end the processes."""
+        if self._check is not None:
+            self._check.cancel()
         for pool in self.all():
             pool.retired = True
         self._pools.clear()
@@ -268,7 +270,7 @@ class Pools:
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident memory of a process; 0 when it is gone or the system does not tell."""
+    """Resident memory of a process; 0 if it is gone or the system does not report it."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):

@@ -1,11 +1,11 @@
 """A worker: one process that runs the invocations of one function version, one after the other.
 
-Owns the frames over its socket, its output pipe, its timeout and its end. Which worker gets which invocation is the
-pool's business (`pools.py`), what its outcome means to a caller is `invoke.py`'s.
+Owns the frames over its socket, its output pipe, its timeout and its end. Pools choose the worker of an invocation
+(`pools.py`); `outcomes.py` turns its outcome into an answer.
 
 Frames, both ways: `u32 length of the rest | u32 length of the header | header (JSON) | body`. Bodies are never parsed
-here. Besides results a worker may ask about time: in virtual time it is told the clock's, and parks in `sleep_until`;
-in real time it is refused, because then it has its own.
+here. Besides sending results a worker may ask for the time: in virtual time it gets the clock's, and parks in
+`sleep_until`; in real time it is refused, because it has a clock of its own.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from statewright.clock import BusyToken, Clock, Timer
 from statewright.functions.logs import StreamLog
 from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer
+from statewright.payload import JsonMapping, JsonObject
 
 log = logging.getLogger("statewright.functions")
 
 _HEAD: Final = struct.Struct(">II")
 _READ_BYTES: Final = 65_536
 _LONG_SECONDS: Final = 10.0
-"""Real time for which virtual time may stand still before somebody is told."""
+"""Real time for which virtual time may stand still before the log has a warning."""
 _LAST_WORDS_MS: Final = 200
-"""How long a dead worker's socket may hold back its end of file, when some child of it still has the other end."""
+"""How long to wait for the end of file of a dead worker's socket, whose other end a child may still hold."""
 
 
 @dataclass(slots=True)
@@ -41,7 +42,7 @@ class Outcome:
     """How an invocation ended.
 
     `kind` is `result`, `error` (the handler raised), `failed` (the handler cannot be loaded), `exit` (the process
-    ended; `exit_code` says how, `None` when nobody knows), `timeout`, or `unstartable`.
+    ended with `exit_code`, `None` if unknown), `timeout`, or `unstartable`.
     """
 
     kind: str
@@ -54,13 +55,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlan:
-    """How the workers of a function version are started.
+    """Plan of starting the workers of a function version.
 
-    `order` is what the fork server is told; `open_log` gives the log of a stream, `remark` is its first line.
+    `order` is the message to the fork server; `open_log` opens the log of a stream, `remark` is its first line.
     `start_ms` is how long a worker may take until it is ready.
     """
 
-    order: Mapping[str, Any]
+    order: JsonMapping
     fork_server: Callable[[], ForkServer]
     open_log: Callable[[str], StreamLog]
     remark: bytes
@@ -69,8 +70,8 @@ class WorkerPlan:
     virtual_time: bool = False
 
 
-def in_virtual_time(order: dict[str, Any], number: int, now_ms: int) -> dict[str, Any]:
-    """A spawn order for a worker that is to follow the server's clock."""
+def in_virtual_time(order: JsonObject, number: int, now_ms: int) -> JsonObject:
+    """A spawn message for a worker that follows the server's clock."""
     if order["kind"] != "node":
         return {**order, "worker": number, "now_ms": now_ms}
     program, *arguments = order["argv"]
@@ -82,7 +83,7 @@ def in_virtual_time(order: dict[str, Any], number: int, now_ms: int) -> dict[str
 
 
 class Worker(asyncio.BufferedProtocol):
-    """One worker process and the invocation that it has in hand, if any."""
+    """One worker process and its current invocation, if any."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class Worker(asyncio.BufferedProtocol):
         self.on_end = on_end
         self.pid = 0
         self.pid_counted = False
-        """Whether its pool has noted that it is no longer starting."""
+        """True once its pool no longer counts it as starting."""
         self.timed_out_starting = False
         self.ready = False
         self.died = False
@@ -120,14 +121,14 @@ class Worker(asyncio.BufferedProtocol):
         self._filled = 0
         self._deadline: Timer | None = None
         self.turn = 0
-        """What orders this worker among others in virtual time: its invocation's number."""
+        """Number of its invocation, which orders this worker among others in virtual time."""
         self._turns = turns
         self._sent_ms = 0
         self._is_parked = False
-        """Whether the handler sleeps in virtual time."""
+        """True while the handler sleeps in virtual time."""
         self._calls = 0
         self._is_stuck = False
-        self._has_told = False
+        self._has_warned = False
         self._most_seconds = plan.start_ms / 1000
         self.name = str(plan.order["env"].get("AWS_LAMBDA_FUNCTION_NAME", ""))
         self._ending: BusyToken | None = None
@@ -139,7 +140,7 @@ class Worker(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Have the process started; it reports by itself when it is ready. Raises: OSError."""
+        """Start the process, which reports when it is ready. Raises: OSError."""
         self.log.write(self.plan.remark)
         loop = asyncio.get_running_loop()
         self.fork_server = self.plan.fork_server()
@@ -198,17 +199,17 @@ class Worker(asyncio.BufferedProtocol):
         self._ended = True
         self._exit_code = exit_code
         if self.transport is None or self.transport.is_closing():
-            self._bury_at_rest()
+            self._close_at_rest()
         elif not self.plan.virtual_time:
-            # What it had sent before it died may still lie in the socket; the end of file comes after it.
-            self._clock.call_at(self._clock.now_ms() + _LAST_WORDS_MS, self._bury)
+            # The socket may still hold frames that it sent before it died, followed by the end of file.
+            self._clock.call_at(self._clock.now_ms() + _LAST_WORDS_MS, self._close)
 
-    def _bury_at_rest(self) -> None:
+    def _close_at_rest(self) -> None:
         self._release()
-        self._let_end()
-        self._clock.at_rest(self.turn, self._bury)
+        self._release_ending()
+        self._clock.at_rest(self.turn, self._close)
 
-    def _bury(self) -> None:
+    def _close(self) -> None:
         if self.died:
             return
         self.died = True
@@ -222,10 +223,10 @@ class Worker(asyncio.BufferedProtocol):
             self.transport.abort()
         self._finish(Outcome("exit", exit_code=self._exit_code, killed_for_memory=self.killed_for_memory))
         self._release()
-        self._let_end()
+        self._release_ending()
         self.on_end(self)
 
-    def _let_end(self) -> None:
+    def _release_ending(self) -> None:
         token, self._ending = self._ending, None
         if token is not None:
             token.release()
@@ -233,9 +234,9 @@ class Worker(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------ invocations
 
     def invoke(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> asyncio.Future[Outcome]:
-        """Give the worker an invocation; the header is JSON, `start` the line that begins its log.
+        """Send the worker an invocation; the header is JSON, `start` the first line of its log.
 
-        The outcome comes by itself, however the worker ends.
+        The future gets an outcome, however the worker ends.
         """
         assert self.transport is not None
         assert self.in_hand is None
@@ -250,7 +251,7 @@ class Worker(asyncio.BufferedProtocol):
             header = b'{"now_ms":%d,' % self._sent_ms + header[1:]
         self._sent_ns = time.perf_counter_ns()
         self._most_seconds = timeout_ms / 1000
-        self._has_told = False
+        self._has_warned = False
         self._deadline = self._clock.call_at(self._clock.now_ms() + timeout_ms, self._time_out)
         head = _HEAD.pack(4 + len(header) + len(payload), len(header))
         self.transport.write(head + header + payload)
@@ -282,23 +283,23 @@ class Worker(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------ the socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The worker's end may be silent for long: it is still importing."""
+        """Keep the transport. The worker may be silent for long, while it imports."""
         assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
         self.transport = transport  # type: ignore[assignment]
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """The process is gone, or closed its socket; either way it is of no use."""
+        """End the worker: its process has ended or closed its socket, and is of no more use."""
         if self._ended:
-            self._bury_at_rest()
+            self._close_at_rest()
         else:
             self.end()
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        """Where the loop puts what comes."""
+        """Buffer for the loop to fill."""
         return memoryview(self._buffer)[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take whole frames out; grow for one that is longer than the buffer."""
+        """Handle the complete frames; grow the buffer for a longer one."""
         self._filled += nbytes
         buffer = self._buffer
         at = 0
@@ -318,7 +319,7 @@ class Worker(asyncio.BufferedProtocol):
             body = view[at + 8 + head : end].tobytes()
             view.release()
             at = end
-            self._hear(header, body)
+            self._on_frame(header, body)
         left = self._filled - at
         if left and at:
             buffer[:left] = buffer[at : self._filled]
@@ -326,17 +327,17 @@ class Worker(asyncio.BufferedProtocol):
         if not left and len(buffer) > _READ_BYTES:
             self._buffer = bytearray(_READ_BYTES)
 
-    def _hear(self, header: bytes, body: bytes) -> None:
+    def _on_frame(self, header: bytes, body: bytes) -> None:
         message = orjson.loads(header)
         if message["t"] != "now":
-            # What this worker has brought is there; the server takes it when all others have come to rest as well.
-            self._clock.at_rest(self.turn, lambda: self._take(message, body))
+            # In virtual time the server handles a message only once all other workers are at rest as well.
+            self._clock.at_rest(self.turn, lambda: self._on_message(message, body))
             if self.plan.virtual_time:
                 self._release()
         else:
-            self._take(message, body)
+            self._on_message(message, body)
 
-    def _take(self, message: Mapping[str, Any], body: bytes) -> None:
+    def _on_message(self, message: JsonMapping, body: bytes) -> None:
         kind = message["t"]
         if kind in ("result", "error"):
             self._read_output()
@@ -358,13 +359,13 @@ class Worker(asyncio.BufferedProtocol):
         elif kind in ("now", "sleep_until"):
             self._answer_about_time(message)
 
-    def _answer_about_time(self, message: Mapping[str, Any]) -> None:
+    def _answer_about_time(self, message: JsonMapping) -> None:
         if not self.plan.virtual_time:
-            self._say({"t": "refused", "why": "this server keeps real time: read the time and sleep by yourself"})
+            self._send({"t": "refused", "why": "this server keeps real time: read the time and sleep by yourself"})
         elif message["t"] == "now":
-            self._say({"t": "time", "now_ms": self._clock.now_ms()})
+            self._send({"t": "time", "now_ms": self._clock.now_ms()})
         else:
-            # A handler in a virtual sleep is not busy: time may jump to where it wakes.
+            # A handler in a virtual sleep is not busy: time may jump to the end of its sleep.
             due_ms = max(int(message["due_ms"]), self._clock.now_ms())
             self._is_parked = True
             self._clock.call_at(due_ms, self._wake)
@@ -374,10 +375,10 @@ class Worker(asyncio.BufferedProtocol):
         if not self.died:
             self._is_parked = False
             self._hold()
-            self._say({"t": "time", "now_ms": self._clock.now_ms()})
+            self._send({"t": "time", "now_ms": self._clock.now_ms()})
 
     def _hold(self) -> None:
-        """Hold time still for a worker that really works again."""
+        """Stop virtual time for a worker that works again."""
         if (
             self._token is None
             and not self.died
@@ -389,38 +390,41 @@ class Worker(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------ calls to the server itself
 
     def begin_call(self) -> None:
-        """The handler waits for an answer of this very server: time may pass until it has one."""
+        """Note that the handler waits for an answer of this server: virtual time may pass until it arrives."""
         self._calls += 1
         self._release()
 
     def end_call(self) -> None:
-        """The handler is about to be answered."""
+        """Note that the handler's call is about to be answered."""
         if self._calls:
             self._calls -= 1
             if not self._is_parked:
                 self._hold()
 
-    def look_at_long_work(self, waited_seconds: float) -> None:
-        """Time has stood still for so long, really: say so, and let time go on when the invocation's own is over."""
+    def check_long_work(self, waited_seconds: float) -> None:
+        """Warn if virtual time stands still because of this worker; release it after the invocation's own timeout.
+
+        `waited_seconds` is the real time for which virtual time has stood still.
+        """
         if self._token is None:
             return
         if self._ended and not self.died:
             # A child of the dead process holds its socket open.
-            self._bury()
+            self._close()
             return
         if (time.perf_counter_ns() - self._sent_ns) / 1e9 > self._most_seconds:
-            log.warning("worker %d of %s has really worked for its whole time: it times out", self.number, self.name)
+            log.warning("worker %d of %s was busy for its whole timeout in real time", self.number, self.name)
             self._is_stuck = True
             self._release()
-        elif not self._has_told and waited_seconds >= _LONG_SECONDS:
-            self._has_told = True
+        elif not self._has_warned and waited_seconds >= _LONG_SECONDS:
+            self._has_warned = True
             log.warning(
-                "virtual time has stood still for %d s: worker %d of %s is really at work, or waits for something "
-                "that virtual time does not know",
+                "virtual time has stood still for %d s: worker %d of %s is busy, or waits for something outside of "
+                "virtual time",
                 waited_seconds, self.number, self.name,
             )  # fmt: skip
 
-    def _say(self, header: Mapping[str, Any]) -> None:
+    def _send(self, header: JsonMapping) -> None:
         head = orjson.dumps(header)
         if self.transport is not None and not self.transport.is_closing():
             self.transport.write(_HEAD.pack(4 + len(head), len(head)) + head)
@@ -428,7 +432,7 @@ class Worker(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------ output
 
     def _read_output(self) -> None:
-        """Take what the process has written; at most a little at a time, so that a flood does not hold the loop."""
+        """Log output of the process; at most one buffer at a time, so that a flood does not block the loop."""
         if self.output < 0:
             return
         try:
