@@ -86,7 +86,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "put_item",
         {"Item": KEY, "Expected": {"p": {"Exists": False}}},
-        INVALID + "Expected is a legacy parameter, which Statewright does not take; use ConditionExpression",
+        INVALID + "Expected is a legacy parameter, which Statewright does not support; use ConditionExpression",
     ),
     (
         "put_item",
@@ -105,7 +105,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "get_item",
         {"Key": KEY, "AttributesToGet": ["p"]},
-        INVALID + "AttributesToGet is a legacy parameter, which Statewright does not take; use ProjectionExpression",
+        INVALID + "AttributesToGet is a legacy parameter, which Statewright does not support; use ProjectionExpression",
     ),
     ("delete_item", {"Key": {}}, MISMATCH),
     ("update_item", {"Key": {"p": {"S": "a"}}}, MISMATCH),
@@ -127,7 +127,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "update_item",
         {"Key": KEY, "AttributeUpdates": {"x": {"Action": "DELETE"}}},
-        INVALID + "AttributeUpdates is a legacy parameter, which Statewright does not take; use UpdateExpression",
+        INVALID + "AttributeUpdates is a legacy parameter, which Statewright does not support; use UpdateExpression",
     ),
     ("query", {}, "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."),
     (
@@ -217,7 +217,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "scan",
         {"ScanFilter": {"x": {"ComparisonOperator": "NOT_NULL"}}},
-        INVALID + "ScanFilter is a legacy parameter, which Statewright does not take; use FilterExpression",
+        INVALID + "ScanFilter is a legacy parameter, which Statewright does not support; use FilterExpression",
     ),
     (
         "update_table",
@@ -233,7 +233,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "update_table",
         {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}},
-        INVALID + "Statewright has no streams of tables; leave StreamSpecification out, or have the writer send a "
+        INVALID + "Statewright does not support table streams; omit StreamSpecification, or have the writer send a "
         "message to a queue",
     ),
     (

@@ -120,7 +120,11 @@ def test_a_hundred_versions(ssm: Any, name: str) -> None:
         ({"Value": "x" * 4097}, "ValidationException", "maximum parameter value of 4096 characters"),
         ({"Value": "x" * 8193, "Tier": "Advanced"}, "ValidationException", "maximum parameter value of 8192"),
         ({"AllowedPattern": r"\d+"}, "ParameterPatternMismatchException", r"against allowedPattern: \d+"),
-        ({"AllowedPattern": "("}, "InvalidAllowedPatternException", "not one that Statewright reads"),
+        (
+            {"AllowedPattern": "("},
+            "InvalidAllowedPatternException",
+            "does not support the allowed pattern",
+        ),
     ],
 )
 def test_what_no_parameter_can_be(ssm: Any, name: str, members: dict[str, Any], code: str, text: str) -> None:

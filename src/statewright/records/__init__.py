@@ -1,1 +1,1 @@
-"""Small services: what other programs look up by name, kept as rows of the catalogue."""
+"""Small services of values that programs look up by name, kept as entries of the catalogue."""

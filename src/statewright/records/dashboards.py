@@ -18,13 +18,13 @@ class Dashboards:
         self._clock = clock
 
     async def put(self, name: str, body: str) -> None:
-        """Keep a dashboard in place of the one of the same name."""
+        """Write a dashboard, replacing the one with its name."""
         former = await self._entries.get(name)
         stored = former.stored if former is not None else 0
         await self._entries.write(Dashboard(name, body, self._clock.now_ms(), stored))
 
     async def get(self, name: str) -> Dashboard | None:
-        """A dashboard."""
+        """The dashboard of a name."""
         return await self._entries.get(name)
 
     async def all(self) -> list[Dashboard]:
@@ -32,7 +32,7 @@ class Dashboards:
         return await self._entries.all()
 
     async def delete(self, names: Iterable[str]) -> None:
-        """Delete dashboards; those that are not there do not matter."""
+        """Delete dashboards; missing ones are ignored."""
         for name in names:
             found = await self._entries.get(name)
             if found is not None:

@@ -1,4 +1,4 @@
-"""Policy documents as callers write them: read, to be refused where they are no policy at all. Nobody enforces them."""
+"""Policy documents: parses and checks them, so that malformed ones are refused. They are not enforced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ACTIONS: Final = ("Action", "NotAction")
 
 
 def check_permissions(text: str) -> None:
-    """Refuse a text that is no identity policy. Raises: ApiError (`MalformedPolicyDocument`)."""
+    """Refuse a text that is not an identity policy. Raises: ApiError (`MalformedPolicyDocument`)."""
     for statement in _statements(text):
         if any(name in statement for name in _PRINCIPALS):
             raise malformed("Policy document should not specify a principal.")
@@ -25,7 +25,7 @@ def check_permissions(text: str) -> None:
 
 
 def check_trust(text: str) -> None:
-    """Refuse a text that is no trust policy of a role. Raises: ApiError (`MalformedPolicyDocument`)."""
+    """Refuse a text that is not a role's trust policy. Raises: ApiError (`MalformedPolicyDocument`)."""
     for statement in _statements(text):
         for name in _RESOURCES:
             if name in statement:
@@ -37,7 +37,7 @@ def check_trust(text: str) -> None:
 
 
 def malformed(text: str) -> ApiError:
-    """A document that is no policy."""
+    """The error for a document that is not a policy."""
     return ApiError("MalformedPolicyDocument", text)
 
 

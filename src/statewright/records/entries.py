@@ -1,6 +1,6 @@
-"""What the catalogue keeps for the small services: identities, policies, secrets, parameters, log groups, dashboards.
+"""Entries of the small services: identities, policies, secrets, parameters, log groups, dashboards.
 
-Owns the entries, their keys and formats. What may be done with them is up to the modules of each service.
+Owns the entries, their keys and formats. Leaves operations on them to the module of each service.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Identity:
     trust: str = ""
     description: str | None = None
     longest_seconds: int = HOUR_SECONDS
-    """How long credentials of a role may last."""
+    """The longest life of a role's credentials."""
     boundary: str | None = None
     groups: Sequence[str] = ()
     """The names of a user's groups."""
@@ -56,7 +56,7 @@ class PolicyVersion:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A managed policy. `default` names the version that counts, `last` is the number of the newest."""
+    """A managed policy. `default` names the version in effect, `last` is the number of the newest."""
 
     name: str
     path: str
@@ -73,7 +73,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Who has a managed policy: the word of its kind, its name and id."""
+    """The attachment of a managed policy to an identity: the word of its kind, its name and id."""
 
     policy: str
     kind: str
@@ -125,7 +125,7 @@ class SecretVersion:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret. `deleted_ms` is when it goes, if it was marked at `marked_ms`."""
+    """A secret. If it was marked for deletion at `marked_ms`, it is erased at `deleted_ms`."""
 
     name: str
     arn: str
@@ -224,7 +224,7 @@ PARAMETER_VERSION: Final = EntryKind(
 
 @dataclass(frozen=True, slots=True)
 class LogGroup:
-    """A log group. `storage_class` and `kms` are kept and shown, no more."""
+    """A log group. `storage_class` and `kms` are only stored and returned."""
 
     name: str
     created_ms: int

@@ -1,7 +1,7 @@
-"""Roles, users and groups of IAM, their inline and attached policies, and the account's alias. Kept, never enforced.
+"""Roles, users and groups of IAM, their inline and attached policies, and the account's alias. Stored, never enforced.
 
-The three are entries of one form: a name that is unique in any case, a path, policies, tags. Managed policies are
-`policies.py`'s.
+The three have entries of one form: a name that is unique regardless of case, a path, policies, tags. Leaves managed
+policies to `policies.py`.
 
 Source: IAM API reference; texts of refusals as users of SDKs and Terraform report them.
 """
@@ -26,7 +26,7 @@ from statewright.stores.protocol import CatalogStore
 from statewright.tags import MOST_TAGS, TagRule, retagged
 
 MOST_ATTACHED: Final = 20
-"""Source: IAM user guide, quotas: the most that may be asked for."""
+"""Source: IAM user guide, quotas: the highest that can be requested."""
 TAGS: Final = TagRule(
     lambda _: ApiError("LimitExceeded", f"The number of tags has reached the maximum limit of {MOST_TAGS}.", status=409)
 )
@@ -34,14 +34,14 @@ TAGS: Final = TagRule(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What tells roles, users and groups apart: their word, and the beginning of their ids."""
+    """A kind of identity: its word, and the prefix of its ids."""
 
     word: str
     prefix: str
 
     @property
     def title(self) -> str:
-        """The word as messages begin with it."""
+        """The word with a capital, as messages begin with it."""
         return self.word.capitalize()
 
 
@@ -64,7 +64,7 @@ class Identities:
         self.policies = Policies(catalog, clock, config, self._change)
 
     async def create(self, kind: Kind, name: str, path: str, fields: JsonMapping) -> Identity:
-        """Create one. `fields` may have `trust`, `description`, `tags` and so on. Raises: ApiError."""
+        """Create an identity. `fields` may have `trust`, `description`, `tags` and so on. Raises: ApiError."""
         if kind is ROLE:
             check_trust(fields["trust"])
         TAGS.put({}, fields.get("tags", {}))
@@ -77,34 +77,34 @@ class Identities:
             return await self._entries[kind].write(made)
 
     def arn(self, kind: Kind, entry: Identity) -> str:
-        """Its ARN."""
+        """The ARN of an identity."""
         return f"arn:aws:iam::{self._config.account}:{kind.word}{entry.path}{entry.name}"
 
     async def get(self, kind: Kind, name: str) -> Identity:
-        """One by its name. Raises: ApiError (`NoSuchEntity`)."""
+        """The identity of a name. Raises: ApiError (`NoSuchEntity`)."""
         found = await self.find(kind, name)
         if found is None:
             raise no_such(f"The {kind.word} with name {name} cannot be found.")
         return found
 
     async def find(self, kind: Kind, name: str) -> Identity | None:
-        """One by its name, if it is there."""
+        """The identity of a name, if it exists."""
         return await self._entries[kind].get(name.lower())
 
     async def page(
         self, kind: Kind, path_prefix: str, after: Place | None, limit: int
     ) -> tuple[list[Identity], Place | None]:
-        """A page by name."""
+        """A page of identities by name."""
         return await self._entries[kind].chosen(lambda one: one.path.startswith(path_prefix), after, limit)
 
     async def set(self, kind: Kind, name: str, **fields: Json) -> Identity:
-        """Change fields. Raises: ApiError."""
+        """Change fields of an identity. Raises: ApiError."""
         if "trust" in fields:
             check_trust(fields["trust"])
         return await self._edit(kind, name, lambda _: fields)
 
     async def delete(self, kind: Kind, name: str) -> None:
-        """Delete one without policies and members. Raises: ApiError (`NoSuchEntity`, `DeleteConflict`)."""
+        """Delete an identity without policies and members. Raises: ApiError (`NoSuchEntity`, `DeleteConflict`)."""
         async with self._change:
             found = await self.get(kind, name)
             if found.attached:
@@ -118,7 +118,7 @@ class Identities:
             await self._entries[kind].delete(found)
 
     async def tag(self, kind: Kind, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
-        """Put tags on one and take others away. Raises: ApiError."""
+        """Add tags to an identity and remove others. Raises: ApiError."""
         await self._edit(kind, name, lambda found: {"tags": TAGS.put(retagged(found.tags, {}, drop), put)})
 
     # -------------------------------------------------------------- policies
@@ -175,7 +175,7 @@ class Identities:
     # -------------------------------------------------------------- groups
 
     async def join(self, user: str, group: str) -> None:
-        """Put a user into a group. Raises: ApiError (`NoSuchEntity`)."""
+        """Add a user to a group. Raises: ApiError (`NoSuchEntity`)."""
         name = (await self.get(GROUP, group)).name
 
         def edit(found: Identity) -> JsonObject:
@@ -185,7 +185,7 @@ class Identities:
         await self._edit(USER, user, edit)
 
     async def leave(self, user: str, group: str) -> None:
-        """Take a user out of a group. Raises: ApiError (`NoSuchEntity`)."""
+        """Remove a user from a group. Raises: ApiError (`NoSuchEntity`)."""
         name = (await self.get(GROUP, group)).name
         await self._edit(USER, user, lambda found: {"groups": [one for one in found.groups if one != name]})
 
@@ -206,13 +206,13 @@ class Identities:
         return None if found is None else found.name
 
     async def set_alias(self, name: str) -> None:
-        """Give the account an alias, instead of the one it has."""
+        """Set the account's alias, replacing the one it has."""
         async with self._change:
             found = await self._aliases.get("") or AccountAlias(name)
             await self._aliases.write(replace(found, name=name))
 
     async def delete_alias(self, name: str) -> None:
-        """Take the alias away. Raises: ApiError (`NoSuchEntity`)."""
+        """Delete the account's alias. Raises: ApiError (`NoSuchEntity`)."""
         async with self._change:
             found = await self._aliases.get("")
             if found is None or found.name != name:
@@ -227,7 +227,7 @@ class Identities:
 
 
 def no_such(text: str) -> ApiError:
-    """Something that is not there."""
+    """The error for a missing entity."""
     return ApiError("NoSuchEntity", text, status=404)
 
 

@@ -1,7 +1,7 @@
-"""Files of log events, read a line at a time from either end: nothing is ever loaded whole.
+"""Files of log events, read line by line from either end: no file is ever loaded as a whole.
 
-Three forms of line: what workers of functions write, what executions write, and what PutLogEvents takes. A place in a
-file is its inode and an offset: a file that was renamed because it had grown is found again.
+Three forms of line: of workers of functions, of executions, and of PutLogEvents. A place in a file is its inode and
+an offset, so that a file that was renamed because it had grown is found again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 EVENT_BYTES: Final = 26
-"""What an event counts besides its message. Source: API reference, PutLogEvents."""
+"""Bytes that an event counts besides its message. Source: API reference, PutLogEvents."""
 BLOCK_BYTES: Final = 64 * 1024
 _STAMP: Final = b'"event_timestamp":"'
 
@@ -32,7 +32,7 @@ class LogEvent:
 Place = tuple[int, int]
 """Inode and offset."""
 Form = Callable[[bytes, str], LogEvent | None]
-"""Reads a line; the text is the stream's name, where the line does not have one."""
+"""Parses a line; the text is the stream's name, used if the line has none."""
 
 
 def worker_line(line: bytes, _stream: str) -> LogEvent | None:
@@ -52,7 +52,7 @@ def history_line(line: bytes, stream: str) -> LogEvent | None:
 
 
 def put_line(line: bytes, stream: str) -> LogEvent | None:
-    """`epoch ms TAB ingested ms TAB message as JSON`: what PutLogEvents took."""
+    """`epoch ms TAB ingested ms TAB message as JSON`: an event of PutLogEvents."""
     at, _, rest = line.partition(b"\t")
     ingested, tab, message = rest.partition(b"\t")
     if not tab or not at.lstrip(b"-").isdigit() or not ingested.isdigit():
@@ -64,24 +64,24 @@ def put_line(line: bytes, stream: str) -> LogEvent | None:
 
 
 def put_text(at_ms: int, ingested_ms: int, message: str) -> bytes:
-    """The line of an event that PutLogEvents took."""
+    """The line of an event of PutLogEvents."""
     return b"%d\t%d\t%s\n" % (at_ms, ingested_ms, json.dumps(message).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Files that follow one another, oldest first, of one form. `stream` names what their lines do not name."""
+    """Consecutive files of one form, oldest first. `stream` is the stream of lines that name none."""
 
     paths: tuple[Path, ...]
     form: Form
     stream: str = ""
     slack_ms: int | None = 0
-    """How far lines may be out of order, so that a search by time can begin in the middle; None where by any amount."""
+    """How far lines may be out of order, so that a search by time can begin in the middle; None for any amount."""
 
 
 @dataclass(slots=True)
 class Line:
-    """An event with the places where its line begins and ends."""
+    """An event with the places of the beginning and end of its line."""
 
     event: LogEvent
     begin: Place
@@ -89,7 +89,7 @@ class Line:
 
 
 def forwards(lane: Lane, place: Place | None, from_ms: int | None) -> Iterator[Line]:
-    """Events from a place on, or from the first one that is not before an instant."""
+    """Yield events from a place on, or from the first one that is not before an instant."""
     reached = place is None or place[0] not in _inodes(lane)
     for path in lane.paths:
         try:
@@ -108,7 +108,7 @@ def forwards(lane: Lane, place: Place | None, from_ms: int | None) -> Iterator[L
             offset = file.tell()
             for line in file:
                 if not line.endswith(b"\n"):
-                    # It is being written.
+                    # The line is being written.
                     break
                 begin, offset = offset, offset + len(line)
                 event = lane.form(line[:-1], lane.stream)
@@ -117,7 +117,7 @@ def forwards(lane: Lane, place: Place | None, from_ms: int | None) -> Iterator[L
 
 
 def backwards(lane: Lane, place: Place | None) -> Iterator[Line]:
-    """Events before a place, newest first; before the end without one."""
+    """Yield the events before a place, newest first; without a place, all of them."""
     reached = place is None or place[0] not in _inodes(lane)
     for path in reversed(lane.paths):
         try:
@@ -148,7 +148,7 @@ def _inodes(lane: Lane) -> set[int]:
 
 
 def _lines_before(file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
-    """Whole lines that end before an offset, last first, with where they begin."""
+    """Yield the whole lines that end before an offset, last first, with the offsets of their beginnings."""
     rest, start, is_first = b"", end, True
     while start > 0:
         size = min(BLOCK_BYTES, start)
@@ -173,7 +173,7 @@ def _lines_before(file: BinaryIO, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _first_at(file: BinaryIO, lane: Lane, at_ms: int) -> int:
-    """Where the first line that is not before an instant begins, as far as lines are in order."""
+    """The offset of the first line that is not before an instant, as far as lines are in order."""
     low, high = 0, os.fstat(file.fileno()).st_size
     while high - low > BLOCK_BYTES:
         middle = (low + high) // 2

@@ -1,8 +1,8 @@
 """Log groups and streams of CloudWatch Logs: those that were created, and those that functions and machines write.
 
-A group of a function (`/aws/lambda/NAME`) or of machines is there once something was written to it, created or not.
-What PutLogEvents takes goes to a file for each stream, two of a bounded length, durable when it is acknowledged.
-Reading is `log_reading.py`'s. A retention policy hides what is older; the files are bounded without it.
+A group of a function (`/aws/lambda/NAME`) or of machines exists once an event was written to it, created or not.
+Events of PutLogEvents go to two files of bounded length for each stream, and are durable when acknowledged. Leaves
+reading to `log_reading.py`. A retention policy hides older events; the files are bounded without it.
 
 Source: CloudWatch Logs API reference; texts of refusals as users of SDKs report them.
 """
@@ -34,9 +34,9 @@ OF_FUNCTIONS: Final = "/aws/lambda/"
 STREAMS: Final = "streams"
 FILE_BYTES: Final = 10 * 1024 * 1024
 BATCH_BYTES: Final = 1_048_576
-"""Of one PutLogEvents. Source: API reference."""
+"""The largest PutLogEvents request. Source: API reference."""
 HISTORY_SLACK_MS: Final = 300_000
-"""Executions write their history when it is committed: lines are in order but for so much."""
+"""How far lines of executions may be out of order: history is logged when it is committed."""
 DAYS: Final = (
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 )  # fmt: skip
@@ -56,14 +56,14 @@ class WorkerLogs(Protocol):
     folder: Path | None
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the buffered output."""
 
     def delete(self, name: str) -> None:
         """Delete a function's log."""
 
 
 class LogGroups:
-    """The log groups of one server. `folder` has those of machines and of PutLogEvents."""
+    """The log groups of one server. `folder` has the files of machines and of PutLogEvents."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, folder: Path, workers: WorkerLogs) -> None:
         self._catalog = catalog
@@ -76,12 +76,12 @@ class LogGroups:
         self._change = asyncio.Lock()
 
     async def work(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Have a thread read or write files; virtual time stands still meanwhile."""
+        """Read or write files in a thread; virtual time stands still meanwhile."""
         with self._clock.busy():
             return await asyncio.to_thread(function, *arguments, **options)
 
     def arn(self, group: str) -> str:
-        """The ARN of a group, without what stands for its streams."""
+        """The ARN of a group, without the `:*` for its streams."""
         return self._config.arn("logs", f"log-group:{group}")
 
     # -------------------------------------------------------------- groups
@@ -94,12 +94,12 @@ class LogGroups:
             await self._groups.write(LogGroup(name, self._clock.now_ms(), tags=dict(tags), **fields))
 
     async def find(self, name: str) -> LogGroup | None:
-        """A group, created or written to."""
+        """The group of a name, created or only written to; `None` if there is none."""
         self._workers.flush()
         return await self._groups.get(name) or await self.work(self._written_to, name)
 
     async def get(self, name: str) -> LogGroup:
-        """A group. Raises: ApiError (`ResourceNotFoundException`)."""
+        """The group of a name. Raises: ApiError (`ResourceNotFoundException`)."""
         found = await self.find(name)
         if found is None:
             raise ApiError("ResourceNotFoundException", "The specified log group does not exist.")
@@ -115,12 +115,12 @@ class LogGroups:
         return [created[name] for name in sorted(created)]
 
     async def change(self, name: str, **fields: Json) -> None:
-        """Change fields of a group; one that was only written to is created so. Raises: ApiError."""
+        """Change fields of a group; one that was only written to is created. Raises: ApiError."""
         async with self._change:
             await self._groups.write(replace(await self.get(name), **fields))
 
     async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
-        """Put tags on a group and take others away. Raises: ApiError."""
+        """Add tags to a group and remove others. Raises: ApiError."""
         async with self._change:
             found = await self.get(name)
             await self._groups.write(replace(found, tags=retagged(found.tags, put, drop)))
@@ -165,12 +165,12 @@ class LogGroups:
             await self.work(self._erase_stream, group, key)
 
     async def _empty_history(self, group: str, name: str) -> None:
-        """Empty the file of executions' logs that is a stream; it may be written to. Raises: ApiError."""
+        """Empty the file of executions' logs behind a stream; it may still be written to. Raises: ApiError."""
         lane = next((one for one in await self.lanes(group) if one.stream == name), None)
         if lane is None:
             raise ApiError(
                 "ResourceNotFoundException",
-                "The specified log stream does not exist; streams of functions go with their group.",
+                "The specified log stream does not exist; streams of functions are deleted with their group.",
             )
         await self.work(_clear, lane.paths)
 
@@ -179,7 +179,7 @@ class LogGroups:
             path.unlink(missing_ok=True)
 
     async def put(self, group: str, stream: str, events: Sequence[tuple[int, str]]) -> dict[str, int]:
-        """Keep events, durably; returns what was too old or too new. Raises: ApiError."""
+        """Write events durably, and return which were too old or too new. Raises: ApiError."""
         found = await self.get(group)
         key = _stream_key(group, stream)
         if await self._streams.get(key) is None:
@@ -211,17 +211,17 @@ class LogGroups:
                 await self.work(_append, self._stream_paths(group, key), text)
         return rejected
 
-    # -------------------------------------------------------------- what there is to read
+    # -------------------------------------------------------------- sources for reading
 
     async def lanes(self, group: str) -> list[Lane]:
-        """What a group's events are read from; those of functions are written out first."""
+        """The lanes of a group's events; the buffered output of functions is written first."""
         self._workers.flush()
         created = await self._streams.all(group)
         lanes = [Lane(self._stream_paths(group, LOG_STREAM.key_of(one)), put_line, one.name, None) for one in created]
         return lanes + await self.work(self._other_lanes, group)
 
     async def streams(self, group: str) -> dict[str, int]:
-        """Streams that were created, with when."""
+        """Created streams, with their instants of creation."""
         return {one.name: one.created_ms async for one in self._streams.walk(group)}
 
     def hidden_before(self, group: LogGroup) -> int:
@@ -247,7 +247,7 @@ class LogGroups:
         return (folder / f"{name}.log.1", folder / f"{name}.log")
 
     def _history_paths(self, group: str) -> list[Path]:
-        # By name, which is by age.
+        # Sorted by name, and so by age.
         return sorted((self._folder / folder_of(group)).glob("states-*.jsonl"), key=lambda one: one.stem)
 
     def _stream_paths(self, group: str, key: str) -> tuple[Path, ...]:
@@ -261,7 +261,7 @@ class LogGroups:
         return LogGroup(name, min(made)) if made else None
 
     def _all_written_to(self, created: set[Path]) -> Iterator[LogGroup]:
-        """Groups of functions and machines; a folder does not tell whether its group's name began with a slash."""
+        """Yield groups of functions and machines; a folder's name lacks its group's leading slash."""
         folder = self._workers.folder
         names = [OF_FUNCTIONS + path.stem for path in folder.glob("*.log")] if folder is not None else []
         for place, _, files in os.walk(self._folder):
@@ -281,7 +281,7 @@ def _stream_key(group: str, stream: str) -> str:
 
 
 def _clear(paths: Sequence[Path]) -> None:
-    """Empty files of executions' logs: the newest may be open, and is written on."""
+    """Empty files of executions' logs; the newest may be open for further writes."""
     for path in paths[:-1]:
         path.unlink(missing_ok=True)
     for path in paths[-1:]:
@@ -289,7 +289,7 @@ def _clear(paths: Sequence[Path]) -> None:
 
 
 def _append(paths: tuple[Path, ...], text: bytes) -> None:
-    """Add to a stream's newer file, which becomes the older one when it has grown; on the disk when this returns."""
+    """Append to a stream's newer file, which becomes the older one when it is full; durable when this returns."""
     older, newer = paths
     newer.parent.mkdir(parents=True, exist_ok=True)
     with newer.open("ab") as file:

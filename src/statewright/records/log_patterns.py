@@ -1,6 +1,6 @@
-"""Filter patterns of CloudWatch Logs: terms, phrases, regular expressions and selectors of JSON, compiled to a test.
+"""Filter patterns of CloudWatch Logs: terms, phrases, regular expressions and JSON selectors, compiled to a test.
 
-Owns the syntax. Patterns for lines divided by spaces (`[a, b, c]`) are refused: they are of metric filters.
+Owns the syntax. Patterns for space-delimited lines (`[a, b, c]`) are refused: they belong to metric filters.
 
 Source: CloudWatch Logs user guide, "Filter pattern syntax".
 """
@@ -18,11 +18,11 @@ from statewright.payload import Json
 from statewright.query.linear_regex import RegexSyntaxError, compile_regex
 
 Test = Callable[[str], bool]
-"""Whether a message matches."""
+"""True if a message matches."""
 _JsonTest = Callable[[Json], bool]
 
 _TERM: Final = re.compile(r'\s*([?-]?)(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))')
-_TOKEN: Final = re.compile(
+_SYMBOL: Final = re.compile(
     r"""\s*(?:
       (?P<mark>&&|\|\||!=|<=|>=|[=<>()])
     | "(?P<text>(?:[^"\\]|\\.)*)"
@@ -37,7 +37,7 @@ _DEEPEST: Final = 50
 
 
 def compile_pattern(pattern: str) -> Test:
-    """The test of a pattern; an empty one takes everything. Raises: ApiError (`InvalidParameterException`)."""
+    """Compile a pattern; an empty one matches everything. Raises: ApiError (`InvalidParameterException`)."""
     text = pattern.strip()
     if not text:
         return lambda _: True
@@ -47,7 +47,8 @@ def compile_pattern(pattern: str) -> Test:
         return _json_pattern(text[1:-1])
     if text.startswith("["):
         raise ApiError(
-            "InvalidParameterException", "Statewright does not read filter patterns for lines divided by spaces: [...]."
+            "InvalidParameterException",
+            "Statewright does not support filter patterns for space-delimited lines: [...].",
         )
     if len(text) > 1 and text.startswith("%") and text.endswith("%"):
         return _regex(text[1:-1])
@@ -67,7 +68,7 @@ def _terms(text: str) -> Test:
     every, any_of, none_of = wanted[""], wanted["?"], wanted["-"]
     if any_of and not every and not none_of:
         return lambda message: any(term in message for term in any_of)
-    # Beside other terms, optional ones count for nothing.
+    # Optional terms have no effect beside others.
     return lambda message: all(term in message for term in every) and not any(term in message for term in none_of)
 
 
@@ -101,16 +102,16 @@ def _json_pattern(text: str) -> Test:
 
 
 class _Parser:
-    """Reads the expression between the braces. `kind` and `value` are the token at hand; None at the end."""
+    """Reads the expression between the braces. `kind` and `value` are those of the current symbol; None at the end."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
+        self._symbols = _symbols(text)
         self.kind: str | None = None
         self.value = ""
         self._next()
 
     def _next(self) -> None:
-        self.kind, self.value = next(self._tokens, (None, ""))
+        self.kind, self.value = next(self._symbols, (None, ""))
 
     def _takes(self, mark: str) -> bool:
         taken = (self.kind, self.value) == ("mark", mark)
@@ -119,7 +120,7 @@ class _Parser:
         return taken
 
     def any_of(self, depth: int) -> _JsonTest:
-        """Tests divided by `||`."""
+        """Parse tests joined by `||`."""
         tests = [self._all_of(depth)]
         while self._takes("||"):
             tests.append(self._all_of(depth))
@@ -169,10 +170,10 @@ class _Parser:
         raise _invalid()
 
 
-def _tokens(text: str) -> Iterator[tuple[str | None, str]]:
+def _symbols(text: str) -> Iterator[tuple[str | None, str]]:
     place, text = 0, text.rstrip()
     while place < len(text):
-        found = _TOKEN.match(text, place)
+        found = _SYMBOL.match(text, place)
         if found is None or found.lastgroup is None:
             raise _invalid()
         yield found.lastgroup, found[found.lastgroup]
@@ -180,7 +181,7 @@ def _tokens(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _selector(text: str) -> Callable[[Json], list[Json]]:
-    """What a selector finds: one value, several with a wildcard, or none."""
+    """Compile a selector: a function that returns one value, several with a wildcard, or none."""
     steps: list[str | int | None] = []
     for step in _STEP.finditer(text):
         name, any_field, index, any_item, quoted, single = step.groups()

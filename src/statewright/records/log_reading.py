@@ -1,7 +1,7 @@
-"""Reading log events: pages of one stream in both directions, and searches through a group.
+"""Reads log events: pages of one stream in both directions, and searches through a group.
 
-Everything here runs on a thread and does a bounded amount of work: a search that has looked at many bytes ends its page
-and says where to go on.
+Everything here runs in a thread and does a bounded amount of work: a search that has read many bytes ends its page with
+the places where the next one begins.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Final
 from statewright.records.log_files import EVENT_BYTES, Lane, Line, LogEvent, Place, backwards, forwards
 
 PAGE_BYTES: Final = 1024 * 1024
-"""Of messages in one answer, each with `EVENT_BYTES` besides. Source: API reference, GetLogEvents, FilterLogEvents."""
+"""Bytes of one answer: messages, each with `EVENT_BYTES`. Source: API reference, GetLogEvents, FilterLogEvents."""
 SEARCH_BYTES: Final = 16 * 1024 * 1024
-"""A search that has read so much ends its page."""
+"""Bytes after which a search ends its page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Instants that are wanted: from, inclusive, and to, exclusive."""
+    """A range of instants: from, inclusive, and to, exclusive."""
 
     from_ms: int | None = None
     to_ms: int | None = None
 
     def takes(self, at_ms: int) -> bool:
-        """Whether an instant is wanted."""
+        """True if the range includes an instant."""
         return (self.from_ms is None or at_ms >= self.from_ms) and (self.to_ms is None or at_ms < self.to_ms)
 
 
@@ -43,7 +43,7 @@ class StreamPage:
 def stream_page(
     lane: Lane, stream: str, window: Window, limit: int, place: Place | None, *, forward: bool
 ) -> StreamPage:
-    """Events of a stream from a place on, or before it. Without any, both places are the one that was given."""
+    """Read events of a stream from a place on, or before it. If there are none, both places are the given one."""
     lines = forwards(lane, place, window.from_ms) if forward else backwards(lane, place)
     found: list[Line] = []
     size = 0
@@ -67,7 +67,7 @@ def stream_page(
 
 
 def _is_past(lane: Lane, window: Window, at_ms: int, *, forward: bool) -> bool:
-    """Whether nothing that is wanted can follow, as far as lines are in order."""
+    """True if no event of the window can follow, as far as lines are in order."""
     if lane.slack_ms is None:
         return False
     if forward:
@@ -77,7 +77,7 @@ def _is_past(lane: Lane, window: Window, at_ms: int, *, forward: bool) -> bool:
 
 @dataclass(slots=True)
 class SearchPage:
-    """A page of a search; `places` say where to go on, None at the end."""
+    """A page of a search; the next page begins at `places`, None at the end."""
 
     events: list[tuple[LogEvent, str]] = field(default_factory=list)
     places: dict[str, Place] | None = None
@@ -86,7 +86,7 @@ class SearchPage:
 def search(
     lanes: Sequence[Lane], window: Window, wanted: Callable[[LogEvent], bool], limit: int, places: dict[str, Place]
 ) -> SearchPage:
-    """Events of several lanes by time, each with an id; from the places of an earlier page on."""
+    """Read events of several lanes by time, each with an id, from the places of an earlier page on."""
     page, reached, size, read = SearchPage(), dict(places), 0, 0
     for at, line in heapq.merge(*(_timed(one, window, places) for one in lanes), key=lambda each: each[1].event.at_ms):
         event = line.event
@@ -113,7 +113,7 @@ def _timed(lane: Lane, window: Window, places: dict[str, Place]) -> Iterator[tup
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What is known of a stream: its first and last event, and the bytes of its lines."""
+    """The extent of a stream: its first and last event, and the bytes of its lines."""
 
     first_ms: int
     last_ms: int
@@ -122,7 +122,7 @@ class Extent:
 
 
 class Extents:
-    """Extents of streams, kept by file: only what was added since is read."""
+    """Extents of streams, cached by file: only lines added since are read."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], tuple[int, dict[str, Extent]]] = {}

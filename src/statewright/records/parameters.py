@@ -1,7 +1,7 @@
 """Parameters of Systems Manager: values by name and path, their versions and labels.
 
-A parameter's row has its newest value; older ones are rows of their own. SecureString values lie in the store as they
-are: there is no key service here. Only who asks with decryption sees them.
+A parameter's row has its newest value; older ones are rows of their own. SecureString values are stored in plain
+text: there is no key service. They are returned only to requests with decryption.
 
 Source: Systems Manager user guide, "Parameter Store"; API reference, errors of PutParameter and GetParameter.
 """
@@ -36,14 +36,14 @@ _LABEL: Final = re.compile(r"(?!aws|ssm)[a-zA-Z_.\-][a-zA-Z0-9_.\-]{0,99}", re.I
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A version of a parameter. `selector` is what the name was followed by: `:3`, `:live`."""
+    """A version of a parameter. `selector` is the suffix of the requested name: `:3`, `:live`."""
 
     of: Parameter | ParameterVersion
     selector: str | None = None
 
     @property
     def sealed(self) -> str:
-        """What stands for a SecureString's value where nobody asked for decryption; nobody can decrypt it."""
+        """The placeholder for a SecureString's value in answers without decryption; it cannot be decrypted."""
         return base64.b64encode(f"not decrypted: {self.of.name}:{self.of.version}".encode()).decode()
 
 
@@ -59,7 +59,7 @@ class Parameters:
         self._change = asyncio.Lock()
 
     def arn(self, name: str) -> str:
-        """Its ARN."""
+        """The ARN of a parameter."""
         slash = "" if name.startswith("/") else "/"
         return self._config.arn("ssm", f"parameter{slash}{name}")
 
@@ -94,13 +94,13 @@ class Parameters:
         return Found(older, f":{selector}")
 
     async def history(self, name: str, after: Place | None, limit: int) -> tuple[list[Found], Parameter, Place | None]:
-        """Versions, oldest first; also the parameter, which has the labels, and where to go on. Raises: ApiError."""
+        """Versions, oldest first, the parameter with its labels, and the place of the next page. Raises: ApiError."""
         entry = await self.get(name)
         found, place = await self._versions.page(entry.name, after, limit)
         return [Found(one) for one in found], entry, place
 
     async def below(self, prefix: str, after: str | None) -> AsyncIterator[Parameter]:
-        """Parameters whose names begin so, by name, after one of them."""
+        """Yield the parameters whose names have a prefix, by name, behind one of them."""
         start = (0, after or prefix) if after or prefix else None
         async for entry in self._parameters.walk("", start):
             if not entry.name.startswith(prefix):
@@ -137,7 +137,7 @@ class Parameters:
             return await self._parameters.write(entry, also=[record], delete=gone)
 
     def _changed(self, request: JsonMapping, old: Parameter) -> Parameter:
-        """The parameter that a request makes of one; a new one has no type yet, and the version 0. Raises: ApiError."""
+        """Apply a request to a parameter; a new one has no type yet, and the version 0. Raises: ApiError."""
         kind = request.get("Type") or old.type
         if not kind:
             raise _invalid("A parameter type is required when you create a parameter.")
@@ -159,7 +159,7 @@ class Parameters:
         )
 
     async def _too_old(self, entry: Parameter) -> tuple[tuple[str, str], ...]:
-        """The version that makes way for a new one. Raises: ApiError, where it has a label."""
+        """The key of the version that a new one displaces. Raises: ApiError if it has a label."""
         oldest = entry.version - MOST_VERSIONS
         if oldest < 1:
             return ()
@@ -180,13 +180,13 @@ class Parameters:
             await self._catalog.write([], [PARAMETER.name_of(entry), *versions])
 
     async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
-        """Put tags on a parameter and take others away. Raises: ApiError."""
+        """Add tags to a parameter and remove others. Raises: ApiError."""
         async with self._change:
             found = await self.get(name)
             await self._parameters.write(replace(found, tags=retagged(found.tags, put, drop)))
 
     async def label(self, name: str, version: int | None, labels: Iterable[str]) -> tuple[int, list[str]]:
-        """Put labels on a version, by default the newest; returns it, and labels that cannot be. Raises: ApiError."""
+        """Add labels to a version, by default the newest; returns it, and the invalid labels. Raises: ApiError."""
         async with self._change:
             entry = await self.get(name)
             number = version if version is not None else entry.version
@@ -203,7 +203,7 @@ class Parameters:
             return number, bad
 
     async def unlabel(self, name: str, version: int, labels: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Take labels from a version; returns those taken, and those it has not. Raises: ApiError."""
+        """Remove labels from a version; returns those removed, and those it does not have. Raises: ApiError."""
         async with self._change:
             entry = await self.get(name)
             await self._check_version(entry, version)
@@ -248,7 +248,8 @@ def _check_pattern(pattern: str | None, value: str) -> None:
         matches = compile_regex(pattern).fullmatch(value)
     except RegexSyntaxError as problem:
         raise ApiError(
-            "InvalidAllowedPatternException", f"The allowed pattern is not one that Statewright reads: {problem}"
+            "InvalidAllowedPatternException",
+            f"Statewright does not support the allowed pattern: {problem}",
         ) from None
     if not matches:
         raise ApiError(
@@ -277,7 +278,7 @@ def _check_name(name: str) -> None:
 
 
 def _candidates(name: str) -> tuple[str, ...]:
-    """Names that an ARN may mean: one without a path stands behind a slash there."""
+    """Names that an ARN may mean: there, a name without a path follows a slash."""
     if not name.startswith("arn:"):
         return (name,)
     path = name.partition(":parameter")[2]

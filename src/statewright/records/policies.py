@@ -1,6 +1,6 @@
-"""Managed policies of IAM: their versions, and to whom they are attached. Kept, never enforced.
+"""Managed policies of IAM: their versions and attachments. Stored, never enforced.
 
-Policies of AWS itself (`arn:aws:iam::aws:policy/...`) can be attached by their ARN; their documents are not here.
+Policies of AWS itself (`arn:aws:iam::aws:policy/...`) can be attached by their ARN; their documents are not included.
 
 Source: IAM API reference; texts of refusals as users of SDKs and Terraform report them.
 """
@@ -27,7 +27,7 @@ OF_AWS: Final = "arn:aws:iam::aws:policy/"
 
 
 class Policies:
-    """The managed policies of the account. `change` is held by whoever changes them or what they are attached to."""
+    """The managed policies of the account. `change` is the lock for changes of policies and of identities."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, change: asyncio.Lock) -> None:
         self._catalog = catalog
@@ -43,7 +43,7 @@ class Policies:
         """Create a policy with its first version. Raises: ApiError."""
         check_permissions(document)
         async with self._change:
-            # The name is unique whatever the path.
+            # The name is unique, regardless of the path.
             if await self._policies.get(name.lower()) is not None:
                 raise ApiError(
                     "EntityAlreadyExists",
@@ -57,7 +57,7 @@ class Policies:
             return await self._policies.write(made)
 
     def arn(self, entry: Policy) -> str:
-        """Its ARN."""
+        """The ARN of a policy."""
         return f"arn:aws:iam::{self._config.account}:policy{entry.path}{entry.name}"
 
     async def get(self, arn: str) -> Policy:
@@ -72,7 +72,7 @@ class Policies:
         return found if found is not None and self.arn(found) == arn else None
 
     async def check_attachable(self, arn: str) -> None:
-        """Refuse a policy that is not there. Raises: ApiError (`NoSuchEntity`)."""
+        """Refuse a policy that does not exist. Raises: ApiError (`NoSuchEntity`)."""
         if not arn.startswith(OF_AWS) and await self._find(arn) is None:
             raise _no_such(f"Policy {arn} does not exist or is not attachable.")
 
@@ -80,21 +80,21 @@ class Policies:
         self, path_prefix: str, only_attached: bool, after: Place | None, limit: int
     ) -> tuple[list[Policy], Place | None]:
         """A page of the account's own policies, by name."""
-        attached = {one.policy async for one in self._every_link()} if only_attached else set()
+        attached = {one.policy async for one in self._first_attachments()} if only_attached else set()
         return await self._policies.chosen(
             lambda one: one.path.startswith(path_prefix) and (not only_attached or self.arn(one) in attached),
             after,
             limit,
         )
 
-    async def _every_link(self) -> AsyncIterator[Attachment]:
+    async def _first_attachments(self) -> AsyncIterator[Attachment]:
         async for policy in self._policies.walk():
             async for link in self._attachments.walk(self.arn(policy)):
                 yield link
                 break
 
     async def delete(self, arn: str) -> None:
-        """Delete a policy with one version, attached to nobody. Raises: ApiError."""
+        """Delete a policy with one version and without attachments. Raises: ApiError."""
         async with self._change:
             found = await self.get(arn)
             if await self.attachments(arn):
@@ -107,7 +107,7 @@ class Policies:
             await self._policies.delete(found)
 
     async def tag(self, arn: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
-        """Put tags on a policy and take others away. Raises: ApiError."""
+        """Add tags to a policy and remove others. Raises: ApiError."""
         async with self._change:
             found = await self.get(arn)
             await self._policies.write(replace(found, tags=retagged(found.tags, put, drop)))
@@ -134,7 +134,7 @@ class Policies:
             return f"v{number}", await self._policies.write(made)
 
     async def version(self, arn: str, version: str) -> tuple[Policy, PolicyVersion]:
-        """One version. Raises: ApiError (`NoSuchEntity`)."""
+        """A version of a policy. Raises: ApiError (`NoSuchEntity`)."""
         found = await self.get(arn)
         one = found.versions.get(version)
         if one is None:
@@ -142,7 +142,7 @@ class Policies:
         return found, one
 
     async def set_default(self, arn: str, version: str) -> None:
-        """Choose the version that counts. Raises: ApiError (`NoSuchEntity`)."""
+        """Set the default version. Raises: ApiError (`NoSuchEntity`)."""
         async with self._change:
             found, _ = await self.version(arn, version)
             await self._policies.write(replace(found, default=version, updated_ms=self._now_ms()))
@@ -159,15 +159,15 @@ class Policies:
     # -------------------------------------------------------------- attachments
 
     async def attachments(self, arn: str) -> list[Attachment]:
-        """Who has a policy."""
+        """The attachments of a policy."""
         return await self._attachments.all(arn)
 
     def attachment(self, arn: str, kind: str, name: str, of: str) -> Record:
-        """The record of an attachment, to be written with its owner."""
+        """The row of an attachment, to be written with its identity."""
         return ATTACHMENT.record(Attachment(arn, kind, name, of))
 
     def attachment_key(self, arn: str, kind: str, name: str) -> tuple[str, str]:
-        """The name of that record, to be deleted with its owner's change."""
+        """The key of that row, to be deleted with the change of its identity."""
         return ATTACHMENT.name_of(Attachment(arn, kind, name, ""))
 
     def _now_ms(self) -> int:

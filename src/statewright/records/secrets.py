@@ -1,6 +1,6 @@
-"""Secrets: versions, staging labels, deletion with a window to think again.
+"""Secrets: versions, staging labels, and deletion with a recovery window.
 
-Values lie in the store as they are: there is no key service here, and who can read the store can read them.
+Values are stored in plain text: there is no key service, and any reader of the store can read them.
 
 Source: Secrets Manager user guide and API reference; texts of refusals as users of SDKs report them.
 """
@@ -30,7 +30,7 @@ DAY_MS: Final = 86_400_000
 LONGEST_BYTES: Final = 65_536
 
 Value = JsonMapping
-"""What a version holds: `SecretString`, a text, or `SecretBinary`, bytes."""
+"""The value of a version: `SecretString`, a text, or `SecretBinary`, bytes."""
 
 
 class Secrets:
@@ -66,7 +66,7 @@ class Secrets:
         return found
 
     def _is_gone(self, entry: Secret) -> bool:
-        """Whether its window has passed; the row goes when its name is taken again, or at the next start."""
+        """True if its window has passed; its row is deleted when the name is reused, or at the next start."""
         deleted_ms = entry.deleted_ms
         return deleted_ms is not None and deleted_ms <= self._clock.now_ms()
 
@@ -129,7 +129,7 @@ class Secrets:
             return await self._add(made, version, value, [CURRENT]) if value else await self._secrets.write(made)
 
     async def _made_before(self, before: Secret, version: str, value: Value) -> Secret:
-        """What a second creation comes to: nothing, if it is the same one."""
+        """Answer a repeated creation: the existing secret, if the request is the same. Raises: ApiError."""
         if before.deleted_ms is not None:
             raise _refused(
                 "You can't create this secret because a secret with this name is already scheduled for deletion."
@@ -176,13 +176,13 @@ class Secrets:
             return await self._secrets.write(replace(entry, **fields, changed_ms=self._clock.now_ms()))
 
     async def tag(self, reference: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
-        """Put tags on a secret and take others away. Raises: ApiError."""
+        """Add tags to a secret and remove others. Raises: ApiError."""
         async with self._change:
             entry = await self._usable(reference)
             await self._secrets.write(replace(entry, tags=retagged(entry.tags, put, drop)))
 
     async def move_stage(self, reference: str, stage: str, source: str | None, target: str | None) -> Secret:
-        """Move a staging label from one version to another, or take it away. Raises: ApiError."""
+        """Move a staging label from one version to another, or remove it. Raises: ApiError."""
         async with self._change:
             entry = await self._usable(reference)
             versions = entry.versions
@@ -206,7 +206,7 @@ class Secrets:
             return await self._secrets.write(replace(entry, versions=_moved(versions, stage, target)))
 
     async def delete(self, reference: str, window_days: int | None) -> tuple[Secret, int]:
-        """Delete a secret at once, or mark it: also returns when it is gone. Raises: ApiError."""
+        """Delete a secret now, or mark it for deletion; also returns the instant of deletion. Raises: ApiError."""
         async with self._change:
             now_ms = self._clock.now_ms()
             if window_days is None:
@@ -218,7 +218,7 @@ class Secrets:
             return await self._secrets.write(replace(entry, deleted_ms=until_ms, marked_ms=now_ms)), until_ms
 
     async def restore(self, reference: str) -> Secret:
-        """Take a secret's mark away. Raises: ApiError."""
+        """Remove a secret's mark for deletion. Raises: ApiError."""
         async with self._change:
             return await self._secrets.write(replace(await self.find(reference), deleted_ms=None, marked_ms=None))
 
@@ -232,7 +232,7 @@ class Secrets:
             await self._erase(entry)
 
     async def stop(self) -> None:
-        """Nothing is held."""
+        """Do nothing; secrets hold no resources."""
 
 
 def _names(reference: str) -> tuple[str, ...]:
@@ -247,7 +247,7 @@ def _value_key(entry: Secret, version: str) -> str:
 
 
 def _moved(versions: Mapping[str, SecretVersion], stage: str, target: str | None) -> dict[str, SecretVersion]:
-    """The versions with a label on another of them; the one that was current becomes the previous one."""
+    """The versions after moving a label to one of them; the current version becomes the previous one."""
     had = next((one for one, of in versions.items() if stage in of.stages), None)
     if had == target:
         return dict(versions)

@@ -1,8 +1,8 @@
-"""Temporary credentials: keys that are handed out, and known again when a request is signed with them.
+"""Temporary credentials: issues them, and recognises them when a request is signed with them.
 
-Nothing is stored for them. A session token says whose it is and until when, sealed with a key of the store; the secret
-follows from the access key. So they work after a restart as before, and cost no row. Who verifies signatures asks here
-for the secret that belongs to a token.
+They are not stored. A session token has the identity and the expiry, sealed with a key of the store; the secret is
+derived from the access key. So they survive a restart and need no row. The verifier of signatures asks this module for
+the secret that belongs to a token.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Session:
 
 
 class Sessions:
-    """Hands out temporary credentials, and knows them again."""
+    """Issues and recognises temporary credentials."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
         self._entries = Entries(catalog, SESSION_KEY)
@@ -55,7 +55,7 @@ class Sessions:
         self._loading = asyncio.Lock()
 
     async def start(self) -> None:
-        """Read the store's key, which its first server draws."""
+        """Read the store's key; the first server of a store generates it."""
         async with self._loading:
             if self._key is not None:
                 return
@@ -65,10 +65,10 @@ class Sessions:
             self._key = found.key
 
     async def stop(self) -> None:
-        """Nothing is held."""
+        """Do nothing; sessions hold no resources."""
 
     def issue(self, arn: str, user_id: str, seconds: int, request_id: str) -> Session:
-        """New credentials for so many seconds; the same ones for the same request within one millisecond."""
+        """Issue credentials for so many seconds; the same ones for the same request within one millisecond."""
         now_ms = self._clock.now_ms()
         access_key = letters("ASIA", f"{request_id} {now_ms} {arn}", 16)
         expires_ms = (now_ms // 1000 + seconds) * 1000
@@ -77,7 +77,7 @@ class Sessions:
         return Session(access_key, self._secret(access_key), token, arn, user_id, expires_ms)
 
     def session_of(self, headers: Mapping[str, str], query: str = "") -> Session | None:
-        """The session whose token a request carries, in its header or its query; None for none of ours.
+        """The session whose token a request carries, in its header or its query; None if Statewright did not issue it.
 
         Raises: ApiError (`ExpiredTokenException`).
         """

@@ -1,4 +1,4 @@
-"""What UpdateTable changes: billing, throughput, protection, class, encryption, and one global index at a time.
+"""UpdateTable: changes billing, throughput, protection, class, encryption, and one global index at a time.
 
 Source: API reference, UpdateTable; texts observed.
 """
@@ -36,7 +36,7 @@ async def alter(tables: Tables, table: Table, request: Mapping[str, Json]) -> No
     """Change a table as UpdateTable asks. Raises: ApiError."""
     for name in _NOT_HERE:
         if request.get(name) is not None:
-            raise invalid(f"{_INVALID}Statewright has one Region and no {name}")
+            raise invalid(f"{_INVALID}Statewright has one Region and does not support {name}")
     if all(request.get(name) is None for name in _CHANGES):
         raise invalid(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or "
@@ -52,7 +52,7 @@ async def alter(tables: Tables, table: Table, request: Mapping[str, Json]) -> No
             "LimitExceededException",
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
         )
-    # Looked for before anything is changed.
+    # Checked before anything is changed.
     space = await tables.catalogue.next_space() if "Create" in kinds else 0
     now_ms = tables.clock.now_ms()
 

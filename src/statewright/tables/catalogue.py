@@ -1,6 +1,6 @@
-"""Which tables there are: created, changed, deleted, and the clearing away of what deleted tables and indexes leave.
+"""Catalogue of tables: creates, changes and deletes them, and clears the items of deleted tables and indexes.
 
-Each change is one write of the catalogue, and holds in memory once it is durable. Changes are made one at a time. A new
+Each change is one write of the catalogue, applied in memory once it is durable. Changes are made one at a time. A new
 index is filled in the background, a few hundred items in each change.
 """
 
@@ -28,7 +28,7 @@ from statewright.tables.keys import BEHIND_PARTS
 from statewright.tables.table import Table, parse
 
 REMAINS: Final = MarkKind("table-remains")
-"""Spaces that are to be cleared: the key is the number."""
+"""Spaces to clear; the key is the number of the space."""
 SPACES: Final = "table-spaces"
 CLEAR_STEP: Final = 1_000
 FILL_STEP: Final = 200
@@ -49,7 +49,7 @@ class Catalogue:
         self._change = asyncio.Lock()
 
     async def load(self) -> None:
-        """Read every table, and go on with what a former process left."""
+        """Read every table, and continue the unfinished work of an earlier process."""
         async for definition in self._entries.walk():
             table = self._add(definition)
             for index in table.definition.indexes:
@@ -73,17 +73,17 @@ class Catalogue:
         return self._tables.get(reference)
 
     def arn_of(self, name: str) -> str:
-        """The ARN of a table, whether it is there or not."""
+        """The ARN of a table, which need not exist."""
         return self._arns + name
 
     def page(self, after: str | None, limit: int) -> tuple[list[str], str | None]:
-        """Names of tables behind a name, and the one to go on behind, if there are more."""
+        """Names of tables behind a name, and the last of them if more follow."""
         start = bisect_right(self._names, after) if after is not None else 0
         chosen = self._names[start : start + limit]
         return chosen, chosen[-1] if chosen and start + limit < len(self._names) else None
 
     async def next_space(self) -> int:
-        """A number that nothing else has."""
+        """A new, unique number for a space."""
         return await self._store.catalog.next_number(SPACES)
 
     # ------------------------------------------------------------------ changes
@@ -99,7 +99,7 @@ class Catalogue:
     async def replace(
         self, table: Table, change: Callable[[Definition], Definition], drop: Sequence[int] = ()
     ) -> Definition:
-        """Change a table; `drop` are spaces that it leaves. Raises: whatever `change` raises; ApiError."""
+        """Change a table; `drop` are spaces that it no longer uses. Raises: ApiError, the exceptions of `change`."""
         async with self._change:
             table.check()
             before = table.definition
@@ -136,7 +136,7 @@ class Catalogue:
     # ------------------------------------------------------------------ in the background
 
     async def _settle(self) -> None:
-        """Return once every change that was decided before is durable."""
+        """Return when every change decided before this call is durable."""
         await self._store.tables.change(Change([], lambda _: Decision()))
 
     async def _settle_and_clear(self, space: int) -> None:
@@ -168,7 +168,7 @@ class Catalogue:
                 await self._count(table, index)
 
     async def _count(self, table: Table, index: Index) -> None:
-        """Count what is in a new index. Exact unless it changes meanwhile; the service's own figure is hours old."""
+        """Count the items of a new index. Exact unless it changes meanwhile; the service's own figure is hours old."""
         await self._settle()
         items = size = 0
         after = (b"", b"")
@@ -186,18 +186,18 @@ class Catalogue:
         await self._store.tables.change(Change([], lambda _: Decision(counts=counts)))
 
     async def fill_expiries(self, table: Table) -> None:
-        """Note when the items of a table expire, those that were there before it was asked for."""
+        """Add the expiry entries of items that were written before time to live was enabled."""
         await self._fill(table)
 
-        def note(definition: Definition) -> Definition:
+        def mark(definition: Definition) -> Definition:
             ttl = definition.time_to_live
             return definition if ttl is None else replace(definition, time_to_live=replace(ttl, is_filled=True))
 
         if not table.is_deleted:
-            await self.replace(table, note)
+            await self.replace(table, mark)
 
     async def _fill(self, table: Table) -> None:
-        """Make what every item makes in indexes, where it is missing."""
+        """Write the missing index entries of every item."""
         await self._settle()
         store, space = self._store.tables, table.definition.space
         after = (b"", b"")
@@ -214,7 +214,7 @@ class Catalogue:
 
 
 def _filling(table: Table, entries: Sequence[ItemKey]) -> Callable[[Sequence[StoredItem | None]], Decision]:
-    """Decides which entries some items miss. Those of items that changed since were made by their change."""
+    """Return the decision about the missing entries of some items; a change of an item writes its entries itself."""
 
     def decide(seen: Sequence[StoredItem | None]) -> Decision:
         decision = Decision()

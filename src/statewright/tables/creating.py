@@ -1,4 +1,4 @@
-"""What CreateTable and the index updates of UpdateTable ask for, checked and turned into definitions. No I/O.
+"""Requests of CreateTable and the index updates of UpdateTable, checked and turned into definitions. No I/O.
 
 Source: API reference, CreateTable, UpdateTable; texts observed.
 """
@@ -36,7 +36,7 @@ _INVALID: Final = "One or more parameter values were invalid: "
 
 
 def check_name(name: str) -> None:
-    """Raises: ApiError for a name that no table or index may have."""
+    """Refuse a name that no table or index may have. Raises: ApiError."""
     if _NAME.fullmatch(name) is None:
         raise invalid(
             "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain "
@@ -45,10 +45,10 @@ def check_name(name: str) -> None:
 
 
 def refuse_streams(request: Mapping[str, Json]) -> None:
-    """Raises: ApiError for a table that is to have a stream."""
+    """Refuse a request for a stream of a table. Raises: ApiError."""
     if (request.get("StreamSpecification") or {}).get("StreamEnabled"):
         raise invalid(
-            f"{_INVALID}Statewright has no streams of tables; leave StreamSpecification out, or have the writer send "
+            f"{_INVALID}Statewright does not support table streams; omit StreamSpecification, or have the writer send "
             "a message to a queue"
         )
 
@@ -61,7 +61,7 @@ async def definition_of_new(
     name = request["TableName"]
     check_name(name)
     for member in ("AttributeDefinitions", "KeySchema"):
-        # The model lets them be left out, for tables that are made of others in other Regions.
+        # Optional in the model, for tables that replicate one of another Region.
         if request.get(member) is None:
             place = member[0].lower() + member[1:]
             raise invalid(
@@ -128,7 +128,7 @@ def key_schema(given: Sequence[Json]) -> tuple[str, str | None]:
 
 
 def throughput_of(given: Json, billing: str, index: str | None = None) -> Throughput:
-    """Capacity as it was asked for. Raises: ApiError where it does not go with the billing mode."""
+    """The requested capacity. Raises: ApiError if it contradicts the billing mode."""
     where = f" for index: {index}" if index is not None else ""
     if billing == PAY_PER_REQUEST:
         if given is not None:
@@ -179,7 +179,7 @@ def _local_index(given: Json, key: tuple[str, str | None], types: Mapping[str, s
 
 
 def global_index(given: Json, types: Mapping[str, str], billing: str, *, is_created_later: bool = False) -> Index:
-    """A global secondary index as it was asked for; its space is still to be given. Raises: ApiError."""
+    """The requested global secondary index, without its space. Raises: ApiError."""
     name = given["IndexName"]
     check_name(name)
     first, second = key_schema(given["KeySchema"])
@@ -229,5 +229,5 @@ def _check_names(indexes: Sequence[Index]) -> None:
 
 
 def in_use(name: str) -> ApiError:
-    """The answer to a table that is there already."""
+    """The error for a table that exists already."""
     return ApiError("ResourceInUseException", f"Table already exists: {name}")

@@ -1,4 +1,4 @@
-"""What a table is: its key, indexes and settings, as they are kept in the catalogue. No items, no I/O."""
+"""Definitions of tables: key, indexes and settings, as stored in the catalogue. No items, no I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAY_PER_REQUEST: Final = "PAY_PER_REQUEST"
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Capacity units that were asked for; nothing is held to them."""
+    """Requested capacity units; they are not enforced."""
 
     read: int = 0
     write: int = 0
@@ -28,7 +28,7 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A secondary index. Its items are those of the table that have its key, by that key, then the table's."""
+    """A secondary index: the items of the table that have its key, ordered by that key, then by the table's."""
 
     name: str
     space: int
@@ -50,12 +50,12 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class TimeToLive:
-    """Which attribute says, in epoch seconds, when an item expires, and the space where items stand by it."""
+    """The attribute with the expiry of an item in epoch seconds, and the space of the expiry entries."""
 
     attribute: str
     space: int
     is_filled: bool = False
-    """Whether the items that were there before are among them."""
+    """True if items that were written before it was enabled have expiry entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ class Definition:
     indexes: tuple[Index, ...] = ()
     billing: str = PROVISIONED
     on_demand_ms: int | None = None
-    """Since when it is paid by request."""
+    """When it was switched to billing by request."""
     throughput: Throughput = Throughput()
     time_to_live: TimeToLive | None = None
     recovery_ms: int | None = None
-    """Since when it can be exported from any point in time."""
+    """When point-in-time recovery was enabled."""
     is_protected: bool = False
     storage_class: str | None = None
     encryption: JsonMapping | None = None
@@ -91,7 +91,7 @@ class Definition:
 
     @property
     def spaces(self) -> list[int]:
-        """Every space that its items stand in."""
+        """Every space with its items or their entries."""
         ttl = [self.time_to_live.space] if self.time_to_live is not None else []
         return [self.space, *(index.space for index in self.indexes), *ttl]
 

@@ -1,7 +1,7 @@
-"""Time to live: which attribute says when an item expires, and deleting those whose time has come, some at a time.
+"""Time to live: the attribute with an item's expiry, and deleting expired items in batches.
 
-Items stand by their expiry in a space of their own, kept in the same change as the item, so that looking for the
-expired reads nothing else. Each is looked at once more where it is deleted: its expiry may have been put off.
+A space of its own has entries by expiry, written in the same change as the item, so that a scan for expired items
+reads nothing else. The delete checks each item again: its expiry may have been postponed.
 
 Source: developer guide, "Using time to live"; API reference, UpdateTimeToLive; texts observed.
 """
@@ -24,15 +24,15 @@ from statewright.tables.table import EXPIRIES, Table, parse
 from statewright.tables.values import Item, invalid
 from statewright.tables.writes import ConditionFailed, Write, carry_out, delete_key
 
-LOOK_EVERY_MS: Final = 10_000
-"""Ours; the service takes up to some days."""
+SCAN_EVERY_MS: Final = 10_000
+"""Source: ours; the service may need some days."""
 STEP: Final = 200
 OLDEST_SECONDS: Final = 5 * 365 * 86_400
-"""What expired longer ago is kept. Source: developer guide, "Using time to live"."""
+"""Items that expired longer ago are kept. Source: developer guide, "Using time to live"."""
 
 
 class Expiry:
-    """Deletes what has expired. Looks while some table has a time to live, and only then."""
+    """Deletes expired items. Scans only while some table has a time to live."""
 
     def __init__(self, store: TableStore, clock: Clock, catalogue: Catalogue, spawn: Spawn) -> None:
         self._store = store
@@ -43,19 +43,19 @@ class Expiry:
         self._is_running = False
 
     def start(self) -> None:
-        """Begin to look, if any table asks for it."""
+        """Schedule the first scan, if any table has a time to live."""
         self._is_running = True
         self._plan()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Cancel the next scan."""
         self._is_running = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     async def switch(self, table: Table, attribute: str, *, enabled: bool) -> None:
-        """See UpdateTimeToLive. Raises: ApiError."""
+        """Enable or disable time to live, as UpdateTimeToLive does. Raises: ApiError."""
         before = table.definition.time_to_live
         if not attribute:
             raise invalid("TimeToLive attribute name must not be empty")
@@ -81,12 +81,12 @@ class Expiry:
 
     def _plan(self) -> None:
         if self._timer is None and self._is_running and self._with_expiry():
-            self._timer = self._clock.call_at(self._clock.now_ms() + LOOK_EVERY_MS, self._look)
+            self._timer = self._clock.call_at(self._clock.now_ms() + SCAN_EVERY_MS, self._scan)
 
     def _with_expiry(self) -> list[Table]:
         return [table for table in self._catalogue.all() if table.definition.time_to_live is not None]
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         self._timer = None
         if self._is_running:
             self._spawn(self._round())
@@ -99,7 +99,7 @@ class Expiry:
             self._plan()
 
     async def delete_expired(self, table: Table) -> None:
-        """Delete the items of a table whose time has come."""
+        """Delete the expired items of a table."""
         ttl = table.definition.time_to_live
         while ttl is not None and not table.is_deleted:
             now = self._clock.now_ms() // 1000
@@ -119,7 +119,7 @@ def _deleting(writes: Sequence[Write]) -> Callable[[Sequence[StoredItem | None]]
             try:
                 carry_out(write, before, decision)
             except ConditionFailed:
-                # It lives longer now, or has gone already.
+                # Its expiry was postponed, or it was deleted.
                 continue
         return decision
 

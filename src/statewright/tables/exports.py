@@ -1,8 +1,8 @@
-"""Exports of tables into buckets: DynamoDB JSON in gzipped files, with the manifests that readers look for.
+"""Exports of tables into buckets: DynamoDB JSON in gzipped files, with the manifests that readers expect.
 
-An export is a record of the catalogue; it is written in the background, a file for each so many megabytes, and one that
-a process leaves unfinished is begun anew by the next. What is exported is the table as it is meanwhile: no former state
-is kept, so a time further back than the service's own delay is refused.
+An export is an entry of the catalogue. It is written in the background, in files of some megabytes; the next process
+restarts an unfinished one. It has the table as it is while it is read: no former state is kept, so a time further back
+than the service's own delay is refused.
 
 Source: developer guide, "DynamoDB table export output format"; API reference, ExportTableToPointInTime.
 """
@@ -35,21 +35,21 @@ from statewright.tables.values import invalid
 
 IN_PROGRESS: Final = "IN_PROGRESS"
 FILE_BYTES: Final = 16 * 1024 * 1024
-"""About how much of the table goes into one file."""
+"""The approximate part of the table in one file."""
 STEP: Final = 500
 
 RECENT_MS: Final = 5 * 60 * 1000
-"""How far back a time may be: about as far as the service's latest restorable one is."""
+"""The age that an export time may have: about that of the service's latest restorable time."""
 
 PutObject = Callable[[str, str, bytes], Awaitable[str]]
-"""Writes an object, by bucket and key; its ETag. Raises: ApiError."""
+"""Writes an object by bucket and key, and returns its ETag. Raises: ApiError."""
 
 log = logging.getLogger("statewright.tables")
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An export, under way or done."""
+    """An export, running or ended."""
 
     arn: str
     table_arn: str
@@ -70,7 +70,7 @@ class Export:
 
     @property
     def folder(self) -> str:
-        """Where its files are, with a slash behind."""
+        """The prefix of its files, with a slash at the end."""
         prefix = f"{self.prefix.rstrip('/')}/" if self.prefix else ""
         return f"{prefix}AWSDynamoDB/{self.arn.rpartition('/')[2]}/"
 
@@ -87,7 +87,7 @@ class Exports:
     """The exports of one store."""
 
     def __init__(self, store: Store, clock: Clock, catalogue: Catalogue, spawn: Spawn, put: PutObject | None) -> None:
-        """Without `put` there are no buckets, and exports are refused."""
+        """Without `put` the server has no buckets, and exports are refused."""
         self._store = store
         self._entries = Entries(store.catalog, EXPORT)
         self._clock = clock
@@ -96,7 +96,7 @@ class Exports:
         self.put = put
 
     async def start(self) -> None:
-        """Begin anew what a former process left unfinished."""
+        """Restart the unfinished exports of an earlier process."""
         for export in await self.all(None):
             if export.status == IN_PROGRESS:
                 self._spawn(self._run(export))
@@ -129,8 +129,8 @@ class Exports:
         if not earliest_ms(table.definition.recovery_ms, now_ms) <= wanted_ms <= now_ms:
             raise ApiError(
                 "InvalidExportTimeException",
-                "The specified ExportTime is outside of the point in time recovery window: Statewright exports a "
-                "table as it is, so leave ExportTime out",
+                "The specified ExportTime is outside of the point in time recovery window: Statewright exports the "
+                "current table only, so omit ExportTime",
             )
         token = request.get("ClientToken") or chance.uuid4()
         same = next((one for one in await self.all(table.arn) if one.token == token), None)
@@ -157,7 +157,7 @@ class Exports:
         if (same.bucket, same.prefix) != (request["S3Bucket"], request.get("S3Prefix")):
             raise ApiError(
                 "ExportConflictException",
-                "The export parameters conflict with those of a former export with the same client token",
+                "The export parameters conflict with those of an earlier export with the same client token",
             )
         return same
 
@@ -171,7 +171,7 @@ class Exports:
             code = "S3NoSuchBucket" if problem.code == "NoSuchBucket" else problem.code
             export = replace(export, status="FAILED", failure=(code, problem.message))
         except StoreError as problem:
-            log.warning("export %s is put off: %s", export.arn, problem)
+            log.warning("export %s is postponed: %s", export.arn, problem)
             return
         await self._entries.write(replace(export, ended_ms=self._clock.now_ms()))
 
@@ -208,7 +208,7 @@ class Exports:
     def _writer(self, bucket: str) -> Callable[[str, bytes], Awaitable[str]]:
         put = self.put
         if put is None:
-            raise ApiError("NoSuchBucket", "This server runs without buckets")
+            raise ApiError("NoSuchBucket", "This server has no buckets")
         return lambda key, content: put(bucket, key, content)
 
     async def _put_manifests(
@@ -248,7 +248,7 @@ class Exports:
 async def _put_file(
     put: Callable[[str, bytes], Awaitable[str]], export: Export, lines: Sequence[bytes]
 ) -> dict[str, Json]:
-    # Off the loop: compressing megabytes takes a while.
+    # In a thread: compressing megabytes takes a while.
     content = await asyncio.get_running_loop().run_in_executor(None, _packed, lines)
     key = f"{export.folder}data/{chance.random_bytes(13).hex()}.json.gz"
     etag = await put(key, content)
@@ -267,8 +267,8 @@ def earliest_ms(recovery_ms: int, now_ms: int) -> int:
 
 def _refuse_others(request: Mapping[str, Json]) -> None:
     if request.get("ExportType", "FULL_EXPORT") != "FULL_EXPORT" or request.get("IncrementalExportSpecification"):
-        raise invalid("One or more parameter values were invalid: Statewright has no incremental exports")
+        raise invalid("One or more parameter values were invalid: Statewright does not support incremental exports")
     if request.get("ExportFormat", "DYNAMODB_JSON") != "DYNAMODB_JSON":
-        raise invalid("One or more parameter values were invalid: Statewright exports DYNAMODB_JSON only")
+        raise invalid("One or more parameter values were invalid: Statewright supports only DYNAMODB_JSON exports")
     if request.get("FilterSpecification"):
-        raise invalid("One or more parameter values were invalid: Statewright has no filters of exports")
+        raise invalid("One or more parameter values were invalid: Statewright does not support export filters")

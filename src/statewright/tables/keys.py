@@ -1,7 +1,7 @@
-"""Keys as bytes that compare as the values they stand for: texts by UTF-8, numbers by size, bytes by bytes.
+"""Keys as bytes that sort as the values they encode: texts by UTF-8, numbers by size, bytes by bytes.
 
 The key of a partition begins with a hash of its value: a scan meets partitions in the order of the hash, and a segment
-of a parallel scan is a stretch of hashes. Encoded values end themselves, so that others may follow.
+of a parallel scan is a range of hashes. Encoded values mark their own end, so that others may follow.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _EXPONENT_BASE: Final = 512
 _COMPLEMENT: Final = bytes(range(255, -1, -1))
 _HASHES: Final = 2**32
 BEHIND_PARTS: Final = b"\xff" * 5
-"""Behind every partition's key."""
+"""Sorts behind every partition's key."""
 
 
 def encoded(value: Value) -> bytes:
-    """A text, number or bytes."""
+    """The key of a text, number or bytes."""
     kind = next(iter(value))
     if kind == "S":
         return _TEXT + _escaped(value["S"].encode("utf-8", "surrogatepass")) + _END
@@ -38,12 +38,12 @@ def encoded(value: Value) -> bytes:
 
 
 def beginning(value: Value) -> bytes:
-    """With what the encodings of all texts or bytes begin that begin with this one."""
+    """The common beginning of the encodings of all texts or bytes that begin with this one."""
     return encoded(value)[: -len(_END)]
 
 
 def behind(prefix: bytes) -> bytes:
-    """Behind everything that begins so."""
+    """The first key behind all keys with this prefix."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else BEHIND_ALL
 
@@ -55,14 +55,14 @@ def part_key(value: Value) -> bytes:
 
 
 def segment(number: int, total: int) -> tuple[bytes, bytes]:
-    """Where a segment of all partitions begins and ends."""
+    """The first key of a segment of all partitions, and the key behind its last."""
     low = -(-number * _HASHES // total)
     high = -(-(number + 1) * _HASHES // total)
     return low.to_bytes(4, "big"), high.to_bytes(4, "big") if high < _HASHES else BEHIND_PARTS
 
 
 def _mixed(number: int) -> int:
-    """Spreads checksums of keys that are alike; the same on every machine."""
+    """Spread the checksums of similar keys; the result is the same on every machine."""
     number = (number ^ (number >> 16)) * 0x85EBCA6B & 0xFFFFFFFF
     number = (number ^ (number >> 13)) * 0xC2B2AE35 & 0xFFFFFFFF
     return number ^ (number >> 16)

@@ -1,7 +1,7 @@
-"""Reading items: by key, by query, by scan; and what a page of them holds.
+"""Reads of items: by key, by query, by scan, and their pages.
 
-A page ends with its limit, with a megabyte, or with the data. Items are read some at a time, as many as the megabyte
-is likely to hold.
+A page ends at its limit, after a megabyte, or with the data. Items are read in batches, sized by the number of items
+likely to fill the megabyte.
 
 Source: API reference, GetItem, Query, Scan; texts observed.
 """
@@ -51,20 +51,20 @@ _INVALID: Final = "One or more parameter values were invalid: "
 
 @dataclass(slots=True)
 class Page:
-    """A page of items. `units` are the read capacity units, and `of_index` those that an index has of them."""
+    """A page of items. `units` are the read capacity units, of which `of_index` were those of an index."""
 
     items: list[StoredItem | Item] = field(default_factory=list)
     count: int = 0
     scanned: int = 0
     last: Item | None = None
-    """The key that the next page goes on behind."""
+    """The key behind which the next page begins."""
     units: float = 0.0
     index: Index | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a query or scan reads, and what it shows."""
+    """A compiled query or scan: the source of its items, their filter and projection."""
 
     table: Table
     index: Index | None
@@ -72,17 +72,17 @@ class Reading:
     project: Project | None
     only_counts: bool
     fetches: bool
-    """Whether items of an index are taken from the table, because they show what the index does not have."""
+    """True if items of an index are read from the table, because the projection has attributes that the index lacks."""
     limit: int | None
     is_consistent: bool
 
     @property
     def space(self) -> int:
-        """Where the items stand."""
+        """The space of the items."""
         return self.table.definition.space if self.index is None else self.index.space
 
     def key_of(self, item: Item) -> Item:
-        """What the next page goes on behind."""
+        """The `LastEvaluatedKey` of an item."""
         names = dict.fromkeys((*self.table.definition.keys, *(self.index.keys if self.index is not None else ())))
         return {name: item[name] for name in names}
 
@@ -91,7 +91,7 @@ class Reading:
 
 
 def get_of(table: Table, members: Mapping[str, Json]) -> tuple[ItemKey, Project | None]:
-    """Where an item stands, and what is shown of it. Raises: ApiError."""
+    """The key of the requested item, and its projection. Raises: ApiError."""
     refuse_legacy(members)
     project = projection_of(members)
     _, place = table.key(members["Key"])
@@ -99,7 +99,7 @@ def get_of(table: Table, members: Mapping[str, Json]) -> tuple[ItemKey, Project 
 
 
 def projection_of(members: Mapping[str, Json]) -> Project | None:
-    """What a request shows of items; `None` for all. Raises: ApiError."""
+    """The projection of a request; `None` for all attributes. Raises: ApiError."""
     text = members.get(PROJECTION)
     bindings = Bindings(members.get("ExpressionAttributeNames"), None, {PROJECTION: text})
     project = projector(parser.projection(PROJECTION, text), bindings) if text is not None else None
@@ -141,7 +141,7 @@ async def query(store: TableStore, table: Table, members: Mapping[str, Json]) ->
 
 
 def _from_start(reading: Reading, given: Json, wanted: Stretch, *, backward: bool) -> tuple[bytes, bytes]:
-    """The bounds of a query that goes on behind a key."""
+    """The bounds of a query that continues behind a key."""
     if given is None:
         return wanted.low, wanted.high
     start = _start_place(reading, given)
@@ -272,7 +272,7 @@ def _check_select(select: str | None, shown: str | None, index: Index | None) ->
 
 
 def _fetches(table: Table, index: Index | None, select: str | None, asked: set[str] | None) -> bool:
-    """Local indexes fetch from the table what they do not have; global ones cannot."""
+    """True if a local index must fetch attributes from the table; a global one cannot."""
     if index is None or index.is_global or index.projection == "ALL":
         return False
     if select == "ALL_ATTRIBUTES":
@@ -282,7 +282,7 @@ def _fetches(table: Table, index: Index | None, select: str | None, asked: set[s
 
 
 def _start_place(reading: Reading, given: Json) -> ItemKey:
-    """Where the item of an `ExclusiveStartKey` stands, or stood."""
+    """The stored key for an `ExclusiveStartKey`; its item need not exist any more."""
     table, index = reading.table, reading.index
     if index is None:
         try:
@@ -342,11 +342,11 @@ async def _page(
 
 
 async def _show(store: TableStore, reading: Reading, found: list[StoredItem], page: Page) -> None:
-    """Put what passes the filter into a page."""
+    """Add the items that pass the filter to a page."""
     items: list[StoredItem] = found
     if reading.fetches:
         places = [reading.table.place(parse(stored)) for stored in found]
-        # One that is gone by now was there when the index was read.
+        # The item may have been deleted since the index was read.
         whole = await store.get(places) if places else []
         items = [one or stored for one, stored in zip(whole, found, strict=True)]
         page.units += sum(read_units(one.size, is_consistent=reading.is_consistent) for one in items)

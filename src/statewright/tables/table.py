@@ -1,6 +1,6 @@
-"""One table as it is used: which key an item has, where it stands, and which entries of indexes it makes. No I/O.
+"""A table in memory: the keys of its items, their places, and their index entries. No I/O.
 
-Owns the checks of keys. Definitions are replaced as a whole, so a writer's thread sees one or the other.
+Owns the checks of keys. Definitions are replaced as a whole, so a writer's thread sees either the old or the new one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LONGEST_RANGE_BYTES: Final = 1024
 LARGEST_ITEM_BYTES: Final = 400 * 1024
 """Source of all: service quotas."""
 EXPIRIES: Final = b""
-"""The one part of a space where items stand by their expiry."""
+"""The single partition of a space of expiry entries."""
 MISMATCH: Final = "The provided key element does not match the schema"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item in an index: where, what, and of which index (`None`: that of expiry)."""
+    """An index entry of an item: its place, its text, and its index (`None` for expiry)."""
 
     key: ItemKey
     item: StoredItem
@@ -37,7 +37,7 @@ class Entry:
 
 
 class Table:
-    """A table. `arn` is its name for the world."""
+    """A table; `arn` identifies it in the API."""
 
     def __init__(self, definition: Definition, arn: str) -> None:
         self.definition = definition
@@ -45,14 +45,14 @@ class Table:
         self.is_deleted = False
 
     def check(self) -> None:
-        """Raises: ApiError (`ResourceNotFoundException`) once it is deleted."""
+        """Refuse to use a deleted table. Raises: ApiError (`ResourceNotFoundException`)."""
         if self.is_deleted:
             raise not_found()
 
     # ------------------------------------------------------------------ keys
 
     def key(self, given: Json) -> tuple[Item, ItemKey]:
-        """A key as requests name it, and where its item stands. Raises: ApiError."""
+        """A key as requests name it, and the place of its item. Raises: ApiError."""
         found = self.checked_key(given)
         return found, self.place(found)
 
@@ -71,13 +71,13 @@ class Table:
         return found
 
     def place(self, item: Item) -> ItemKey:
-        """Where an item with a checked key stands."""
+        """The place of an item with a checked key."""
         definition = self.definition
         sort = encoded(item[definition.range]) if definition.range is not None else b""
         return ItemKey(definition.space, part_key(item[definition.hash]), sort)
 
     def check_item_key(self, item: Item) -> None:
-        """Raises: ApiError for an item without its key, or with one that it cannot have."""
+        """Refuse an item without its key, or with an invalid one. Raises: ApiError."""
         for name in self.definition.keys:
             value = item.get(name)
             if value is None:
@@ -113,7 +113,7 @@ class Table:
                 )
 
     def check_index_keys(self, item: Item, *, of_update: bool = False) -> None:
-        """Raises: ApiError for an item whose attributes cannot be keys of the indexes that have them."""
+        """Refuse an item with an attribute that is an invalid key of an index. Raises: ApiError."""
         for index in self.definition.indexes:
             for name in index.keys:
                 value = item.get(name)
@@ -140,7 +140,7 @@ class Table:
     # ------------------------------------------------------------------ indexes
 
     def entries(self, place: ItemKey, item: Item, stored: StoredItem) -> Iterator[Entry]:
-        """What an item makes in the indexes."""
+        """The index entries of an item."""
         definition = self.definition
         for index in definition.indexes:
             key = self.index_place(index, place, item)
@@ -154,7 +154,7 @@ class Table:
                 yield Entry(ItemKey(definition.time_to_live.space, EXPIRIES, sort), _stored(keys), None)
 
     def index_place(self, index: Index, place: ItemKey, item: Item) -> ItemKey | None:
-        """Where an item stands in an index; `None` where it does not."""
+        """The place of an item in an index; `None` if the index does not have it."""
         first = item.get(index.hash)
         second = item.get(index.range) if index.range is not None else None
         if not self._may_be_key(index.hash, first) or (
@@ -166,18 +166,18 @@ class Table:
         return ItemKey(index.space, part_key(first), own + place.part + place.sort)
 
     def _may_be_key(self, name: str, value: Value | None) -> bool:
-        """An item may be older than the index, and have something else there."""
+        """True if the value has the type of the key: an item older than the index may have another one."""
         return value is not None and value.get(self.definition.types[name], "") != ""
 
     def projected(self, index: Index, item: Item, stored: StoredItem) -> StoredItem:
-        """An item as an index has it."""
+        """The projection of an item in an index."""
         if index.projection == "ALL":
             return stored
         names = dict.fromkeys((*self.definition.keys, *index.keys, *index.included))
         return _stored({name: item[name] for name in names if name in item})
 
     def needs_old_items(self) -> bool:
-        """Whether a write must see what stood there."""
+        """True if a write must read the item that it replaces."""
         return bool(self.definition.indexes) or self.definition.time_to_live is not None
 
 
@@ -186,17 +186,17 @@ def _stored(item: Item) -> StoredItem:
 
 
 def dump(item: Item) -> str:
-    """An item's text."""
+    """The JSON text of an item."""
     return orjson.dumps(item).decode()
 
 
 def parse(stored: StoredItem) -> Item:
-    """A stored item."""
+    """An item from its stored text."""
     item: Item = orjson.loads(stored.body)
     return item
 
 
 def not_found(name: str | None = None) -> ApiError:
-    """The answer to a request for a table that is not there."""
+    """The error for a table that does not exist."""
     more = f": Table: {name} not found" if name is not None else ""
     return ApiError("ResourceNotFoundException", f"Requested resource not found{more}")

@@ -1,7 +1,7 @@
-"""All tables of a server: the face that the API uses.
+"""All tables of a server: the façade that the API uses.
 
-Names resolve here. Requests arrive checked against the service's model; what they mean is up to the modules beside
-this one. Every write is durable when its call returns.
+Owns the resolution of names. Requests arrive checked against the service's model; their meaning is left to the other
+modules of the package. Every write is durable when its call returns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Tables:
     """Every table of a store. Belongs to one event loop."""
 
     def __init__(self, store: Store, clock: Clock, config: Config, put_object: PutObject | None = None) -> None:
-        """Nothing is read before `start`. Exports go out through `put_object`."""
+        """Nothing is read before `start`. Exports are written with `put_object`."""
         self.store = store
         self.clock = clock
         self.config = config
@@ -46,18 +46,18 @@ class Tables:
         self.exports = Exports(store, clock, self.catalogue, self._background.spawn, put_object)
 
     async def start(self) -> None:
-        """Read the catalogue of tables and take up what a former process left to do."""
+        """Read the catalogue of tables, and recover the unfinished work of an earlier process."""
         await self.catalogue.load()
         self.expiry.start()
         await self.exports.start()
 
     async def stop(self) -> None:
-        """End what runs in the background; a later process goes on with it."""
+        """End the background work; the next process continues it."""
         self.expiry.stop()
         await self._background.stop()
 
     async def at_rest(self) -> None:
-        """Return once nothing is done in the background."""
+        """Return when no background work is running."""
         await self._background.at_rest()
 
     # The catalogue
@@ -86,7 +86,7 @@ class Tables:
         return table
 
     def describe(self, reference: str) -> Table:
-        """As `find`, with the words of operations on tables themselves."""
+        """As `find`, with the error text of operations on tables themselves."""
         table = self.catalogue.find(reference)
         if table is None:
             raise not_found(reference.rpartition("/")[2] if reference.startswith("arn:") else reference)
@@ -97,7 +97,7 @@ class Tables:
         return await self.store.tables.counts(table.definition.spaces)
 
     async def set_tags(self, table: Table, tags: Mapping[str, str]) -> None:
-        """Put other tags on a table."""
+        """Replace the tags of a table."""
         await self.catalogue.replace(table, lambda definition: replace(definition, tags=dict(tags)))
 
     async def change(self, table: Table, **members: Json) -> Definition:
@@ -107,7 +107,7 @@ class Tables:
     # Items
 
     async def write(self, write: Write) -> Written:
-        """Carry a write out. Raises: ApiError (`ConditionFailed` among them)."""
+        """Carry out a write. Raises: ApiError (`ConditionFailed` among them)."""
 
         def decide(found: Sequence[StoredItem | None]) -> Decision:
             decision = Decision()
@@ -129,7 +129,7 @@ class Tables:
         return written
 
     async def get(self, places: Sequence[ItemKey]) -> list[StoredItem | None]:
-        """Items as they stand at one moment."""
+        """Read items as they are at one moment."""
         return await self.store.tables.get(places)
 
     async def query(self, table: Table, request: Mapping[str, Json]) -> Page:
@@ -141,7 +141,7 @@ class Tables:
         return await reads.scan(self.store.tables, table, request)
 
     async def transact(self, request: Mapping[str, Json]) -> list[tuple[Write, Written]]:
-        """Carry out a transaction; nothing where its token has done so before.
+        """Carry out a transaction; nothing if one with its token was carried out before.
 
         Raises: ApiError (`Cancelled` among them).
         """

@@ -1,4 +1,4 @@
-"""Transactions: several writes that happen together or not at all, and what is said of those that do not.
+"""Transactions: several writes that happen together or not at all, and the reasons of a cancellation.
 
 A transaction is one change of the store, so nothing comes between its conditions and its writes. Its token is kept for
 ten minutes beside the items, by the same change.
@@ -51,7 +51,7 @@ _MAKERS: Final[dict[str, Callable[[Table, Mapping[str, Json]], Write]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A client's token for a transaction, and what stands for its content."""
+    """A client token of a transaction, and the digest of its content."""
 
     text: str
     digest: str
@@ -59,7 +59,7 @@ class Token:
 
     @property
     def place(self) -> ItemKey:
-        """Where it is kept."""
+        """The place of its row."""
         return _token_place(self.text)
 
 
@@ -79,18 +79,18 @@ class Remembered:
 
     @property
     def time_place(self) -> ItemKey:
-        """Where it is kept by the instant."""
+        """The place of its row by instant."""
         return ItemKey(TOKEN_TIMES, b"", self.until_ms.to_bytes(8, "big") + self.text.encode())
 
 
 REMEMBERED: Final = Format("transaction token", Remembered, version=2, upgrades={1: lambda members: members})
 INSTANTS_FROM: Final = 10**12
-"""Format 1 had no JSON: its rows had the instant as their size, which no row's size in bytes comes near to."""
+"""Format 1 had no JSON: its rows had the instant as their size, which is far above any row's size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a transaction was given up, by one of its actions; `item` is what stood there, if that was asked for."""
+    """Why a transaction was cancelled, for one of its actions; `item` is the current item, if it was requested."""
 
     code: str = "None"
     message: str | None = None
@@ -98,7 +98,7 @@ class Reason:
 
 
 class Cancelled(ApiError):
-    """A transaction that was given up."""
+    """A transaction that was cancelled."""
 
     def __init__(self, reasons: Sequence[Reason]) -> None:
         codes = ", ".join(reason.code for reason in reasons)
@@ -119,7 +119,7 @@ def token_of(request: Mapping[str, Json], now_ms: int) -> Token | None:
 
 
 def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[list[Write], list[bool]]:
-    """The writes of a transaction, and which of them show the item that fails their condition. Raises: ApiError."""
+    """The writes of a transaction, and which of them return the item that fails their condition. Raises: ApiError."""
     writes: list[Write] = []
     shows: list[bool] = []
     reasons: list[Reason] = []
@@ -148,7 +148,7 @@ def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[li
 async def write_together(
     store: TableStore, writes: Sequence[Write], shows: Sequence[bool], token: Token | None
 ) -> list[Written] | None:
-    """Carry writes out, all or none; `None` where this token has done so before.
+    """Carry out writes, all or none; `None` if a transaction with this token was carried out before.
 
     Raises: ApiError (`Cancelled`, `IdempotentParameterMismatchException`).
     """
@@ -205,7 +205,7 @@ def _token_place(text: str) -> ItemKey:
 
 
 async def forget_tokens(store: TableStore, now_ms: int) -> None:
-    """Delete tokens that are too old to matter."""
+    """Delete expired tokens."""
     span = Span(TOKEN_TIMES, b"", b"", now_ms.to_bytes(8, "big"))
     while True:
         found = await store.span(span, limit=FORGET_STEP)

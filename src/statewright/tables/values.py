@@ -1,8 +1,8 @@
-"""Attribute values: what may be stored, in which form, how large it counts, and how values compare.
+"""Attribute values: the rules on them, their stored form, their size, and their comparison.
 
 A value is the JSON of the wire, an object with one member named by its type: `{"N": "1"}`, binary as base64 text. An
-item is an object of such values. Both are checked and normalised once, when they come in, and never mutated; from then
-on two equal values have equal JSON, but for the order of sets.
+item is an object of such values. Both are checked and normalised once, on arrival, and never mutated; afterwards
+equal values have equal JSON, except for the order of sets.
 
 Source: developer guide, "Supported data types and naming rules", "Item sizes and formats"; texts observed.
 """
@@ -29,7 +29,7 @@ _DIGITS: Final = 38
 _GREATEST_EXPONENT: Final = 125
 _LEAST_EXPONENT: Final = -130
 EXACT: Final = Context(prec=400)
-"""Precise enough for a sum of any two numbers."""
+"""Precise enough for the sum of any two numbers."""
 
 _SMALL_INTEGER: Final = re.compile(r"-?[1-9][0-9]{0,37}|0")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
@@ -41,11 +41,11 @@ def invalid(message: str) -> ApiError:
     return ApiError("ValidationException", message)
 
 
-# ------------------------------------------------------------------ what comes in
+# ------------------------------------------------------------------ checks on arrival
 
 
 def checked_item(item: Json) -> tuple[Item, int]:
-    """An item as it is stored, and its size in bytes.
+    """The stored form of an item, and its size in bytes.
 
     Raises: ApiError.
     """
@@ -59,7 +59,7 @@ def checked_item(item: Json) -> tuple[Item, int]:
 
 
 def checked(given: Json, depth: int = 0) -> tuple[Value, int]:
-    """A value as it is stored, and its size in bytes.
+    """The stored form of a value, and its size in bytes.
 
     Raises: ApiError (`ValidationException`, `SerializationException`).
     """
@@ -183,7 +183,7 @@ def _listed(content: Json) -> list[Json]:
 
 
 def _binary(content: Json) -> tuple[str, int]:
-    """Bytes as base64 text, and how many they are. Calls inside the process give bytes."""
+    """Bytes as base64 text, and their number. Calls inside the process pass bytes."""
     if isinstance(content, str):
         try:
             raw = b64decode(content, validate=True)
@@ -197,7 +197,7 @@ def _binary(content: Json) -> tuple[str, int]:
 
 
 def wrong_type(value: Json, wanted: str) -> ApiError:
-    """What the service's parser says of a JSON value of another type."""
+    """The error of the service's parser for a JSON value of another type."""
     if isinstance(value, dict):
         text = "Start of structure or map found where not expected"
     elif isinstance(value, list):
@@ -217,7 +217,7 @@ def wrong_type(value: Json, wanted: str) -> ApiError:
 
 
 def number_text(given: Json) -> str:
-    """A number in its one form: plain digits, no zeros at its ends. Raises: ApiError."""
+    """The canonical form of a number: plain digits, no zeros at its ends. Raises: ApiError."""
     if type(given) is not str:
         raise wrong_type(given, "a String")
     if _SMALL_INTEGER.fullmatch(given) is not None:
@@ -232,7 +232,7 @@ def number_text(given: Json) -> str:
 
 
 def plain_text(number: Decimal) -> str:
-    """A number in its one form. Raises: ApiError where it is too precise, too great or too small."""
+    """The canonical form of a number. Raises: ApiError if it is too precise, too large or too small."""
     if not number:
         return "0"
     sign, digits, exponent = number.as_tuple()
@@ -257,7 +257,7 @@ def plain_text(number: Decimal) -> str:
 
 
 def number_size(text: str) -> int:
-    """Bytes that a number counts: one for each two digits, one more, and one for a sign."""
+    """The size of a number in bytes: one for each two digits, one more, and one for a sign."""
     digits = text.lstrip("-").replace(".", "").strip("0")
     return (len(digits) + 1) // 2 + 1 + (text[0] == "-")
 
@@ -266,12 +266,12 @@ def number_size(text: str) -> int:
 
 
 def utf8_length(text: str) -> int:
-    """Bytes of a text."""
+    """The length of a text in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def size_of(value: Value) -> int:
-    """Bytes that a stored value counts."""
+    """The size of a stored value in bytes."""
     ((kind, content),) = value.items()
     if kind == "S":
         return utf8_length(content)
@@ -290,7 +290,7 @@ def size_of(value: Value) -> int:
 
 
 def item_size(item: Item) -> int:
-    """Bytes that a stored item counts."""
+    """The size of a stored item in bytes."""
     return sum(utf8_length(name) + size_of(value) for name, value in item.items())
 
 
@@ -304,7 +304,7 @@ def kind_of(value: Value) -> str:
 
 
 def equal(one: Value, other: Value) -> bool:
-    """Whether two stored values are the same; the order of a set does not matter."""
+    """True if two stored values are the same; the order of a set does not matter."""
     if one == other:
         return True
     kind = kind_of(one)
@@ -321,7 +321,7 @@ def equal(one: Value, other: Value) -> bool:
 
 
 def ordered(value: Value) -> Any:
-    """What a text, a number or bytes compare by; `None` for values without an order."""
+    """The sort key of a text, a number or bytes; `None` for values without an order."""
     ((kind, content),) = value.items()
     if kind == "S":
         return content

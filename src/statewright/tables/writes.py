@@ -1,7 +1,7 @@
-"""Writes of single items: what a put, update, delete or condition check asks, and what it does where it is decided.
+"""Writes of single items: puts, updates, deletes and condition checks, and their effect on the store.
 
-A `Write` is made of the members of a request, the same ones for single writes and for those of transactions. What it
-does is decided by `carry_out` in a store's writer, where nobody else writes.
+A `Write` is made of the members of a request, which are the same for single writes and for those of transactions.
+`carry_out` decides its effect in the store's writer, where no other write can interfere.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LEGACY: Final = {
     "QueryFilter": "FilterExpression",
     "ScanFilter": "FilterExpression",
 }
-"""Parameters of before 2014, and what has taken their places."""
+"""Parameters from before 2014, and their replacements."""
 
 
 class ConditionFailed(ApiError):
-    """A condition that does not hold; `found` is the item that stands there."""
+    """A condition that does not hold; `found` is the current item."""
 
     def __init__(self, found: StoredItem | None) -> None:
         super().__init__("ConditionalCheckFailedException", "The conditional request failed")
@@ -45,7 +45,7 @@ class ConditionFailed(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write. `make` gives the item after it, `None` for none; without `make`, only the condition is checked."""
+    """One write. `make` returns the new item, `None` for none; without `make`, only the condition is checked."""
 
     table: Table
     key: Item
@@ -53,14 +53,14 @@ class Write:
     test: Test | None
     make: Callable[[Item | None], tuple[Item | None, StoredItem | None]] | None
     reads: bool
-    """Whether `make` looks at the item before."""
+    """True if `make` reads the item before the write."""
     paths: tuple[tuple[Step, ...], ...] = ()
-    """What an update writes to."""
+    """The paths that an update writes to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write found and left. `units` are the write capacity units of the table and of its indexes, by name."""
+    """The item before and after a write; `units` are the capacity units of the table and of its indexes, by name."""
 
     before: StoredItem | None
     after: StoredItem | None
@@ -68,12 +68,12 @@ class Written:
 
 
 def refuse_legacy(members: Mapping[str, Json]) -> None:
-    """Raises: ApiError for parameters of before 2014."""
+    """Refuse parameters from before 2014. Raises: ApiError."""
     for name, instead in LEGACY.items():
         if members.get(name) is not None:
             raise invalid(
                 f"One or more parameter values were invalid: {name} is a legacy parameter, which Statewright does not "
-                f"take; use {instead}"
+                f"support; use {instead}"
             )
 
 
@@ -159,13 +159,13 @@ def _test(text: str | None, bindings: Bindings) -> Test | None:
     return Compiler("ConditionExpression", bindings).test(condition("ConditionExpression", text))
 
 
-# ------------------------------------------------------------------ where it is decided
+# ------------------------------------------------------------------ decisions
 
 
 def carry_out(write: Write, before: StoredItem | None, decision: Decision) -> Written:
-    """Put what a write does into a decision.
+    """Add the effect of a write to a decision.
 
-    Raises: ApiError (`ConditionFailed` among them); the decision is as it was then.
+    Raises: ApiError (`ConditionFailed` among them); the decision is then unchanged.
     """
     table = write.table
     table.check()
@@ -215,7 +215,7 @@ def _change_entries(
 
 
 def _count_entry(decision: Decision, entry: Entry, before: StoredItem | None, after: StoredItem | None) -> None:
-    # A new index is counted once it is full: until then nobody knows whether the entry before is there.
+    # A new index is counted when it is full: until then it is unknown whether it had the entry before.
     if entry.index is not None and not entry.index.is_backfilling:
         _count(decision, entry.key.space, before, after)
 
@@ -231,7 +231,7 @@ def _units(size: int) -> int:
     return max(1, -(-size // KIB))
 
 
-# ------------------------------------------------------------------ what is answered
+# ------------------------------------------------------------------ answers
 
 
 def updated_parts(write: Write, stored: StoredItem | None) -> Item:

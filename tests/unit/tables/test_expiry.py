@@ -9,7 +9,7 @@ from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.stores.memory.store import MemoryStore
-from statewright.tables.expiry import LOOK_EVERY_MS
+from statewright.tables.expiry import SCAN_EVERY_MS
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
 from statewright.tables.writes import put_of, update_of
@@ -76,9 +76,9 @@ def test_expired_items_are_deleted():
         await rig.put("text", until={"S": "1"})
         await rig.put("ancient", -6 * 365 * 86_400)
         assert len(await rig.names()) == 6
-        await rig.pass_time(LOOK_EVERY_MS + 1)
+        await rig.pass_time(SCAN_EVERY_MS + 1)
         assert await rig.names() == ["ancient", "before", "late", "never", "text"]
-        await rig.pass_time(2 * LOOK_EVERY_MS)
+        await rig.pass_time(2 * SCAN_EVERY_MS)
         assert await rig.names() == ["ancient", "late", "never", "text"]
         assert (await rig.tables.counts(rig.table))[rig.table.definition.space].items == 4
 
@@ -97,7 +97,7 @@ def test_a_postponed_expiry_is_respected():
             "ExpressionAttributeValues": {":u": later},
         }
         await rig.tables.write(update_of(rig.table, request))
-        await rig.pass_time(10 * LOOK_EVERY_MS)
+        await rig.pass_time(10 * SCAN_EVERY_MS)
         assert await rig.names() == ["kept"]
 
     play(body)
@@ -109,7 +109,7 @@ def test_many_items_expire_in_steps_and_after_a_restart():
             await rig.put(f"n{number}", 5)
         await rig.tables.expiry.switch(rig.table, "until", enabled=True)
         await rig.restart()
-        await rig.pass_time(2 * LOOK_EVERY_MS)
+        await rig.pass_time(2 * SCAN_EVERY_MS)
         assert await rig.names() == []
         ttl = rig.table.definition.time_to_live
         assert ttl is not None
@@ -127,7 +127,7 @@ def test_nothing_expires_once_it_is_switched_off():
         with pytest.raises(ApiError, match="current AttributeName is until"):
             await rig.tables.expiry.switch(rig.table, "other", enabled=False)
         await rig.tables.expiry.switch(rig.table, "until", enabled=False)
-        await rig.pass_time(5 * LOOK_EVERY_MS)
+        await rig.pass_time(5 * SCAN_EVERY_MS)
         assert await rig.names() == ["kept"]
 
     play(body)

@@ -1,4 +1,4 @@
-"""Names and values of one request: what `#n` and `:v` stand for in its expressions, and which of them are unused."""
+"""Names and values of one request: resolves `#n` and `:v` in its expressions, and finds unused ones."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Bindings:
     def __init__(
         self, names: Mapping[str, str] | None, values: Mapping[str, Json] | None, expressions: Mapping[str, str | None]
     ) -> None:
-        """`expressions` are all that the operation takes, by parameter; those not given are `None`.
+        """`expressions` are all that the operation accepts, by parameter; omitted ones are `None`.
 
-        Raises: ApiError for names and values that are empty, wrongly written, or given without an expression.
+        Raises: ApiError for names and values that are empty, malformed, or given without an expression.
         """
         self._names = names or {}
         self._used: set[str] = set()
@@ -37,7 +37,7 @@ class Bindings:
             self._values = _checked_values(values, expressions)
 
     def path(self, parameter: str, path: Path) -> tuple[Step, ...]:
-        """The steps of a path by their real names. Raises: ApiError."""
+        """The steps of a path, with placeholders resolved. Raises: ApiError."""
         steps = path.steps
         for step in steps:
             if type(step) is str and step[0] == "#":
@@ -61,7 +61,7 @@ class Bindings:
         return tuple(found)
 
     def value(self, parameter: str, literal: Literal) -> Value:
-        """A value. Raises: ApiError."""
+        """The value of a placeholder. Raises: ApiError."""
         value = self._values.get(literal.name)
         if value is None:
             raise fault(
@@ -72,7 +72,7 @@ class Bindings:
         return value
 
     def check_all_used(self) -> None:
-        """Raises: ApiError for names and values that no expression used."""
+        """Refuse names and values that no expression uses. Raises: ApiError."""
         for what, known in (("Names", self._names), ("Values", self._values)):
             unused = [name for name in known if name not in self._used]
             if unused:

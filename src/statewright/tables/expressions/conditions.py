@@ -1,4 +1,4 @@
-"""Conditions and filters compiled for one request: functions of an item that answer yes or no.
+"""Conditions and filters compiled for one request: predicates on items.
 
 Source: developer guide, "Condition and filter expressions, operators, and functions"; texts observed.
 """
@@ -36,7 +36,7 @@ _SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
 
 
 def look_up(item: Item, steps: Sequence[Step]) -> Value | None:
-    """What stands at a path of an item."""
+    """The value at a path of an item; `None` if there is none."""
     value = item.get(str(steps[0]))
     for step in steps[1:]:
         if value is None:
@@ -95,7 +95,7 @@ class Compiler:
         if isinstance(operand, Literal):
             value = self._bindings.value(self._parameter, operand)
             return lambda _item: value
-        # The parser lets no other function get here.
+        # The parser refuses every other function here.
         assert isinstance(operand, Call)
         return self._size(operand)
 
@@ -115,7 +115,7 @@ class Compiler:
         return size
 
     def _plain(self, operand: Operand, function: str) -> Operand:
-        """An argument that is no function itself."""
+        """Check that an argument is not itself a function, and return it."""
         if isinstance(operand, Call) and not (operand.function == "size" and function == "contains"):
             raise fault(
                 self._parameter,
@@ -124,7 +124,7 @@ class Compiler:
         return operand
 
     def _literal_kind(self, operand: Operand) -> str | None:
-        """The type of a value that is known before any item."""
+        """The type of an operand that does not depend on the item; `None` if it does."""
         if isinstance(operand, Literal):
             return kind_of(self._bindings.value(self._parameter, operand))
         return None
@@ -192,7 +192,7 @@ class Compiler:
         return between
 
     def check_bounds(self, low: Value, high: Value) -> None:
-        """Raises: ApiError for bounds that nothing can be between."""
+        """Refuse bounds with no value between them. Raises: ApiError."""
         what = None
         if kind_of(low) != kind_of(high):
             what = "same data type for lower and upper bounds"
@@ -279,7 +279,7 @@ def _same(left: Value | None, right: Value | None) -> bool:
 
 
 def _comparable(left: Value | None, right: Value | None) -> tuple[Any, Any] | None:
-    """Both by what they compare by, `None` where they have no order between them."""
+    """The sort keys of both, `None` if the values have no common order."""
     if left is None or right is None or kind_of(left) != kind_of(right):
         return None
     return (ordered(left), ordered(right)) if kind_of(left) in _ORDERED else None

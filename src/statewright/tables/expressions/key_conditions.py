@@ -1,4 +1,4 @@
-"""Key conditions: which stretch of one partition a query reads.
+"""Key conditions: the range of one partition that a query reads.
 
 Source: API reference, Query; texts observed.
 """
@@ -35,7 +35,7 @@ _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Stretch(NamedTuple):
-    """A stretch of a partition, by encoded keys: from `low` on, below `high`. `hash` is the partition's value."""
+    """A range of encoded keys: from `low`, inclusive, to `high`, exclusive. `hash` is the partition's value."""
 
     hash: Value
     part: bytes
@@ -44,7 +44,7 @@ class Stretch(NamedTuple):
 
 
 class _Term(NamedTuple):
-    """What is asked of one key attribute."""
+    """The condition on one key attribute."""
 
     name: str
     operator: str
@@ -54,7 +54,7 @@ class _Term(NamedTuple):
 def stretch(
     condition: Condition, bindings: Bindings, hash_name: str, range_name: str | None, types: dict[str, str]
 ) -> Stretch:
-    """What a key condition asks for, of a table or index with such a key. Raises: ApiError."""
+    """The range that a key condition selects, for a table or index with this key. Raises: ApiError."""
     parts = list(_conjuncts(condition))
     terms = [_term(part, bindings) for part in parts]
     if len({term.name for term in terms}) < len(terms):
@@ -95,7 +95,7 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
 def _term(node: Condition, bindings: Bindings) -> _Term:
     if isinstance(node, Either | Not | Among):
         name = {Either: "OR", Not: "NOT", Among: "IN"}[type(node)]
-        raise _not_here(name)
+        raise _unsupported(name)
     if isinstance(node, Between):
         name = _name(node.operand, bindings)
         low, high = _value(node.low, bindings), _value(node.high, bindings)
@@ -103,7 +103,7 @@ def _term(node: Condition, bindings: Bindings) -> _Term:
         return _Term(name, "BETWEEN", (low, high))
     if isinstance(node, Call):
         if node.function != "begins_with":
-            raise _not_here(node.function)
+            raise _unsupported(node.function)
         value = _value(node.arguments[1], bindings)
         if kind_of(value) not in ("S", "B"):
             raise fault(
@@ -114,13 +114,13 @@ def _term(node: Condition, bindings: Bindings) -> _Term:
         return _Term(_name(node.arguments[0], bindings), "begins_with", (value,))
     assert isinstance(node, Compare)
     if node.sign == "<>":
-        raise _not_here("<>")
+        raise _unsupported("<>")
     if isinstance(node.left, Literal) and isinstance(node.right, Path):
         return _Term(_name(node.right, bindings), _TURNED[node.sign], (_value(node.left, bindings),))
     return _Term(_name(node.left, bindings), node.sign, (_value(node.right, bindings),))
 
 
-def _not_here(operator: str) -> ApiError:
+def _unsupported(operator: str) -> ApiError:
     return fault(PARAMETER, f"Invalid operator used in KeyConditionExpression: {operator}")
 
 

@@ -1,7 +1,7 @@
 """Parses condition, key condition, filter, projection and update expressions; the same text is parsed once.
 
-Owns the grammar and what is wrong with a text by itself: syntax, reserved words, unknown functions, wrong numbers of
-operands. What names and values mean is for `bindings`.
+Owns the grammar and the errors in a text by itself: syntax, reserved words, unknown functions, wrong numbers of
+operands. Leaves the meaning of names and values to `bindings`.
 
 Source: developer guide, "Using expressions in DynamoDB"; texts observed.
 """
@@ -49,7 +49,7 @@ LONGEST_BYTES: Final = 4096
 MOST_OPERATORS: Final = 300
 """Source of both: service quotas, "Expression parameters"."""
 DEEPEST: Final = 150
-"""Parentheses and NOTs inside each other. Ours: keeps a text from exhausting the stack."""
+"""Deepest nesting of parentheses and NOTs. Source: ours; it keeps a text from exhausting the stack."""
 
 _COMPARATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _OPERANDS: Final = {
@@ -67,7 +67,7 @@ _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
 
 def fault(parameter: str, message: str) -> ApiError:
-    """What the service says of an expression: `Invalid FilterExpression: ...`."""
+    """The service's error for an expression: `Invalid FilterExpression: ...`."""
     return invalid(f"Invalid {parameter}: {message}")
 
 
@@ -142,7 +142,7 @@ class _Parser:
         self._place += 1
 
     def expect_end(self) -> None:
-        """Nothing may follow."""
+        """Refuse further symbols. Raises: ApiError."""
         if self._token.kind != END:
             raise self._syntax_error()
 
@@ -202,7 +202,7 @@ class _Parser:
         return self._comparison()
 
     def _closes(self, begin: int) -> int:
-        """Where the parenthesis at a place is closed."""
+        """The index of the symbol that closes the parenthesis at an index."""
         depth = 0
         for place in range(begin, len(self._tokens)):
             text = self._tokens[place].text
@@ -212,7 +212,7 @@ class _Parser:
         return -1
 
     def _encloses_operand(self) -> bool:
-        """Whether a parenthesis is around an operand: what follows it compares."""
+        """True if a parenthesis encloses an operand: a comparison follows it."""
         end = self._closes(self._place)
         follower = self._tokens[end + 1] if end >= 0 else self._token
         return end >= 0 and (follower.text in _COMPARATORS or follower.text.upper() in ("BETWEEN", "IN"))
@@ -258,7 +258,7 @@ class _Parser:
         return tuple(choices)
 
     def _inner(self, operand: Operand) -> Operand:
-        """An operand that is compared: of all functions, only a size."""
+        """Check an operand of a comparison: `size` is the only function allowed."""
         if isinstance(operand, Call) and operand.function != "size":
             raise self._not_this_way(operand.function)
         return operand

@@ -1,4 +1,4 @@
-"""Projections: the parts of an item at some paths, in the shape that they have there."""
+"""Projections: the parts of an item at some paths, in their original structure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PARAMETER = "ProjectionExpression"
 
 
 def projector(paths: Sequence[Path], bindings: Bindings) -> Project:
-    """What cuts the parts out of an item. Raises: ApiError."""
+    """Compile a projection. Raises: ApiError."""
     return cutter([bindings.path(PARAMETER, path) for path in paths])
 
 
 def cutter(paths: Sequence[tuple[Step, ...]]) -> Project:
-    """What cuts the parts at resolved paths out of an item. Raises: ApiError for paths that meet."""
+    """Compile a projection of resolved paths. Raises: ApiError for paths that overlap."""
     tree: Tree = {}
     for number, steps in enumerate(paths):
         for other in paths[:number]:

@@ -1,4 +1,4 @@
-"""The words of an expression: names, placeholders, numbers and signs, each with its place in the text."""
+"""Lexer of expressions: names, placeholders, numbers and signs, each with its place in the text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 NAME: Final = "name"
 ALIAS: Final = "alias"
-"""`#name`, which stands for an attribute's name."""
+"""`#name`, the placeholder of an attribute's name."""
 VALUE: Final = "value"
-"""`:name`, which stands for a value."""
+"""`:name`, the placeholder of a value."""
 NUMBER: Final = "number"
 SIGN: Final = "sign"
 END: Final = "end"
@@ -21,7 +21,7 @@ _TOKEN: Final = re.compile(
 
 
 class Token(NamedTuple):
-    """A word. `text` is as written."""
+    """A symbol. `text` is as written."""
 
     kind: str
     text: str
@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 
 class BadCharacter(Exception):
-    """A character that no word begins with."""
+    """A character that begins no symbol."""
 
     def __init__(self, token: Token) -> None:
         super().__init__(token.text)
@@ -38,7 +38,7 @@ class BadCharacter(Exception):
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The words of an expression, and the end behind them. Raises: BadCharacter."""
+    """The symbols of an expression, and an end mark behind them. Raises: BadCharacter."""
     found: list[Token] = []
     place = 0
     while match := _TOKEN.match(text, place):

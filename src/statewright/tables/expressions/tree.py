@@ -17,7 +17,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value by its placeholder, `:v`."""
+    """The placeholder of a value, `:v`."""
 
     name: str
 

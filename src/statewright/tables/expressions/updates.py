@@ -1,7 +1,7 @@
-"""Updates compiled for one request: functions from an item to the item after it. Only what changes is copied.
+"""Updates compiled for one request: functions from an item to the updated item. Only changed parts are copied.
 
-Every operand is read from the item as it was. Actions are kept by their paths, so that two that meet are found before
-anything is done.
+Every operand is read from the original item. Actions are kept by their paths, so that overlapping ones are found
+before anything is changed.
 
 Source: developer guide, "Using update expressions in DynamoDB"; texts observed.
 """
@@ -37,7 +37,7 @@ _NAMES: Final = {
 
 Read = Callable[[Item], Value]
 Change = Callable[[Item, Value | None], Value | None]
-"""What comes to stand at a path: of the whole item as it was, and what stood there."""
+"""The new value at a path, computed from the whole original item and the old value."""
 Tree = dict[Step, "Tree | Change"]
 
 
@@ -45,15 +45,15 @@ class Update:
     """A compiled update."""
 
     def __init__(self, actions: Sequence[Action], bindings: Bindings, keys: Sequence[str]) -> None:
-        """Raises: ApiError, also for a path that is part of the key."""
+        """Compile the actions. Raises: ApiError, also for a path that is part of the key."""
         compiler = _Compiler(bindings)
         self._tree: Tree = {}
         self.paths: list[tuple[Step, ...]] = []
-        """Of every action, in their order."""
+        """The path of every action, in their order."""
         for action in actions:
             steps = bindings.path(PARAMETER, action.path)
             change = compiler.change(action)
-            self._plant(steps, change)
+            self._insert(steps, change)
             self.paths.append(steps)
         for steps in self.paths:
             if steps[0] in keys:
@@ -62,7 +62,7 @@ class Update:
                     f"Cannot update attribute {steps[0]}. This attribute is part of the key"
                 )
 
-    def _plant(self, steps: tuple[Step, ...], change: Change) -> None:
+    def _insert(self, steps: tuple[Step, ...], change: Change) -> None:
         node = self._tree
         for depth, step in enumerate(steps):
             if any(type(other) is not type(step) for other in node):
@@ -101,7 +101,7 @@ class Update:
         )
 
     def __call__(self, item: Item) -> Item:
-        """The item after the update. Raises: ApiError."""
+        """Return the updated item. Raises: ApiError."""
         return _changed_members(item, self._tree, item)
 
 
@@ -125,7 +125,7 @@ def _changed_elements(elements: list[Value], tree: Tree, item: Item) -> list[Val
         if step < len(elements):
             found[step] = value
         elif value is not None:
-            # Beyond the end is at the end.
+            # An index beyond the end appends.
             found.append(value)
     return [value for value in found if value is not None]
 
@@ -229,7 +229,7 @@ def _of_kind(value: Value, kind: str) -> Json:
 
 
 def _added(before: Value | None, value: Value) -> Value:
-    """What stands after ADD."""
+    """The value after ADD."""
     if before is None:
         return value
     kind = kind_of(value)
@@ -240,7 +240,7 @@ def _added(before: Value | None, value: Value) -> Value:
 
 
 def _without(before: Value | None, value: Value) -> Value | None:
-    """What stands after DELETE; a set without elements goes."""
+    """The value after DELETE; `None` for a set that is then empty."""
     if before is None:
         return None
     kind = kind_of(value)
