@@ -1,1 +1,1 @@
-"""Schedules, event buses and rules: what happens at an instant or upon an event."""
+"""Schedules, event buses and rules: calls of targets at an instant or upon a bus event."""

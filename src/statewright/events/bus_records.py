@@ -1,4 +1,4 @@
-"""Event buses and rules as the catalogue keeps them, and what may be asked of them.
+"""Records of event buses and rules, the checks of requests about them, and their refusals.
 
 Source: EventBridge API reference and quotas; texts as SDK users report them unless a comment says otherwise.
 """
@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -20,7 +20,7 @@ from statewright.errors import ApiError
 from statewright.events.expressions import Expression, ExpressionError, parse
 from statewright.events.inputs import PREDEFINED, variables_of
 from statewright.events.targets import UNIVERSAL, Unsupported, call_of
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
 from statewright.query.event_pattern import PatternError, compile_pattern
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import Record
@@ -35,15 +35,15 @@ MOST_BUSES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Bus:
-    """An event bus. `shown` are members that are kept and given back, no more, as are the statements of its policy."""
+    """An event bus. `shown` and the policy's statements are stored and returned, and have no other effect."""
 
     name: str
     created_ms: int
     modified_ms: int
     description: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    shown: Mapping[str, Any] = field(default_factory=dict)
-    statements: tuple[Any, ...] = ()
+    shown: JsonMapping = field(default_factory=dict)
+    statements: tuple[Json, ...] = ()
     stored: int = 0
 
     def arn(self, config: Config) -> str:
@@ -72,7 +72,7 @@ class Rule:
     state: str = "ENABLED"
     description: str | None = None
     role_arn: str | None = None
-    targets: Mapping[str, Any] = field(default_factory=dict)
+    targets: JsonMapping = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     anchor_ms: int = 0
     next_ms: int | None = None
@@ -88,17 +88,17 @@ class Rule:
         return timer_record(RULE_DUE, self.number, self.next_ms, self.stored + 1, self.key.encode())
 
     def arn(self, config: Config) -> str:
-        """Its ARN, which names no bus but a custom one."""
+        """Its ARN, which names the bus only if it is a custom one."""
         where = self.name if self.bus == DEFAULT_BUS else f"{self.bus}/{self.name}"
         return config.arn("events", f"rule/{where}")
 
     def compiled(self) -> Expression | None:
-        """Its schedule, which was read before."""
+        """Its schedule, compiled; None for a rule without one."""
         return parse(self.expression, rules=True) if self.expression is not None else None
 
     @property
     def enabled(self) -> bool:
-        """Whether it does anything."""
+        """True unless it is disabled."""
         return self.state != "DISABLED"
 
 
@@ -114,17 +114,17 @@ def invalid(text: str) -> ApiError:
 
 
 def no_rule(name: str, bus: str) -> ApiError:
-    """The answer to a request for a rule that is not there."""
+    """The refusal of a request for an unknown rule."""
     return ApiError("ResourceNotFoundException", f"Rule {name} does not exist on EventBus {bus}.")
 
 
 def no_bus(name: str) -> ApiError:
-    """The answer to a request for a bus that is not there."""
+    """The refusal of a request for an unknown bus."""
     return ApiError("ResourceNotFoundException", f"Event bus {name} does not exist.")
 
 
 def too_many() -> ApiError:
-    """The answer when a quota is used up."""
+    """The refusal of a request that exceeds a quota."""
     return ApiError("LimitExceededException", "The requested resource exceeds the maximum number allowed.")
 
 
@@ -150,7 +150,7 @@ _BLANK: Final = re.compile(r"[ \t\r\n]*")
 
 
 def _offset(text: str, problem: PatternError) -> int:
-    """How far the service's parser has read when it complains: behind a container, or just into a value."""
+    """The offset at which the service's parser reports a problem: after a container or scalar, or one into a value."""
     at = _after_blanks(text, 0)
     for step in problem.place:
         at = _member(text, at, step)
@@ -160,7 +160,7 @@ def _offset(text: str, problem: PatternError) -> int:
 
 
 def _member(text: str, at: int, step: str | int) -> int:
-    """Where a member of the object or array at an offset begins."""
+    """The offset of a member of the object or array at an offset."""
     at = _after_blanks(text, at + 1)
     number = 0
     while True:
@@ -181,7 +181,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def sources_of(rule: Rule) -> Iterable[str | None]:
-    """The sources that the pattern of a rule names; None where it may be any other."""
+    """The sources that the pattern of a rule names; None stands for any source."""
     named = orjson.loads(rule.pattern or "{}").get("source")
     if isinstance(named, list) and all(isinstance(one, str) for one in named):
         return dict.fromkeys(named)
@@ -189,7 +189,7 @@ def sources_of(rule: Rule) -> Iterable[str | None]:
 
 
 def check_rule(rule: Rule) -> None:
-    """Refuse what a rule cannot be. Raises: ApiError."""
+    """Check a rule. Raises: ApiError."""
     if rule.pattern is None and rule.expression is None:
         raise invalid("Parameter(s) EventPattern or ScheduleExpression must be specified.")
     if rule.pattern is not None:
@@ -210,8 +210,8 @@ _REFUSED: Final = (
 )  # fmt: skip
 
 
-def check_target(target: Mapping[str, Any], config: Config) -> None:
-    """Refuse what a target of a rule cannot be. Raises: ApiError (`ValidationException`)."""
+def check_target(target: JsonMapping, config: Config) -> None:
+    """Check a target of a rule. Raises: ApiError (`ValidationException`)."""
     arn: str = target["Arn"]
     parts = arn.split(":", 5)
     if len(parts) < 6 or parts[0] != "arn" or not parts[5]:
@@ -227,7 +227,7 @@ def check_target(target: Mapping[str, Any], config: Config) -> None:
     group = (target.get("SqsParameters") or {}).get("MessageGroupId")
     if parts[2] == "sqs" and parts[5].endswith(".fifo") and not group:
         raise invalid(f"Parameter(s) SqsParameters must be specified for target: {target['Id']}.")
-    # The words of the rest are ours.
+    # The texts below are Statewright's own.
     for name in _REFUSED:
         if target.get(name):
             raise invalid(f"This version of Statewright has no targets with {name}.")
@@ -242,8 +242,8 @@ def check_target(target: Mapping[str, Any], config: Config) -> None:
     _check_template(target)
 
 
-def _check_template(target: Mapping[str, Any]) -> None:
-    """Refuse a template with variables that nothing defines."""
+def _check_template(target: JsonMapping) -> None:
+    """Check that a template has no undefined variables. Raises: ApiError (`ValidationException`)."""
     transformer = target.get("InputTransformer") or {}
     known = {*(transformer.get("InputPathsMap") or ()), *PREDEFINED}
     for name in variables_of(transformer.get("InputTemplate") or ""):

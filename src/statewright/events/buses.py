@@ -1,7 +1,7 @@
-"""Event buses: what is put on them goes to the targets of the rules that match, once it is durable.
+"""Event buses: an event put on a bus goes to the targets of the matching rules, once it is durable.
 
-Owns the catalogue of buses, what an event must be like, and the events that executions make when their status changes.
-Rules are `rules.py`'s.
+Owns the catalogue of buses, the checks of events, and the events about executions whose status changes. Rules are in
+`rules.py`.
 
 Source: EventBridge API reference, PutEvents; Step Functions developer guide, "Automating event delivery"; texts and the
 detail of status changes observed.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.background import Background
 from statewright.clock import Clock
@@ -25,18 +25,18 @@ from statewright.events.delivery_records import call_id_of
 from statewright.events.rules import Event, Rules
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
-from statewright.payload import JsonTextError, dump_json, parse_json
+from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, dump_json, parse_json
 from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged
 
 PAGE: Final = 500
 ENTRIES_BYTES: Final = 1_048_576
-"""All entries of one request. Source: API reference, PutEvents."""
+"""The limit of all entries of one request together. Source: API reference, PutEvents."""
 POLICY_LENGTH: Final = 10_240
 """Source: EventBridge quotas."""
 STATUS_BYTES: Final = 253_952
-"""Input and output of a status change that are longer are left out. Source: developer guide: 248 KiB."""
+"""An event about a status change leaves out longer input and output. Source: developer guide: 248 KiB."""
 SOURCE: Final = "aws.states"
 STATUS_CHANGE: Final = "Step Functions Execution Status Change"
 
@@ -63,7 +63,7 @@ class Buses:
         self.rules = Rules(store.catalog, clock, config, deliveries, recorder)
 
     async def start(self) -> None:
-        """Take up what the store has. Deliveries are started."""
+        """Load the buses from the store, and start the rules. Deliveries must have been started."""
         async for bus in self._entries.walk():
             self._buses[bus.name] = bus
         if DEFAULT_BUS not in self._buses:
@@ -72,15 +72,13 @@ class Buses:
         await self.rules.start()
 
     async def stop(self) -> None:
-        """Take no more scheduled events; what was put is delivered by the next process."""
+        """Stop the rules; the next process continues with pending deliveries."""
         await self.rules.stop()
         await self._background.at_rest()
 
     # ------------------------------------------------------------------ the catalogue
 
-    async def create(
-        self, name: str, description: str | None, tags: Mapping[str, str], shown: Mapping[str, Any]
-    ) -> Bus:
+    async def create(self, name: str, description: str | None, tags: Mapping[str, str], shown: JsonMapping) -> Bus:
         """Create a bus. Raises: ApiError (`ResourceAlreadyExistsException`, `ValidationException`)."""
         if name in self._buses:
             raise ApiError("ResourceAlreadyExistsException", f"Event bus {name} already exists.")
@@ -91,7 +89,7 @@ class Buses:
         now_ms = self._clock.now_ms()
         return await self._write(Bus(name, now_ms, now_ms, description, dict(tags), dict(shown)))
 
-    async def update(self, name: str, description: str | None, shown: Mapping[str, Any]) -> Bus:
+    async def update(self, name: str, description: str | None, shown: JsonMapping) -> Bus:
         """Change what a bus shows. Raises: ApiError."""
         bus = self.get(name)
         return await self._write(
@@ -99,7 +97,7 @@ class Buses:
         )
 
     async def delete(self, name: str) -> None:
-        """Delete a bus without rules; one that is not there does not matter. Raises: ApiError."""
+        """Delete a bus without rules; succeeds if it does not exist. Raises: ApiError."""
         if name == DEFAULT_BUS:
             raise invalid("Cannot delete event bus default.")
         if self.rules.of(name):
@@ -117,20 +115,20 @@ class Buses:
         return found
 
     def name_of(self, name_or_arn: str | None) -> str:
-        """The name of a bus that is there. Raises: ApiError (`ResourceNotFoundException`)."""
+        """The name of an existing bus. Raises: ApiError (`ResourceNotFoundException`)."""
         return self.get(bus_name(name_or_arn)).name
 
     def all(self, prefix: str = "") -> list[Bus]:
         """Buses by name."""
         return [bus for name, bus in sorted(self._buses.items()) if name.startswith(prefix)]
 
-    async def permit(self, name: str, statement: Mapping[str, Any]) -> None:
-        """Put a statement into the policy of a bus, for another of its id if there is one. Raises: ApiError."""
+    async def permit(self, name: str, statement: JsonMapping) -> None:
+        """Add a statement to the policy of a bus, or replace the one with its id. Raises: ApiError."""
         bus = self.get(name)
         kept = tuple(one for one in bus.statements if one.get("Sid") != statement["Sid"])
         await self.set_policy(name, (*kept, dict(statement)))
 
-    async def set_policy(self, name: str, statements: Sequence[Mapping[str, Any]]) -> None:
+    async def set_policy(self, name: str, statements: Sequence[JsonMapping]) -> None:
         """Replace the policy of a bus. Raises: ApiError (`PolicyLengthExceededException`)."""
         bus = replace(self.get(name), statements=tuple(statements))
         if len(bus.policy or "") > POLICY_LENGTH:
@@ -138,7 +136,7 @@ class Buses:
         await self._write(bus)
 
     async def forbid(self, name: str, statement_id: str) -> None:
-        """Take a statement out of the policy of a bus. Raises: ApiError (`ResourceNotFoundException`)."""
+        """Remove a statement from the policy of a bus. Raises: ApiError (`ResourceNotFoundException`)."""
         bus = self.get(name)
         if not bus.statements:
             raise ApiError("ResourceNotFoundException", "EventBus does not have a policy.")
@@ -148,7 +146,7 @@ class Buses:
         await self.set_policy(name, kept)
 
     async def tag(self, name: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
-        """Put tags on a bus and take some away. Raises: ApiError."""
+        """Add tags to a bus and remove others. Raises: ApiError."""
         bus = self.get(name)
         await self._write(replace(bus, tags=retagged(bus.tags, tags, remove)))
 
@@ -157,15 +155,15 @@ class Buses:
             bus = await self._entries.write(bus)
         except Conflict:
             raise ApiError(
-                "ConcurrentModificationException", f"Event bus {bus.name} was changed by somebody else."
+                "ConcurrentModificationException", f"Event bus {bus.name} was changed concurrently; try again."
             ) from None
         self._buses[bus.name] = bus
         return bus
 
     # ------------------------------------------------------------------ events
 
-    async def put(self, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-        """Put events; each has an id or an error, in order. Returns once what they lead to is durable.
+    async def put(self, entries: Sequence[JsonMapping]) -> list[dict[str, str]]:
+        """Put events; the answer has an id or an error for each, in order. Returns once their deliveries are durable.
 
         Raises: ApiError (`ValidationException`) for entries that are too long together.
         """
@@ -182,7 +180,7 @@ class Buses:
                 entry["Source"], entry["DetailType"], detail, entry.get("Resources") or (), entry.get("Time")
             )
             answers.append({"EventId": event["id"]})
-            # An unknown bus takes the event and nobody hears of it (observed).
+            # An unknown bus accepts the event, which is then dropped (observed).
             deliveries += self.rules.deliveries_for(bus_name(entry.get("EventBusName")), event)
         await self._deliveries.accept(deliveries)
         if self.rules.meter is not None:
@@ -190,7 +188,7 @@ class Buses:
         return answers
 
     def event(
-        self, source: str, detail_type: str, detail: Any, resources: Iterable[str], at_ms: int | None = None
+        self, source: str, detail_type: str, detail: Json, resources: Iterable[str], at_ms: int | None = None
     ) -> Event:
         """An event as targets see it."""
         at_ms = self._clock.now_ms() if at_ms is None else at_ms
@@ -201,7 +199,7 @@ class Buses:
         }  # fmt: skip
 
     def status_changed(self, change: StatusChange) -> None:
-        """An execution changed its status: an event of the default bus, best effort, as the service's are."""
+        """Put a status change of an execution on the default bus, best effort, as the service does."""
         if not self.rules.expects(DEFAULT_BUS, SOURCE):
             return
         view = change.view
@@ -212,11 +210,11 @@ class Buses:
 
 
 def bus_name(name_or_arn: str | None) -> str:
-    """The name in a name or an ARN of a bus; the default bus for nothing."""
+    """The name of a bus from its name or ARN; the default bus for None."""
     return (name_or_arn or DEFAULT_BUS).rpartition(":event-bus/")[2]
 
 
-def entry_bytes(entry: Mapping[str, Any]) -> int:
+def entry_bytes(entry: JsonMapping) -> int:
     """The size of an entry as the quota counts it. Source: user guide, "Calculating event entry size"."""
     size = 14 if entry.get("Time") is not None else 0
     for text in (entry.get("Source"), entry.get("DetailType"), entry.get("Detail"), *(entry.get("Resources") or ())):
@@ -224,8 +222,8 @@ def entry_bytes(entry: Mapping[str, Any]) -> int:
     return size
 
 
-def _checked(entry: Mapping[str, Any]) -> tuple[tuple[str, str] | None, Any]:
-    """Code and text of what is wrong with an entry, and its detail."""
+def _checked(entry: JsonMapping) -> tuple[tuple[str, str] | None, Json]:
+    """The error of an entry as code and text, or None; and its detail."""
     for name in ("Source", "DetailType", "Detail"):
         if not entry.get(name):
             text = f"Parameter {name} is not valid. Reason: {name} is a required argument."
@@ -241,7 +239,7 @@ def _checked(entry: Mapping[str, Any]) -> tuple[tuple[str, str] | None, Any]:
     return None, detail
 
 
-def _status_detail(view: ExecutionView) -> dict[str, Any]:
+def _status_detail(view: ExecutionView) -> JsonObject:
     output_size = _escaped_bytes(view.output)
     input_fits = _escaped_bytes(view.input) + output_size <= STATUS_BYTES
     output_fits = output_size <= STATUS_BYTES

@@ -1,8 +1,8 @@
-"""Deliveries: an invocation of a target, from the moment it is decided until the target has it or it is given up.
+"""Deliveries: invocations of targets, from the decision to make one until the target accepts it or it is given up.
 
 A delivery is an entry of the catalogue, written in the transaction that decides it, so that a killed server delivers it
-after its next start. It is tried until the target takes it, with growing pauses; what cannot be delivered goes to the
-dead-letter queue, or to the log. Which calls reach a target is in `targets.py`.
+after its next start. It is retried with growing pauses until the target accepts it; one that is given up goes to the
+dead-letter queue, or to the log. The calls that reach targets are in `targets.py`.
 
 Source: EventBridge Scheduler user guide, "Configuring a dead-letter queue"; EventBridge user guide, "Retry policy" and
 "Using dead-letter queues".
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -35,6 +35,7 @@ from statewright.events.targets import (
     rule_error_code,
 )
 from statewright.metrics.recorder import Recorder
+from statewright.payload import JsonMapping
 from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import CatalogStore, Record
@@ -43,24 +44,24 @@ MOST_AGE_SECONDS: Final = 86_400
 MOST_RETRIES: Final = 185
 """Source: API reference, RetryPolicy."""
 NO_AGE_MS: Final = 1 << 62
-"""Of what is tried by phases: they end by themselves."""
+"""The age limit of deliveries with retry phases, which end by themselves."""
 BACK_OFF_MS: Final = (1_000, 480_000)
 """First and longest pause. Ours: doubled each time, so that 185 retries take the 24 hours that are the default."""
 ATTEMPT: Final = "<aws.scheduler.attempt-number>"
 DEAD_BODY_BYTES: Final = 262_144
-"""How much of an undeliverable payload a dead letter carries. Ours."""
+"""How much of an undeliverable payload a dead letter carries. Statewright's own limit."""
 
 log = logging.getLogger("statewright.events")
 
 
-OnSettled = Callable[[Mapping[str, Any], str], None]
-"""Called with a target, and how a delivery to it ended: delivered, failed, then redriven or lost."""
+OnSettled = Callable[[JsonMapping, str], None]
+"""Called with a target and the outcome of a delivery to it: delivered; or failed, and then redriven or lost."""
 
 
 class Deliveries:
     """The deliveries of one kind of one store, made by `calls`.
 
-    Only so many are under way at once; where some may be slow, they are of a kind of their own and keep nobody waiting.
+    The number under way at a time is limited, so slow targets have a kind of their own and delay no others.
     """
 
     def __init__(
@@ -80,24 +81,24 @@ class Deliveries:
         self._meter = DeliveryMeter(recorder) if recorder is not None else None
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
-        self._due = DueWork(catalog, kind.name, clock, "delivery", self._take)
+        self._due = DueWork(catalog, kind.name, clock, "delivery", self._resume)
 
     def subscribe(self, on_settled: OnSettled) -> None:
-        """Call this with the end of every delivery."""
+        """Register a listener for the outcomes of all deliveries."""
         self._subscribers.append(on_settled)
 
-    def _announce(self, target: Mapping[str, Any], outcome: str) -> None:
+    def _announce(self, target: JsonMapping, outcome: str) -> None:
         for on_settled in self._subscribers:
             on_settled(target, outcome)
 
     async def start(self) -> None:
-        """Take up what a former process left."""
+        """Recover the deliveries that an earlier process has left."""
         newest = await self._catalog.list_entries(self._kind.name, "", after=None, limit=1, newest_first=True)
         self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
         await self._due.start()
 
     async def stop(self) -> None:
-        """Let go; what is under way is repeated by the next process."""
+        """Stop; the next process repeats the deliveries that are under way."""
         await self._due.stop()
 
     def next_number(self) -> int:
@@ -110,7 +111,7 @@ class Deliveries:
         put: Sequence[Record] = (),
         delete: Sequence[tuple[str, str]] = (),
     ) -> bool:
-        """Write new deliveries in one transaction with other changes, and have them tried; False on a conflict."""
+        """Write new deliveries in one transaction with other changes, and start them; False on a conflict."""
         records = [*put, *(self._kind.record(one) for one in deliveries)]
         while (records or delete) and not await self._catalog.write(records, delete):
             if put or delete:
@@ -123,24 +124,24 @@ class Deliveries:
         return True
 
     def arm(self, records: Sequence[Record]) -> None:
-        """Have deliveries tried whose entries somebody else has written; one that is not there is passed over."""
+        """Start deliveries whose entries another component has written; missing entries are skipped."""
         for record in records:
             self._due.arm(int(record.key), record.sort)
 
     async def is_busy(self) -> bool:
-        """Whether a delivery is under way, or waits to be tried again."""
+        """True if a delivery is under way or waits for its retry."""
         return bool(await self._catalog.list_entries(self._kind.name, "", after=None, limit=1, newest_first=False))
 
     # ------------------------------------------------------------------ one delivery
 
-    async def _take(self, number: int) -> None:
+    async def _resume(self, number: int) -> None:
         delivery = await self._entries.get(timer_key(number))
         if delivery is not None:
-            await self._try(delivery)
+            await self._deliver(delivery)
 
-    async def _try(self, delivery: Delivery) -> None:
+    async def _deliver(self, delivery: Delivery) -> None:
         if delivery.dead is not None:
-            await self._bury(delivery)
+            await self._dead_letter(delivery)
             return
         payload = delivery.payload
         if delivery.counts_attempts:
@@ -170,8 +171,8 @@ class Deliveries:
         elif due_ms - delivery.event_ms > most_age_ms:
             await self._give_up(tried, call, problem, "MaximumEventAgeInSeconds")
         else:
-            log.info("%s did not take an invocation: %s; it is tried again", delivery.target["Arn"], problem)
-            await self._put_off(replace(tried, due_ms=due_ms))
+            log.info("%s refused an invocation, which will be retried: %s", delivery.target["Arn"], problem)
+            await self._postpone(replace(tried, due_ms=due_ms))
 
     async def _attempt(self, call: TargetCall, delivery: Delivery) -> ApiError | None:
         try:
@@ -183,14 +184,14 @@ class Deliveries:
         except asyncio.CancelledError:
             raise
         except Exception:
-            log.exception("calling %s failed by a mistake of ours", call.arn)
+            log.exception("calling %s failed because of a bug in Statewright", call.arn)
             return ApiError(
                 "AWS.Scheduler.InternalServerError", "Unexpected error occurred while processing the request",
                 status=500,
             )  # fmt: skip
         return None
 
-    async def _put_off(self, delivery: Delivery) -> None:
+    async def _postpone(self, delivery: Delivery) -> None:
         if await self._catalog.write([self._kind.record(delivery)]):
             self._due.arm(delivery.number, delivery.due_ms)
 
@@ -226,16 +227,16 @@ class Deliveries:
             dead["EXHAUSTED_RETRY_CONDITION"] = exhausted
         text = raw[:DEAD_BODY_BYTES].decode(errors="ignore") if truncated else body
         if of_subscription:
-            # Dead letters of subscriptions have other names (observed).
+            # The attributes of subscriptions' dead letters have other names (observed).
             dead = {
                 "RequestID": delivery.call_id, "ErrorCode": dead["ERROR_CODE"], "ErrorMessage": dead["ERROR_MESSAGE"],
             }  # fmt: skip
-        # What failed is kept before the letter goes out, so that a crash in between calls no target again.
+        # The failure is stored before the dead letter goes out, so that a crash in between repeats no call.
         given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
         if await self._catalog.write([self._kind.record(given_up)]):
-            await self._bury(replace(given_up, stored=given_up.stored + 1))
+            await self._dead_letter(replace(given_up, stored=given_up.stored + 1))
 
-    async def _bury(self, delivery: Delivery) -> None:
+    async def _dead_letter(self, delivery: Delivery) -> None:
         queue = delivery.target["DeadLetterConfig"]["Arn"]
         named = {**delivery.origin, **(delivery.dead or {})}
         call = call_of({"Arn": queue}, delivery.payload or " ", delivery.call_id)
@@ -245,18 +246,18 @@ class Deliveries:
         )
         if problem is not None and not is_permanent(problem) and delivery.attempts < MOST_RETRIES:
             later = replace(delivery, attempts=delivery.attempts + 1)
-            await self._put_off(replace(later, due_ms=self._clock.now_ms() + pause_ms(later.attempts)))
+            await self._postpone(replace(later, due_ms=self._clock.now_ms() + pause_ms(later.attempts)))
             return
         if self._meter is not None:
-            self._meter.buried(delivery, is_sent=problem is None)
+            self._meter.dead_lettered(delivery, is_sent=problem is None)
         if problem is not None:
             log.warning("the dead letter of %s cannot be sent to %s: %s", delivery.target["Arn"], queue, problem)
         self._announce(delivery.target, "redriven" if problem is None else "lost")
         await self._entries.delete(delivery)
 
 
-def policy_of(target: Mapping[str, Any]) -> tuple[int, int]:
-    """How old an invocation of a target may become, in milliseconds, and how often it is tried again."""
+def policy_of(target: JsonMapping) -> tuple[int, int]:
+    """The greatest age of an invocation of a target, in milliseconds, and the number of its retries."""
     if "Phases" in target:
         return NO_AGE_MS, target["Phases"]["numRetries"]
     policy = target.get("RetryPolicy") or {}
@@ -264,12 +265,12 @@ def policy_of(target: Mapping[str, Any]) -> tuple[int, int]:
     return 1000 * (MOST_AGE_SECONDS if age is None else age), MOST_RETRIES if retries is None else retries
 
 
-def _pause_ms(target: Mapping[str, Any], attempts: int) -> int | None:
-    """How long to wait after so many attempts, None for no more."""
+def _pause_ms(target: JsonMapping, attempts: int) -> int | None:
+    """The pause after so many attempts, in milliseconds; None if no retry is left."""
     return phased_pause_ms(target["Phases"], attempts) if "Phases" in target else pause_ms(attempts)
 
 
 def pause_ms(attempts: int) -> int:
-    """How long to wait after so many attempts."""
+    """The pause after so many attempts, in milliseconds."""
     first, longest = BACK_OFF_MS
     return min(first << min(attempts - 1, 20), longest)

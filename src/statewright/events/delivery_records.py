@@ -1,14 +1,15 @@
-"""Deliveries as the catalogue keeps them, and how they are called."""
+"""Records of deliveries, and the ids of invocations."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from statewright import chance
 from statewright.engine.catalogue_timers import timer_key
+from statewright.payload import JsonMapping
 from statewright.stores.entries import EntryKind
 
 
@@ -16,15 +17,16 @@ from statewright.stores.entries import EntryKind
 class Delivery:
     """One invocation of a target. `target` has the members that a schedule or rule gives it.
 
-    Topics give others, too: `Http` has the headers of a POST to `Arn`, `Phases` a policy of `retry_phases`, and
+    Topics add others: `Http` has the headers of a POST to `Arn`, `Phases` a policy of `retry_phases`, and
     `IsSubscription` the names that dead letters have.
 
-    `event_ms` is when its age begins. `origin` are attributes of a dead letter, `dead_body` is its body, `None` for
-    the parameters of the call. `counts_attempts` says that the payload has the keyword of the attempt's number.
+    `event_ms` is the instant from which its age counts. `origin` has attributes of a dead letter, `dead_body` is its
+    body, `None` for the parameters of the call. `counts_attempts` says that the payload has the keyword of the
+    attempt's number.
     """
 
     number: int
-    target: Mapping[str, Any]
+    target: JsonMapping
     payload: str
     event_ms: int
     due_ms: int
@@ -33,12 +35,12 @@ class Delivery:
     counts_attempts: bool = False
     attempts: int = 0
     dead: Mapping[str, str] | None = None
-    """Once it is given up: the rest of the dead letter's attributes."""
+    """The other attributes of the dead letter, once the delivery is given up."""
     stored: int = 0
 
     @property
     def call_id(self) -> str:
-        """The name of the invocation."""
+        """The id of the invocation."""
         return call_id_of(self.number)
 
 
@@ -58,7 +60,7 @@ POST: Final = _kind("delivery-post")
 
 
 def call_id_of(number: int) -> str:
-    """The name of an invocation, in the form of a UUID."""
+    """The id of an invocation, in the form of a UUID."""
     return chance.uuid_of(hashlib.blake2b(f"delivery {number}".encode(), digest_size=16).digest())
 
 

@@ -1,7 +1,7 @@
-"""What falls due, done: deliveries, rules and schedules by their numbers.
+"""Executes work when it falls due: deliveries, rules and schedules, by their numbers.
 
-Owns the tasks that do it, and what becomes of one that the store does not answer or that fails by our mistake. What
-falls due when is `engine.timers`' and `engine.catalogue_timers`'; what is done then is the caller's.
+Owns the background tasks, and their failures when the store is unavailable or because of a bug. Due times are kept by
+`engine.timers` and `engine.catalogue_timers`; the work itself is the caller's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final
+from typing import Final
 
 from statewright.background import Background
 from statewright.clock import Clock
@@ -24,9 +24,9 @@ log = logging.getLogger("statewright.events")
 
 
 class DueWork:
-    """The entries of one kind; `work` is called with the number of one that is due, and `what` is what logs call it.
+    """The entries of one kind. `work` is called with the number of a due entry, which logs call a `what`.
 
-    `work` repeated for the same number must be harmless: it is, when the store did not answer.
+    `work` must be harmless when repeated for the same number: it is repeated when the store does not answer.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class DueWork:
         self._due = DueSoon(CatalogueTimers(catalog, kind), clock, 0, self._fire)
 
     def __len__(self) -> int:
-        """How many are in memory."""
+        """The number of entries in memory."""
         return len(self._due)
 
     async def start(self) -> None:
-        """Take up what the store has. Raises: StoreError."""
+        """Recover the due entries from the store. Raises: StoreError."""
         await self._due.recover()
 
     async def stop(self) -> None:
@@ -52,31 +52,33 @@ class DueWork:
         await self._background.stop()
 
     def arm(self, number: int, due_ms: int) -> None:
-        """Have a number done at an instant: after the store has it."""
+        """Schedule a number, which the store has already, for an instant."""
         self._due.arm(number, 0, due_ms)
 
     def disarm(self, number: int) -> None:
-        """Forget the instant of a number."""
+        """Cancel the schedule of a number."""
         self._due.disarm(number, 0)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside, until `stop`."""
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
+        """Run a background task, until `stop`."""
         self._background.spawn(work)
 
     def _fire(self, number: int, _timer: int, settled: Callable[[], None]) -> None:
-        self.spawn(self._take(number, settled))
+        self.spawn(self._execute(number, settled))
 
-    async def _take(self, number: int, settled: Callable[[], None]) -> None:
+    async def _execute(self, number: int, settled: Callable[[], None]) -> None:
         try:
             await self._work(number)
         except Unreadable as problem:
-            log.error("a %s that is due is left to another version: %s", self._what, problem)
+            log.error("a due %s is left to another version of Statewright: %s", self._what, problem)
         except StoreError as problem:
-            log.warning("the store did not answer a %s that is due, which is tried again: %s", self._what, problem)
+            log.warning("the store failed to execute a due %s, which will be retried: %s", self._what, problem)
             self.arm(number, self._clock.now_ms() + STORE_PAUSE_MS)
         except asyncio.CancelledError:
             raise
         except Exception:
-            log.exception("%s %d failed by a mistake of ours; it is left to the next start", self._what, number)
+            log.exception(
+                "%s %d failed because of a bug in Statewright; it is left to the next start", self._what, number
+            )
         finally:
             settled()

@@ -1,4 +1,4 @@
-"""Schedule expressions: `rate(...)`, `cron(...)` and `at(...)`, and the instants that they mean in a time zone.
+"""Schedule expressions: `rate(...)`, `cron(...)` and `at(...)`, and their instants in a time zone.
 
 Owns parsing and the search for the next instant; nothing here waits. Where clocks are set forward, a cron instant that
 does not exist is left out; where they are set back, the first of the two counts. A rate counts real time: its days
@@ -34,7 +34,7 @@ _NOT_A_DAY: Final = "a day of the month or of the week, and ? for the other"
 
 
 class ExpressionError(ValueError):
-    """A text that is no schedule expression; says why."""
+    """The text is not a schedule expression; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class At:
     zone: tzinfo
 
     def after(self, instant_ms: int, _anchor_ms: int = 0) -> int | None:
-        """The instant, if it is later than the given one. A local time that a change of clocks leaves out counts on."""
+        """The instant, if it is later than the given one. A time that a change of clocks skips is moved past it."""
         at_ms = _instant_ms(self.local, self.zone)
         return at_ms if at_ms > instant_ms else None
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """At every local minute that all fields agree on. `month_days` and `week_days` are alternatives: one is None."""
+    """Every local minute that matches all fields. `month_days` and `week_days` are alternatives: one is None."""
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
@@ -76,7 +76,7 @@ class Cron:
     zone: tzinfo
 
     def after(self, instant_ms: int, _anchor_ms: int = 0) -> int | None:
-        """The first instant later than one; None when there is none before the year 2200."""
+        """The first instant later than one; None if there is none before the year 2200."""
         start = datetime.fromtimestamp(instant_ms // 1000, self.zone).replace(tzinfo=None, second=0, microsecond=0)
         for local in self._from(start):
             at_ms = _instant_ms(local, self.zone)
@@ -285,5 +285,5 @@ def _instant_ms(local: datetime, zone: tzinfo) -> int:
 
 
 def _exists(local: datetime, zone: tzinfo) -> bool:
-    """Whether a local time is one that clocks show."""
+    """True if clocks show a local time, which is false for one that a change of clocks skips."""
     return local.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None) == local

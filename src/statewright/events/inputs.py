@@ -1,4 +1,4 @@
-"""What a target of a rule gets of an event: all of it, a part, a constant, or a text made from a template.
+"""Inputs of the targets of rules: the whole event, a part of it, a constant, or a text made from a template.
 
 Source: EventBridge user guide, "Input transformation".
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonMapping, dump_json
 
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_\-/*]+)|\[([0-9]+|\*)\]|\[['\"]([^'\"]+)['\"]\]")
 _VARIABLE: Final = re.compile(r"<([A-Za-z0-9_.\-]+)>")
@@ -30,8 +30,8 @@ def variables_of(template: str) -> list[str]:
     return _VARIABLE.findall(template)
 
 
-def with_paths(target: Mapping[str, Any], event: Json) -> Mapping[str, Any]:
-    """A target with the paths in its parameters replaced by what the event has there; missing ones become empty."""
+def with_paths(target: JsonMapping, event: Json) -> JsonMapping:
+    """A target with the paths in its parameters replaced by the event's values; a missing value becomes empty."""
     found = dict(target)
     for name in _PARAMETERS:
         if target.get(name):
@@ -39,30 +39,30 @@ def with_paths(target: Mapping[str, Any], event: Json) -> Mapping[str, Any]:
     return found
 
 
-def _resolved(value: Any, event: Json) -> Any:
+def _resolved(value: Json, event: Json) -> Json:
     if isinstance(value, Mapping):
         return {name: _resolved(inner, event) for name, inner in value.items()}
     if isinstance(value, list):
         return [_resolved(inner, event) for inner in value]
     if isinstance(value, str) and value.startswith("$."):
-        found = look(value, event)
+        found = value_at(value, event)
         return found if isinstance(found, str) else "" if found is None else dump_json(found)
     return value
 
 
-def look(path: str, event: Json) -> Any:
+def value_at(path: str, event: Json) -> Json:
     """The value at a path of names, indices and wildcards; `None` where the event has none."""
     found = _look(path, event)
     return None if found is _MISSING else found
 
 
-def payload_of(target: Mapping[str, Any], event: Mapping[str, Any], predefined: Mapping[str, Any]) -> str:
-    """The text that a target gets. `predefined` are the variables that every template has."""
+def payload_of(target: JsonMapping, event: JsonMapping, predefined: JsonMapping) -> str:
+    """The payload of a target. `predefined` has the variables that every template knows."""
     if target.get("Input") is not None:
         constant: str = target["Input"]
         return constant
     if target.get("InputPath"):
-        return dump_json(look(target["InputPath"], event))
+        return dump_json(value_at(target["InputPath"], event))
     transformer = target.get("InputTransformer")
     if transformer is None:
         return dump_json(event)
@@ -72,11 +72,11 @@ def payload_of(target: Mapping[str, Any], event: Mapping[str, Any], predefined: 
     return fill(transformer["InputTemplate"], variables)
 
 
-def fill(template: str, variables: Mapping[str, Any]) -> str:
+def fill(template: str, variables: JsonMapping) -> str:
     """A template with its variables replaced.
 
-    Within quotes a text is put in as it is and anything else without its quotes; outside, as JSON. A variable that the
-    event does not have is nothing within quotes and an empty text outside (our reading).
+    Within quotes a string is inserted as it is and any other value without its quotes; outside, as JSON. A variable
+    that the event does not have is nothing within quotes and an empty string outside (our reading).
     """
     parts: list[str] = []
     quoted = False
@@ -101,7 +101,7 @@ def fill(template: str, variables: Mapping[str, Any]) -> str:
 
 
 def _quoted_after(text: str, quoted: bool) -> bool:
-    """Whether the end of a text lies within quotes."""
+    """True if the end of a text lies within quotes."""
     escaped = False
     for character in text:
         if escaped:
@@ -113,12 +113,12 @@ def _quoted_after(text: str, quoted: bool) -> bool:
     return quoted
 
 
-def _look(path: str, event: Json) -> Any:
+def _look(path: str, event: Json) -> Json:
     if path == "$":
         return event
     if not path.startswith("$"):
         return _MISSING
-    values: list[Any] = [event]
+    values: list[Json] = [event]
     place, many = 1, False
     while place < len(path):
         step = _STEP.match(path, place)
@@ -139,7 +139,7 @@ def _look(path: str, event: Json) -> Any:
     return values[0] if values else _MISSING
 
 
-def _all(value: Any) -> list[Any]:
+def _all(value: Json) -> list[Json]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []

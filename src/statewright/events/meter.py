@@ -1,4 +1,4 @@
-"""What schedules, rules and buses publish as metrics: invocations and what became of them, events and their rules.
+"""The metrics of schedules, rules and buses: invocations and their outcomes, events and the rules that they match.
 
 Source: EventBridge Scheduler user guide, "Monitoring with Amazon CloudWatch"; EventBridge user guide, "Monitoring".
 """
@@ -16,7 +16,7 @@ from statewright.metrics.recorder import Recorder
 SCHEDULES: Final = "AWS/Scheduler"
 EVENTS: Final = "AWS/Events"
 _WHOLE: Final[Mapping[str, str]] = {}
-"""The dimensions of what is counted for the account."""
+"""The dimensions of metrics of the whole account."""
 
 
 class DeliveryMeter:
@@ -26,7 +26,7 @@ class DeliveryMeter:
         self._recorder = recorder
 
     def attempted(self, delivery: Delivery, problem: ApiError | None, now_ms: int) -> None:
-        """A target was called, and took it or not."""
+        """Count a call of a target, and its failure if there is a `problem`."""
         dimensions = _group_of(delivery)
         if dimensions is not None:
             self._add(SCHEDULES, "InvocationAttemptCount", dimensions)
@@ -48,7 +48,7 @@ class DeliveryMeter:
                 )
 
     def given_up(self, delivery: Delivery) -> None:
-        """An invocation failed for good."""
+        """Count an invocation that failed permanently."""
         dimensions = _group_of(delivery)
         if dimensions is not None:
             self._add(SCHEDULES, "InvocationDroppedCount", dimensions)
@@ -57,8 +57,8 @@ class DeliveryMeter:
             self._add(EVENTS, "Invocations", dimensions)
             self._add(EVENTS, "FailedInvocations", dimensions)
 
-    def buried(self, delivery: Delivery, *, is_sent: bool) -> None:
-        """A dead letter is in its queue, or cannot be sent."""
+    def dead_lettered(self, delivery: Delivery, *, is_sent: bool) -> None:
+        """Count a dead letter that was sent, or that could not be."""
         dimensions = _group_of(delivery)
         if dimensions is not None:
             what = "InvocationsSentToDeadLetterCount" if is_sent else "InvocationsFailedToBeSentToDeadLetterCount"
@@ -72,7 +72,7 @@ class DeliveryMeter:
 
 
 class BusMeter:
-    """The metrics of what is put on buses, and of rules that match."""
+    """The metrics of events put on buses, and of the rules that they trigger."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -82,13 +82,13 @@ class BusMeter:
         self._created = recorder.counter(EVENTS, "InvocationsCreated", _WHOLE)
 
     def put(self, entries: int, failed: int) -> None:
-        """A request of so many entries was answered."""
+        """Count a request of so many entries."""
         self._calls.add()
         self._entries.add(entries)
         self._failed.add(failed)
 
     def matched(self, bus: str, rule: str, invocations: int, *, by_pattern: bool) -> None:
-        """An event, or its schedule, has triggered a rule, by their names."""
+        """Count a trigger of a rule by an event or its schedule; `bus` and `rule` are names."""
         for dimensions in _dimensions(bus, rule):
             self._recorder.counter(EVENTS, "TriggeredRules", dimensions).add()
             if dimensions and by_pattern:

@@ -1,15 +1,15 @@
-"""Notices of buckets: from what happened to an object to the deliveries that tell queues, topics, functions and rules.
+"""Notifications of buckets: turns changes of objects into deliveries to queues, topics, functions and rules.
 
-A notice is a delivery like any other, written with the change that it tells of (`objects.notifications`). It is tried
-until its destination has it; one whose destination is gone is dropped with a warning.
+A notification is a delivery like any other, written with the change that it reports (`objects.notifications`). It is
+retried until its destination accepts it; if its destination no longer exists, it is dropped with a warning.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -29,6 +29,7 @@ from statewright.objects.notifications import (
     rules_of,
 )
 from statewright.objects.records import Bucket
+from statewright.payload import JsonMapping
 from statewright.stores.protocol import Record
 
 SOURCE: Final = "aws.s3"
@@ -44,15 +45,15 @@ class ObjectNotices:
         self._deliveries = deliveries
         self._buses = buses
         self._owner = hashlib.sha256(config.account.encode()).hexdigest()
-        self._rules: dict[int, tuple[Mapping[str, Any], list[Rule]]] = {}
-        """By bucket: the configuration that they were read from."""
+        self._rules: dict[int, tuple[JsonMapping, list[Rule]]] = {}
+        """By bucket id: a configuration, and the rules compiled from it."""
 
     def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[Record]]:
         """See `Outbox.prepare`."""
         config = bucket.settings.get(NOTIFICATION)
         if config is None:
             return [[] for _ in changes]
-        return [[DELIVERY.record(one) for one in self._told(bucket, config, change)] for change in changes]
+        return [[DELIVERY.record(one) for one in self._deliveries_for(bucket, config, change)] for change in changes]
 
     def written(self, records: Sequence[Record]) -> None:
         """See `Outbox.written`."""
@@ -64,7 +65,7 @@ class ObjectNotices:
         self._deliveries.arm([replace(one, sort=later_ms) for one in records])
 
     async def try_out(self, bucket: str, arns: Sequence[str]) -> None:
-        """Send queues and topics the message that a new configuration brings; it is durable when this returns."""
+        """Send queues and topics the test message of a new configuration; it is durable when this returns."""
         now_ms = self._clock.now_ms()
         numbers = [self._deliveries.next_number() for _ in arns]
         await self._deliveries.accept(
@@ -74,7 +75,7 @@ class ObjectNotices:
             ]
         )
 
-    def _told(self, bucket: Bucket, config: Mapping[str, Any], change: Change) -> list[Delivery]:
+    def _deliveries_for(self, bucket: Bucket, config: JsonMapping, change: Change) -> list[Delivery]:
         number = self._deliveries.next_number()
         named = {
             "account": self._config.account,
@@ -92,7 +93,7 @@ class ObjectNotices:
             found += self._buses.rules.deliveries_for(DEFAULT_BUS, event)
         return found
 
-    def _rules_of(self, bucket: Bucket, config: Mapping[str, Any]) -> list[Rule]:
+    def _rules_of(self, bucket: Bucket, config: JsonMapping) -> list[Rule]:
         known = self._rules.get(bucket.id)
         if known is None or known[0] is not config:
             known = self._rules[bucket.id] = config, rules_of(config)

@@ -1,20 +1,20 @@
-"""Retries in four phases: at once, with the least pause, with a growing one, with the greatest.
+"""Retries in four phases: immediate, with the shortest pause, with growing pauses, with the longest pause.
 
-Topics deliver by such policies; which ones there may be is theirs.
+Topics deliver by such policies, and own the checks of them.
 
-Source: SNS developer guide, "Message delivery retries"; how the growing phase is spread is ours, as the guide names the
-four functions without formulas.
+Source: SNS developer guide, "Message delivery retries"; the formulas of the growing phase are Statewright's own, as the
+guide only names the four functions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+
+from statewright.payload import JsonMapping
 
 
-def pause_ms(policy: Mapping[str, Any], retry: int) -> int | None:
-    """How long to wait before the first, second ... retry; None when there are no more."""
+def pause_ms(policy: JsonMapping, retry: int) -> int | None:
+    """The pause before a retry, which counts from 1, in milliseconds; None if no retry is left."""
     many: int = policy["numRetries"]
     if retry > many:
         return None

@@ -1,8 +1,8 @@
-"""Rules: which events go where, and the scheduled events of those that have a schedule.
+"""Rules: the targets of matching events, and the scheduled events of rules with a schedule.
 
-Rules and buses are few, so all of them are in memory, with their patterns compiled and found by the sources that they
-name: an event that no rule waits for costs a look into a table. Every change is written before it holds. Events are
-put by `buses.py`; what a target gets is made in `inputs.py`, and delivered by `deliveries.py`.
+Rules and buses are few, so all of them are in memory, with their patterns compiled and indexed by the sources that they
+name: an event that no rule matches costs one lookup in a table. Every change is written before it takes effect. Events
+are put by `buses.py`; the inputs of targets are made in `inputs.py`, and delivered by `deliveries.py`.
 
 Source: EventBridge user guide, "Rules" and "Creating a scheduled rule".
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
@@ -40,18 +40,18 @@ from statewright.events.inputs import payload_of, with_paths
 from statewright.events.meter import BusMeter
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogStore
 from statewright.tags import retagged, tags_by_key
 
 PAGE: Final = 500
 MOST_HOPS: Final = 1
-"""From bus to bus an event is passed on so often at most. Source: user guide, "Sending events between event buses"."""
+"""How often an event may be forwarded to another bus. Source: user guide, "Sending events between event buses"."""
 
 log = logging.getLogger("statewright.events")
 
-Event = dict[str, Any]
+Event = JsonObject
 
 
 class Rules:
@@ -73,24 +73,24 @@ class Rules:
         self._matching: dict[str, Callable[[Json], bool]] = {}
         """Compiled patterns by the key of their rule."""
         self._listening: dict[str, dict[str | None, list[str]]] = {}
-        """For each bus that was asked for: names of rules with targets by the sources they name, None for any."""
+        """By bus, filled at its first use: names of rules with targets by the sources they name, None for any."""
         self.meter: Final = BusMeter(recorder) if recorder is not None else None
-        self._due = DueWork(catalog, RULE_DUE, clock, "rule", self._take)
+        self._due = DueWork(catalog, RULE_DUE, clock, "rule", self._fire)
 
     async def start(self) -> None:
-        """Take up what the store has. Deliveries are started."""
+        """Load the rules from the store, and start their schedules. Deliveries must have been started."""
         async for rule in Entries(self._catalog, RULE).walk():
             self._hold(rule)
         await self._due.start()
 
     async def stop(self) -> None:
-        """Fire nothing more."""
+        """Stop firing."""
         await self._due.stop()
 
     # ------------------------------------------------------------------ the catalogue
 
-    async def put(self, name: str, bus: str, request: Mapping[str, Any]) -> Rule:
-        """Create a rule, or replace what it is but for its targets. The request has the members of PutRule.
+    async def put(self, name: str, bus: str, request: JsonMapping) -> Rule:
+        """Create a rule, or replace one except for its targets. The request has the members of PutRule.
 
         Raises: ApiError.
         """
@@ -117,7 +117,7 @@ class Rules:
         await self._write(replace(self.get(name, bus), state=state))
 
     async def delete(self, name: str, bus: str) -> None:
-        """Delete a rule without targets; one that is not there does not matter. Raises: ApiError."""
+        """Delete a rule without targets; succeeds if it does not exist. Raises: ApiError."""
         rule = self._rules.get(bus, {}).get(name)
         if rule is None:
             return
@@ -140,7 +140,7 @@ class Rules:
         """The rules of a bus by name."""
         return [rule for _, rule in sorted(self._rules.get(bus, {}).items())]
 
-    async def put_targets(self, name: str, bus: str, targets: Sequence[Mapping[str, Any]]) -> None:
+    async def put_targets(self, name: str, bus: str, targets: Sequence[JsonMapping]) -> None:
         """Add targets to a rule, or replace those of the same ids. Raises: ApiError."""
         rule = self.get(name, bus)
         for target in targets:
@@ -151,20 +151,20 @@ class Rules:
         await self._write(replace(rule, targets=changed))
 
     async def remove_targets(self, name: str, bus: str, ids: Sequence[str]) -> list[str]:
-        """Take targets away from a rule; those that it has not. Raises: ApiError."""
+        """Remove targets from a rule; returns the ids that it does not have. Raises: ApiError."""
         rule = self.get(name, bus)
         await self._write(replace(rule, targets={key: one for key, one in rule.targets.items() if key not in ids}))
         return [one for one in ids if one not in rule.targets]
 
     async def tag(self, name: str, bus: str, tags: Mapping[str, str], remove: Iterable[str] = ()) -> None:
-        """Put tags on a rule and take some away. Raises: ApiError."""
+        """Add tags to a rule and remove others. Raises: ApiError."""
         rule = self.get(name, bus)
         await self._write(replace(rule, tags=retagged(rule.tags, tags, remove)))
 
     async def _write(self, rule: Rule) -> Rule:
         rule = replace(rule, next_ms=self._next_ms(rule, self._clock.now_ms()))
         if not await self._catalog.write([RULE.record(rule), rule.timer()]):
-            raise ApiError("ConcurrentModificationException", f"Rule {rule.name} was changed by somebody else.")
+            raise ApiError("ConcurrentModificationException", f"Rule {rule.name} was changed concurrently; try again.")
         rule = replace(rule, stored=rule.stored + 1)
         self._due.disarm(rule.number)
         self._hold(rule)
@@ -192,11 +192,11 @@ class Rules:
     # ------------------------------------------------------------------ events
 
     def expects(self, bus: str, source: str) -> bool:
-        """Whether any rule of a bus may match events of a source."""
+        """True if any rule of a bus may match events of a source."""
         return bool(self._listeners(bus, source))
 
     def deliveries_for(self, bus: str, event: Event, hops: int = 0) -> list[Delivery]:
-        """What the rules of a bus make of an event."""
+        """The deliveries that the rules of a bus make of an event. `hops` counts the buses that it came from."""
         found: list[Delivery] = []
         for name in self._listeners(bus, event["source"]):
             rule = self._rules[bus][name]
@@ -222,7 +222,7 @@ class Rules:
                 if hops < MOST_HOPS:
                     found.extend(self.deliveries_for(bus, event, hops + 1))
                 else:
-                    log.warning("rule %s passes nothing on that has come from another bus already", rule.key)
+                    log.warning("rule %s does not forward an event that was forwarded from another bus", rule.key)
                 continue
             payload = payload_of(target, event, predefined)
             number = self._deliveries.next_number()
@@ -245,7 +245,7 @@ class Rules:
         if expression is None:
             return None
         if isinstance(expression, Rate):
-            # It fires for the first time when its time has passed once.
+            # A rate fires for the first time after one interval.
             after_ms = max(after_ms, rule.anchor_ms)
         return expression.after(after_ms, rule.anchor_ms)
 
@@ -253,12 +253,12 @@ class Rules:
         if rule.next_ms is not None:
             self._due.arm(rule.number, rule.next_ms)
 
-    async def _take(self, number: int) -> None:
+    async def _fire(self, number: int) -> None:
         while not await self._advance(number):
             pass
 
     async def _advance(self, number: int) -> bool:
-        """Fire a rule once and move it on; False when somebody changed it meanwhile."""
+        """Fire a rule once and move it to its next instant; False if it was changed meanwhile."""
         timer = await self._catalog.get(RULE_DUE, timer_key(number))
         bus, _, name = timer.body.decode().partition(":") if timer is not None else ("", "", "")
         rule = self._rules.get(bus, {}).get(name)
@@ -268,7 +268,7 @@ class Rules:
         oldest_ms = now_ms - 1000 * MOST_AGE_SECONDS
         fires = rule.next_ms >= oldest_ms
         if not fires:
-            log.warning("rule %s was due while no server ran: what is older than a day is dropped", rule.key)
+            log.warning("rule %s was due while no server ran: events older than a day are dropped", rule.key)
         moved = replace(rule, next_ms=self._next_ms(rule, rule.next_ms if fires else oldest_ms - 1))
         deliveries = self._to_targets(rule, self._scheduled_event(rule), 0) if fires else []
         if not await self._deliveries.accept(deliveries, [RULE.record(moved), moved.timer()]):

@@ -1,6 +1,6 @@
-"""Schedules and groups as the catalogue keeps them, and what may be asked of a schedule.
+"""Records of schedules and their groups, and the checks of a schedule.
 
-Owns the records, the service's refusals and the next instant of a schedule. When they fire is `scheduler.py`'s.
+Owns the records, the service's refusals and the next instant of a schedule. Firing is in `scheduler.py`.
 
 Source: EventBridge Scheduler API reference; texts as SDK users report them unless a comment says otherwise.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from statewright.config import Config
 from statewright.engine.catalogue_timers import timer_record
 from statewright.errors import ApiError
 from statewright.events.expressions import At, Expression, ExpressionError, parse, zone_named
 from statewright.events.targets import READ_ONLY, UNIVERSAL, CallService, Unsupported, call_of
-from statewright.payload import Json
+from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import Record
 
@@ -42,18 +42,18 @@ _KEPT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule. `number` names its timer; `anchor_ms` is where its rate begins.
+    """A schedule. `number` names its timer; `anchor_ms` is the instant from which its rate counts.
 
-    `next_ms` is the scheduled instant that comes next, `due_ms` the one within its window when it fires; both are None
-    when nothing is to come, or while it is disabled.
+    `next_ms` is the next scheduled instant, `due_ms` the instant within its window at which it fires; both are None if
+    there is no next one, or while it is disabled.
     """
 
     name: str
     group: str
     number: int
     expression: str
-    target: Mapping[str, Any]
-    window: Mapping[str, Any]
+    target: JsonMapping
+    window: JsonMapping
     created_ms: int
     modified_ms: int
     timezone: str = "UTC"
@@ -83,7 +83,7 @@ class Schedule:
         return config.arn("scheduler", f"schedule/{self.key}")
 
     def compiled(self) -> Expression:
-        """Its expression, which was read before."""
+        """Its expression, compiled."""
         return parse(self.expression, zone_named(self.timezone))
 
     def following(self, after_ms: int) -> tuple[int, int] | None:
@@ -98,7 +98,7 @@ class Schedule:
         return at_ms, at_ms + self._offset_ms(at_ms)
 
     def _offset_ms(self, at_ms: int) -> int:
-        """Where in its flexible window an invocation falls: spread evenly, the same at every look."""
+        """The offset of an invocation in its flexible window: evenly distributed, and the same at every call."""
         if self.window.get("Mode") != "FLEXIBLE":
             return 0
         width_ms: int = 60_000 * self.window["MaximumWindowInMinutes"]
@@ -109,16 +109,16 @@ class Schedule:
 SCHEDULE: Final = EntryKind("schedule", Schedule, lambda schedule: schedule.key, parent=lambda schedule: schedule.group)
 
 
-def shown(schedule: Schedule, config: Config) -> dict[str, Json]:
+def shown(schedule: Schedule, config: Config) -> JsonObject:
     """A schedule as GetSchedule answers it."""
-    view: dict[str, Json] = {name: getattr(schedule, own) for name, own in _KEPT.items()}
+    view: JsonObject = {name: getattr(schedule, own) for name, own in _KEPT.items()}
     return {
         "Arn": schedule.arn(config), "GroupName": schedule.group, "Name": schedule.name,
         "CreationDate": schedule.created_ms, "LastModificationDate": schedule.modified_ms, **view,
     }  # fmt: skip
 
 
-def requested(request: Mapping[str, Any]) -> dict[str, Any]:
+def requested(request: JsonMapping) -> JsonObject:
     """The fields of a schedule that a request gives; what it leaves out has the default."""
     return {own: request[name] for name, own in _KEPT.items() if request.get(name) is not None}
 
@@ -152,7 +152,7 @@ def invalid(text: str) -> ApiError:
 
 
 def check(schedule: Schedule, now_ms: int, calls: CallService | None, before: Schedule | None = None) -> None:
-    """Refuse what a schedule cannot be; dates that it had `before` may have passed.
+    """Check a schedule; dates that it had `before` may have passed.
 
     Raises: ApiError (`ValidationException`).
     """
@@ -178,15 +178,15 @@ def _check_dates(schedule: Schedule, now_ms: int, before: Schedule | None) -> No
     new_start = before is None or before.start_ms != start_ms
     if start_ms is not None and new_start and start_ms < now_ms - MOST_LATE_START_MS:
         raise invalid("The StartDate you specify cannot be earlier than 5 minutes ago.")
-    # The words of the next two are ours.
+    # The next two texts are Statewright's own.
     if end_ms is not None and end_ms < now_ms and (before is None or before.end_ms != end_ms):
         raise invalid("The EndDate you specify cannot be in the past.")
     if start_ms is not None and end_ms is not None and end_ms < start_ms:
         raise invalid("The StartDate you specify must come before the EndDate you specify.")
 
 
-def _check_window(window: Mapping[str, Any]) -> None:
-    # The words are ours.
+def _check_window(window: JsonMapping) -> None:
+    # The texts are Statewright's own.
     given = window.get("MaximumWindowInMinutes") is not None
     if window["Mode"] == "FLEXIBLE" and not given:
         raise invalid("MaximumWindowInMinutes must be provided when flexible time window mode is set to FLEXIBLE.")
@@ -200,7 +200,7 @@ _PARAMETERS: Final = {
 }  # fmt: skip
 
 
-def _check_target(target: Mapping[str, Any], calls: CallService | None) -> None:
+def _check_target(target: JsonMapping, calls: CallService | None) -> None:
     arn = target["Arn"]
     universal = UNIVERSAL.fullmatch(arn)
     if universal is not None:
@@ -219,7 +219,7 @@ def _check_target(target: Mapping[str, Any], calls: CallService | None) -> None:
         raise invalid(f"Provided Arn is not in correct format. {str(problem)[0].upper()}{str(problem)[1:]}.") from None
     for name, service in _PARAMETERS.items():
         if target.get(name) and parts[2] != service:
-            # The words are ours, as are those of the next.
+            # This text and the next ones are Statewright's own.
             raise invalid(f"{name} cannot be given for a target of {parts[2]}.")
     if parts[2] == "events" and not target.get("EventBridgeParameters"):
         raise invalid("EventBridgeParameters must be given for a target that is an event bus.")

@@ -1,9 +1,9 @@
 """The scheduler: schedules and their groups, and their firing.
 
-Nothing of a schedule is in memory but for those due within a minute. One transaction moves a schedule to its next
-instant and writes the delivery of this one, so that each instant fires at least once whatever happens. An instant that
-has passed while the server was down fires late, unless it is older than its target's greatest age; then it is dropped,
-and the log says so. While a schedule is disabled its instants pass for good.
+Only schedules that are due within a minute are in memory. One transaction moves a schedule to its next instant and
+writes the delivery of this one, so that each instant fires at least once, even after a crash. An instant that has
+passed while the server was down fires late, unless it is older than its target's greatest age; then it is dropped with
+a warning in the log. The instants of a disabled schedule pass without effect, and never fire later.
 
 Source: EventBridge Scheduler user guide and API reference.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -37,6 +37,7 @@ from statewright.events.schedule_records import (
 )
 from statewright.events.targets import UNIVERSAL
 from statewright.instants import iso_seconds
+from statewright.payload import JsonMapping
 from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged
@@ -59,10 +60,10 @@ class Scheduler:
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
-        self._due = DueWork(store.catalog, DUE, clock, "schedule", self._take)
+        self._due = DueWork(store.catalog, DUE, clock, "schedule", self._fire)
 
     async def start(self) -> None:
-        """Take up what the store has. Deliveries are started."""
+        """Recover the schedules from the store. Deliveries must have been started."""
         if await self._groups.get(DEFAULT_GROUP) is None:
             now_ms = self._clock.now_ms()
             await self._groups.write(Group(DEFAULT_GROUP, now_ms, now_ms))
@@ -72,12 +73,12 @@ class Scheduler:
                 self._due.spawn(self._clear(group))
 
     async def stop(self) -> None:
-        """Fire nothing more."""
+        """Stop firing."""
         await self._due.stop()
 
     # ------------------------------------------------------------------ schedules
 
-    async def create(self, name: str, request: Mapping[str, Any]) -> Schedule:
+    async def create(self, name: str, request: JsonMapping) -> Schedule:
         """Create a schedule. The request has the members of CreateSchedule.
 
         Raises: ApiError (`ValidationException`, `ConflictException`, `ResourceNotFoundException`).
@@ -99,10 +100,10 @@ class Scheduler:
             return there
         raise ApiError("ConflictException", f"Schedule {name} already exists.")
 
-    async def update(self, name: str, request: Mapping[str, Any]) -> Schedule:
+    async def update(self, name: str, request: JsonMapping) -> Schedule:
         """Replace a schedule: what the request leaves out has its default again. Raises: ApiError, as `create`.
 
-        A rate goes on in step as long as expression and start stay the same.
+        A rate keeps its phase as long as expression and start stay the same.
         """
         for _ in range(CONFLICTS):
             there = await self.get(request.get("GroupName") or DEFAULT_GROUP, name)
@@ -121,7 +122,7 @@ class Scheduler:
         raise ApiError("ConflictException", f"Schedule {name} is being changed; try again.")
 
     async def delete(self, group: str, name: str) -> None:
-        """Delete a schedule; invocations under way go on. Raises: ApiError (`ResourceNotFoundException`)."""
+        """Delete a schedule; invocations under way continue. Raises: ApiError (`ResourceNotFoundException`)."""
         await self._drop(await self.get(group, name))
 
     async def get(self, group: str, name: str) -> Schedule:
@@ -134,7 +135,7 @@ class Scheduler:
     async def list_schedules(
         self, group: str | None, prefix: str, state: str | None, after: str | None, limit: int
     ) -> tuple[list[Schedule], str | None]:
-        """Schedules by group and name, after a key; also the key to go on after, if any. Raises: ApiError."""
+        """Schedules by group and name, after a key; also the key to continue after, if any. Raises: ApiError."""
         if group is not None:
             groups = [(await self.group(group)).name]
         else:
@@ -192,14 +193,14 @@ class Scheduler:
         """Delete a group with its schedules, in the background. Raises: ApiError."""
         group = await self.group(name)
         if name == DEFAULT_GROUP:
-            # The words are ours.
+            # The text is Statewright's own.
             raise invalid("The default schedule group cannot be deleted.")
         if group.state != "DELETING":
             group = await self._write_group(replace(group, state="DELETING", modified_ms=self._clock.now_ms()))
             self._due.spawn(self._clear(group))
 
     async def list_groups(self, prefix: str, after: str | None, limit: int) -> tuple[list[Group], str | None]:
-        """Groups by name, after one; also the name to go on after, if there are more."""
+        """Groups by name, after one; also the name to continue after, if there are more."""
         found: list[Group] = []
         start = max(_before(prefix) if prefix else "", after or "")
         async for group in self._groups.walk(after=(0, start)):
@@ -211,7 +212,7 @@ class Scheduler:
         return found, None
 
     async def tag_group(self, name: str, tags: Mapping[str, str], remove: tuple[str, ...] = ()) -> None:
-        """Put tags on a group and take some away. Raises: ApiError."""
+        """Add tags to a group and remove others. Raises: ApiError."""
         group = await self.group(name)
         await self._write_group(replace(group, tags=retagged(group.tags, tags, remove)))
 
@@ -234,7 +235,7 @@ class Scheduler:
     # ------------------------------------------------------------------ firing
 
     def _armed(self, schedule: Schedule, now_ms: int) -> Schedule:
-        """A schedule with its next instant from now on: one that falls on this very millisecond counts."""
+        """A schedule with its next instant from now on; one at exactly `now_ms` counts."""
         following = schedule.following(now_ms - 1) if schedule.state == "ENABLED" else None
         next_ms, due_ms = following or (None, None)
         return replace(schedule, next_ms=next_ms, due_ms=due_ms)
@@ -243,12 +244,12 @@ class Scheduler:
         if schedule.due_ms is not None:
             self._due.arm(schedule.number, schedule.due_ms)
 
-    async def _take(self, number: int) -> None:
+    async def _fire(self, number: int) -> None:
         while not await self._advance(number):
             pass
 
     async def _advance(self, number: int) -> bool:
-        """Fire a schedule once and move it on; False when somebody changed it meanwhile."""
+        """Fire a schedule once and move it to its next instant; False if it was changed meanwhile."""
         timer = await self._catalog.get(DUE, timer_key(number))
         schedule = None if timer is None else await self._schedules.get(timer.body.decode())
         if schedule is None:
@@ -260,8 +261,8 @@ class Scheduler:
         fires = schedule.due_ms >= oldest_ms
         if not fires:
             log.warning(
-                "schedule %s was due at %s while no server ran: too old to fire now, so it is dropped, "
-                "and whatever else was due before %s",
+                "schedule %s was due at %s while no server ran: it is too old to fire now and is dropped, "
+                "with all other instants before %s",
                 schedule.key, iso_seconds(schedule.next_ms), iso_seconds(oldest_ms),
             )  # fmt: skip
         following = schedule.following(schedule.next_ms if fires else max(schedule.next_ms, oldest_ms - 1))
@@ -293,7 +294,7 @@ class Scheduler:
         )  # fmt: skip
 
     def _default_input(self, schedule: Schedule, call_id: str, at: str) -> str:
-        """What a target gets where a schedule gives nothing: an event that says who calls (observed by SDK users)."""
+        """The payload for a schedule without an Input: an event that names the schedule (observed by SDK users)."""
         arn: str = schedule.target["Arn"]
         if UNIVERSAL.fullmatch(arn) or arn.split(":")[2] in ("events", "ecs"):
             return "{}"
@@ -306,10 +307,10 @@ class Scheduler:
 
 
 def _anchor(schedule: Schedule, now_ms: int) -> int:
-    """Where the rate of a new schedule begins: at its start, or at once."""
+    """The instant from which the rate of a new schedule counts: its start, or now."""
     return schedule.start_ms if schedule.start_ms is not None else now_ms
 
 
 def _before(prefix: str) -> str:
-    """A text just before all that begin so, among those of letters, digits, points and lines."""
+    """A text that sorts just before all texts with a prefix, in the alphabet of names (letters, digits, `.-_`)."""
     return prefix[:-1] + chr(ord(prefix[-1]) - 1) + "\x7f"

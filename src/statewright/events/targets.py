@@ -1,7 +1,7 @@
 """Targets: from a target's ARN and its parameters to the call that reaches it.
 
-Owns which ARNs can be targets and what is asked of their services. Calls are named as universal targets name them
-(`sqs`, `sendMessage`) with the members of the services' APIs; whoever carries them out is injected by the server.
+Owns the kinds of ARNs that can be targets, and the requests to their services. Calls are named as universal targets
+name them (`sqs`, `sendMessage`) with the members of the services' APIs; the server injects the `CallService`.
 
 Source: EventBridge Scheduler user guide, "Using templated targets", "Using universal targets"; EventBridge user guide,
 "Targets".
@@ -10,15 +10,15 @@ Source: EventBridge Scheduler user guide, "Using templated targets", "Using univ
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import orjson
 
 from statewright.errors import ApiError
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 
 UNIVERSAL: Final = re.compile(r"arn:aws[a-z-]*:scheduler:::aws-sdk:([A-Za-z0-9-]+):([A-Za-z0-9]+)", re.ASCII)
 _ARN: Final = re.compile(r"arn:aws[a-z-]*:([a-z0-9-]+):([a-z0-9-]*):([0-9]*):(.+)", re.ASCII | re.DOTALL)
@@ -38,11 +38,9 @@ class CallService(Protocol):
     """Carries out operations of this server's services, named as universal targets name them."""
 
     def knows(self, service: str, action: str) -> bool:
-        """Whether there is such an operation here."""
+        """True if this server has the operation."""
 
-    def __call__(
-        self, service: str, action: str, request: Mapping[str, Json], *, request_id: str
-    ) -> Awaitable[Mapping[str, Json]]:
+    def __call__(self, service: str, action: str, request: JsonMapping, *, request_id: str) -> Awaitable[JsonMapping]:
         """The answer; `request_id` is the same in every repeat. Raises: ApiError with a status; StoreError."""
 
 
@@ -52,9 +50,9 @@ class TargetCall:
 
     service: str
     action: str
-    request: dict[str, Any]
+    request: JsonObject
     first: TargetCall | None = None
-    """What is missing if the call finds nothing: it is made then, and the call again."""
+    """Creates a missing resource: made if the call does not find it, before the call is repeated."""
 
     @property
     def arn(self) -> str:
@@ -63,13 +61,13 @@ class TargetCall:
 
 
 class Unsupported(Exception):
-    """No target that this server reaches; the text says why."""
+    """This server cannot reach the target; the message says why."""
 
 
-def call_of(target: Mapping[str, Any], payload: str, call_id: str) -> TargetCall:
+def call_of(target: JsonMapping, payload: str, call_id: str) -> TargetCall:
     """The call for a target as a schedule or a rule has it, with the payload that it gets.
 
-    `call_id` names the invocation, the same in every attempt: an execution is called by it.
+    `call_id` names the invocation, the same in every attempt; it becomes the name of an execution.
 
     Raises: Unsupported.
     """
@@ -81,7 +79,7 @@ def call_of(target: Mapping[str, Any], payload: str, call_id: str) -> TargetCall
         return TargetCall(universal[1], universal[2], _parameters(payload))
     found = _ARN.fullmatch(arn)
     if found is None:
-        raise Unsupported(f"{arn} is no ARN")
+        raise Unsupported(f"{arn} is not an ARN")
     service, region, account, resource = found.groups()
     if service == "sqs":
         return _message(region, account, resource, target.get("SqsParameters") or {}, payload)
@@ -105,8 +103,8 @@ def call_of(target: Mapping[str, Any], payload: str, call_id: str) -> TargetCall
     raise Unsupported(f"this version of Statewright does not reach targets of {service}")
 
 
-def _message(region: str, account: str, name: str, given: Mapping[str, Any], payload: str) -> TargetCall:
-    request: dict[str, Any] = {
+def _message(region: str, account: str, name: str, given: JsonMapping, payload: str) -> TargetCall:
+    request: JsonObject = {
         "MessageBody": payload,
         "QueueUrl": f"https://sqs.{region}.amazonaws.com/{account}/{name}",
     }
@@ -115,7 +113,7 @@ def _message(region: str, account: str, name: str, given: Mapping[str, Any], pay
     return TargetCall("sqs", "sendMessage", request)
 
 
-def _container(arn: str, given: Mapping[str, Any], payload: str) -> TargetCall:
+def _container(arn: str, given: JsonMapping, payload: str) -> TargetCall:
     names = {"TaskCount": "Count", "TaskDefinitionArn": "TaskDefinition"}
     request = {names.get(name, name): value for name, value in given.items()}
     overrides = _parameters(payload) if payload.lstrip().startswith("{") else {}
@@ -125,10 +123,10 @@ def _container(arn: str, given: Mapping[str, Any], payload: str) -> TargetCall:
 _FROM_PAYLOAD: Final = ("ContainerOverrides", "DependsOn", "Parameters")
 
 
-def _job(queue: str, given: Mapping[str, Any], payload: str) -> TargetCall:
+def _job(queue: str, given: JsonMapping, payload: str) -> TargetCall:
     """A job of Batch; the payload may have members of SubmitJob. Source: user guide, "AWS Batch job queues"."""
     said = _parameters(payload) if payload.lstrip().startswith("{") else {}
-    more: dict[str, Any] = {name: said[name] for name in _FROM_PAYLOAD if name in said}
+    more: JsonObject = {name: said[name] for name in _FROM_PAYLOAD if name in said}
     return TargetCall("batch", "submitJob", {**given, **more, "JobQueue": queue})
 
 
@@ -146,7 +144,7 @@ def _log_line(group: str, payload: str) -> TargetCall:
     )  # fmt: skip
 
 
-def _instant_ms(at: Any) -> int:
+def _instant_ms(at: Json) -> int:
     if isinstance(at, (int, float)):
         return int(at)
     try:
@@ -155,8 +153,8 @@ def _instant_ms(at: Any) -> int:
         return 0
 
 
-def _parameters(payload: str) -> dict[str, Any]:
-    """The members that a universal target's input gives; what is no object fails in the service's words."""
+def _parameters(payload: str) -> JsonObject:
+    """The request in a universal target's input; one that is not an object makes a request that is refused."""
     try:
         found = orjson.loads(payload) if payload else {}
     except orjson.JSONDecodeError:
@@ -165,7 +163,7 @@ def _parameters(payload: str) -> dict[str, Any]:
 
 
 async def carry_out(calls: CallService, call: TargetCall, request_id: str) -> None:
-    """Make a call, and look into answers that say what failed. Raises: ApiError, StoreError."""
+    """Make a call, and raise the failures that an answer reports. Raises: ApiError, StoreError."""
     if "" in call.request:
         raise ApiError("ValidationException", "The Input of the target is not a JSON object.", status=400)
     try:
@@ -173,7 +171,7 @@ async def carry_out(calls: CallService, call: TargetCall, request_id: str) -> No
     except ApiError as problem:
         if call.first is None or problem.code != "ResourceNotFoundException":
             raise
-        await _made(calls, call.first, request_id)
+        await _create_missing(calls, call.first, request_id)
         answer = await calls(call.service, call.action, call.request, request_id=request_id)
     for entry in answer.get("Entries") or () if call.action == "putEvents" else ():
         if entry.get("ErrorCode"):
@@ -182,17 +180,17 @@ async def carry_out(calls: CallService, call: TargetCall, request_id: str) -> No
         raise ApiError("ResourceInitializationError", failure.get("reason") or "", status=400)
 
 
-async def _made(calls: CallService, call: TargetCall, request_id: str) -> None:
+async def _create_missing(calls: CallService, call: TargetCall, request_id: str) -> None:
     try:
         await carry_out(calls, call, request_id)
     except ApiError as problem:
-        # Another delivery was faster.
+        # Another delivery has created it meanwhile.
         if "AlreadyExists" not in problem.code:
             raise
 
 
 def is_permanent(problem: ApiError) -> bool:
-    """Whether trying again cannot help: the caller's mistake, but for being too fast.
+    """True if a retry cannot help: the caller's error, except for throttling.
 
     Source: EventBridge user guide, "Retrying event delivery".
     """
@@ -200,12 +198,12 @@ def is_permanent(problem: ApiError) -> bool:
 
 
 def is_throttled(problem: ApiError) -> bool:
-    """Whether a target had too much to do."""
+    """True if a target refused a call because there were too many."""
     return problem.status == 429 or "Throttl" in problem.code or problem.code == "TooManyRequestsException"
 
 
 def rule_error_code(problem: ApiError) -> str:
-    """What a dead letter of a rule calls a refusal. Source: EventBridge user guide, "Using dead-letter queues"."""
+    """The code of a refusal in a rule's dead letter. Source: EventBridge user guide, "Using dead-letter queues"."""
     status = problem.status or 400
     code = problem.code
     if code in ("UnsupportedTarget", "ValidationException") or "Invalid" in code:

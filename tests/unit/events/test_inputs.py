@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from statewright.events.inputs import look, payload_of, variables_of, with_paths
+from statewright.events.inputs import payload_of, value_at, variables_of, with_paths
 from statewright.events.targets import call_of
 
 EVENT = {
@@ -37,7 +37,7 @@ EVENT = {
     ],
 )
 def test_paths(path: str, value: Any) -> None:
-    assert look(path, EVENT) == value
+    assert value_at(path, EVENT) == value
 
 
 @pytest.mark.parametrize(
