@@ -1,7 +1,7 @@
-"""Job definitions, job queues and compute environments of Batch: what is registered, found by name, and refused.
+"""Job definitions, job queues and compute environments of Batch: registering, finding by name, and refusals.
 
-Compute environments are accepted and shown; jobs run on this machine whatever they say. Source: Batch API reference;
-texts are the service's as SDK users report them, where they do.
+Compute environments are accepted and shown; jobs run on this machine regardless of them. Source: Batch API reference;
+texts are the service's as far as SDK users report them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from statewright import chance
 from statewright.clock import Clock
@@ -17,7 +17,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import Container, named_values
 from statewright.jobs.rows import JobEntries
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import CatalogStore
 
@@ -28,12 +28,12 @@ _REFERENCE: Final = re.compile(r"Ref::([a-zA-Z0-9_.\-]+)")
 
 
 def refused(message: str) -> ApiError:
-    """What Batch says of everything that a caller did wrong."""
+    """The error of Batch for every mistake of a caller."""
     return ApiError("ClientException", message)
 
 
 def check_name(name: str, what: str) -> None:
-    """Raises: ApiError for a name that is none."""
+    """Check a name. Raises: ApiError."""
     if not _NAME.fullmatch(name):
         raise refused(f"Error executing request, Exception : {what} should match valid pattern")
 
@@ -45,14 +45,14 @@ class Definition:
     arn: str
     name: str
     revision: int
-    given: dict[str, Any]
+    given: JsonObject
     is_active: bool = True
     stored: int = 0
 
     @property
-    def container(self) -> dict[str, Any]:
+    def container(self) -> JsonObject:
         """Its container's properties."""
-        found: dict[str, Any] = self.given["containerProperties"]
+        found: JsonObject = self.given["containerProperties"]
         return found
 
 
@@ -64,17 +64,17 @@ class Queue:
     arn: str
     state: str
     priority: int
-    shown: dict[str, Any]
+    shown: JsonObject
     stored: int = 0
 
 
 @dataclass(slots=True)
 class Environment:
-    """A compute environment: kept and shown, no more."""
+    """A compute environment: stored and shown, without effect."""
 
     name: str
     arn: str
-    shown: dict[str, Any]
+    shown: JsonObject
     stored: int = 0
 
 
@@ -84,7 +84,7 @@ ENVIRONMENT: Final = EntryKind("batchComputeEnvironment", Environment, lambda en
 
 
 class Definitions:
-    """What jobs refer to by name or ARN."""
+    """Job definitions, job queues and compute environments by name."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
         self._definition_entries = JobEntries(catalog, clock, DEFINITION)
@@ -129,7 +129,7 @@ class Definitions:
         return made
 
     async def deregister(self, name: str) -> None:
-        """Let no further job be submitted with a revision; harmless when repeated."""
+        """Refuse further jobs with a revision; harmless when repeated."""
         found = self._named(name)
         if found is not None and found.is_active:
             found.is_active = False
@@ -156,7 +156,7 @@ class Definitions:
         return max((one for one in revisions.values() if one.is_active), key=lambda one: one.revision, default=None)
 
     def all_of(self, name: str | None, status: str | None, names: Sequence[str]) -> list[Definition]:
-        """Definitions of a name, of a status, or those that are listed, newest revision first."""
+        """Definitions of a name, of a status, or those in `names`, newest revision first."""
         if names:
             wanted = {one.removeprefix(f"{self._prefix}job-definition/") for one in names}
             return [
@@ -170,7 +170,7 @@ class Definitions:
         return [one for one in found if name in (None, one.name) and wants in (None, one.is_active)]
 
     def check_limits(self, retry: Mapping[str, Json] | None, timeout: Mapping[str, Json] | None) -> None:
-        """Raises: ApiError for attempts and timeouts that the service does not take."""
+        """Check the number of attempts and the timeout. Raises: ApiError."""
         attempts = (retry or {}).get("attempts")
         if attempts is not None and not 1 <= attempts <= MOST_ATTEMPTS:
             raise refused(f"Error executing request, Exception : Retry strategy attempts must be between 1 and "
@@ -268,7 +268,7 @@ class Definitions:
 
 
 def container_of(definition: Definition, request: Mapping[str, Json], extra: Mapping[str, str]) -> Container:
-    """The container of a job: definition, overrides, parameters in place of `Ref::name`, Batch's own variables."""
+    """The container of a job: definition with overrides, parameters for `Ref::name`, and Batch's own variables."""
     properties, over = definition.container, request.get("containerOverrides") or {}
     parameters = {**(definition.given.get("parameters") or {}), **(request.get("parameters") or {})}
     command = over.get("command") or properties.get("command") or []
@@ -286,5 +286,5 @@ def container_of(definition: Definition, request: Mapping[str, Json], extra: Map
 
 
 def substituted(text: str, parameters: Mapping[str, str]) -> str:
-    """A part of a command with its parameters; a name that nobody gave stays as it is."""
+    """Substitute parameters in a part of a command; a reference to an unknown parameter stays unchanged."""
     return _REFERENCE.sub(lambda found: parameters.get(found[1], found[0]), text)

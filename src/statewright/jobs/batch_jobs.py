@@ -1,7 +1,7 @@
-"""Jobs of Batch: submitted, ordered by what they depend on, tried, ended, remembered for a while.
+"""Jobs of Batch: submitting, dependencies, attempts, endings, and keeping ended jobs for a while.
 
-Owns the life of a job, which is a row before any process of it starts, the slots that jobs wait for, and what a
-restarted server does with both. That a job waits is derived from its row and those of others, never stored.
+Owns the life of a job, whose row is stored before any of its processes starts, the slots that jobs wait for, and the
+recovery of both after a restart. That a job waits is derived from its row and those of others, never stored.
 
 Source: Batch user guide, "Job states", "Job dependencies", "Array jobs".
 """
@@ -14,7 +14,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from statewright import chance
 from statewright.background import Background
@@ -34,7 +34,7 @@ from statewright.jobs.containers import Machine
 from statewright.jobs.processes import End, Processes
 from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.protocol import CatalogStore
 
 ARRAY_SIZES: Final = (2, 10_000)
@@ -47,7 +47,7 @@ log = logging.getLogger("statewright.jobs")
 
 
 class BatchJobs:
-    """The jobs of one server. `on_end` is told the id of each that is over."""
+    """The Batch jobs of one server. `on_end` is called with the id of each ended job."""
 
     def __init__(
         self, catalog: CatalogStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
@@ -64,8 +64,9 @@ class BatchJobs:
         self._children: dict[str, list[str]] = {}
         self._summaries: dict[str, Counter[str]] = {}
         self._missing: dict[str, set[str]] = {}
-        """What a job still waits for, by its id, and the other way round."""
+        """Ids of the jobs that a job still waits for, by its id."""
         self._waiting: dict[str, set[str]] = {}
+        """Ids of the jobs that wait for a job, by its id."""
         self._runnable: list[tuple[int, int, str]] = []
         self._started = 0
         self._numbers = 0
@@ -73,7 +74,7 @@ class BatchJobs:
         self._sweeper = Sweeper(clock, REMEMBERED_MS, lambda: bool(self._jobs), self._forget_before)
 
     async def start(self) -> None:
-        """Read the catalogue, take up what runs, and go on with what waits."""
+        """Read the catalogue, recover running attempts, and continue with waiting jobs."""
         await self.definitions.start()
         async for job in self._entries.walk():
             self._keep(job)
@@ -82,21 +83,21 @@ class BatchJobs:
                 continue
             if job.task is not None:
                 self._started += 1
-                self._background.spawn(self._take_up(job))
+                self._background.spawn(self._recover(job))
             else:
                 self._settle(job)
         self._pump()
         self._sweeper.sweep()
 
     async def stop(self) -> None:
-        """Let go; jobs run on."""
+        """Release the jobs; their processes continue."""
         self._sweeper.stop()
         await self._background.stop()
 
-    # -------------------------------------------------------------- what callers ask
+    # -------------------------------------------------------------- requests
 
     async def submit(self, request: Mapping[str, Json], unique: str) -> Job:
-        """Submit a job. The request has the members of SubmitJob; `unique` is the same in repeats of one call.
+        """Submit a job. The request has the members of SubmitJob; `unique` is equal in repetitions of one call.
 
         Raises: ApiError.
         """
@@ -137,7 +138,7 @@ class BatchJobs:
         return job
 
     async def end(self, id_: str, reason: str, *, also_running: bool) -> None:
-        """Cancel a job, its children with it; one that has started only if `also_running`. Raises: ApiError."""
+        """Cancel a job with its children; started ones only if `also_running`. Raises: ApiError."""
         job = self._jobs.get(id_)
         if job is None:
             raise refused(f"Job {id_} not found.")
@@ -160,7 +161,7 @@ class BatchJobs:
         return self._jobs.get(id_.partition(":job/")[2] or id_)
 
     def of_queue(self, name: str) -> list[Job]:
-        """The jobs of a queue but for children, newest first."""
+        """The jobs of a queue except children, newest first."""
         queue = self.definitions.queue(name).name
         found = [job for job in self._jobs.values() if job.queue == queue and job.parent is None]
         return sorted(found, key=lambda job: -job.number)
@@ -175,16 +176,16 @@ class BatchJobs:
         """How many children of an array are in each status."""
         return dict(self._summaries[job.id]) if job.id in self._summaries else None
 
-    def request_of(self, job: Job) -> dict[str, Any]:
-        """What was submitted, for a child by its parent."""
+    def request_of(self, job: Job) -> JsonObject:
+        """The SubmitJob request of a job; of a child, its parent's."""
         return self._jobs[job.parent].request if job.parent is not None else job.request
 
     def place(self, task: str) -> str:
-        """The folder of an attempt below that of all jobs."""
+        """Folder of an attempt, relative to the folder of all jobs."""
         return f"batch/{task}"
 
     def variables(self, job: Job) -> dict[str, str]:
-        """What Batch adds to the environment of a job's next attempt."""
+        """Environment variables that Batch adds to a job's next attempt."""
         queue = self.definitions.queues.get(job.queue)
         order = (queue.shown.get("computeEnvironmentOrder") if queue is not None else None) or ()
         found = {
@@ -222,7 +223,7 @@ class BatchJobs:
                 raise refused(f"Job {other} is no array job of size {size}.")
 
     def _dependencies(self, job: Job) -> set[str]:
-        """Ids of the jobs that must have succeeded before a job can start."""
+        """Ids of the jobs that must succeed before a job can start."""
         found = set()
         for one in self.request_of(job).get("dependsOn") or ():
             if one.get("jobId") is None:
@@ -235,10 +236,10 @@ class BatchJobs:
         return found
 
     def _settle(self, job: Job) -> None:
-        """Find out what a job that has not started waits for."""
+        """Determine what a job that has not started waits for, and its status."""
         if job.size is not None:
             self._set(job, "PENDING")
-            # A crash may have come between the last child's end and the array's.
+            # A crash may have happened between the end of the last child and that of the array.
             self._background.spawn(self._end_array(job.id))
             return
         others = [self._jobs[one] for one in self._dependencies(job) if one in self._jobs]
@@ -260,7 +261,7 @@ class BatchJobs:
         heapq.heappush(self._runnable, (-queue.priority if queue is not None else 0, job.number, job.id))
 
     def _pump(self) -> None:
-        """Start what can run while there are slots."""
+        """Start runnable jobs while slots are free."""
         while self._runnable and self._started < self._slots:
             job = self._jobs.get(heapq.heappop(self._runnable)[2])
             if job is not None and job.status == "RUNNABLE":
@@ -271,14 +272,14 @@ class BatchJobs:
     # -------------------------------------------------------------- attempts
 
     async def _attempt(self, job: Job) -> None:
-        """Make the next attempt: first a row, then a process."""
+        """Store the next attempt, then start its process."""
         name = f"{job.id}\0{len(job.attempts)}"
         job.task = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
         await self._write(job)
         await self._begin(job, may_start=True)
 
-    async def _take_up(self, job: Job) -> None:
-        """Find the attempt that was under way before a restart."""
+    async def _recover(self, job: Job) -> None:
+        """Recover the attempt that was under way before a restart."""
         await self._begin(job, may_start=job.status == "STARTING")
 
     async def _begin(self, job: Job, *, may_start: bool) -> None:
@@ -326,7 +327,7 @@ class BatchJobs:
     # -------------------------------------------------------------- ends
 
     async def _finish(self, job: Job, status: str, reason: str) -> None:
-        """Give a job its final status, and tell all who wait for it."""
+        """Give a job its final status, and settle the jobs that wait for it."""
         if job.is_over:
             return
         self._set(job, status)
@@ -351,7 +352,7 @@ class BatchJobs:
         self._pump()
 
     async def _end_array(self, id_: str) -> None:
-        """End an array whose children are all over."""
+        """End an array once all of its children have ended."""
         job, counts = self._jobs[id_], self._summaries[id_]
         if not job.is_over and sum(counts[status] for status in OVER) == job.size:
             failed = counts["FAILED"] > 0
@@ -371,7 +372,7 @@ class BatchJobs:
 
     def _keep(self, job: Job) -> None:
         self._jobs[job.id] = job
-        self._sweeper.look_later()
+        self._sweeper.sweep_later()
         self._numbers = max(self._numbers, job.number)
         if job.size is not None:
             self._children.setdefault(job.id, [f"{job.id}:{index}" for index in range(job.size)])
@@ -385,7 +386,7 @@ class BatchJobs:
         self._summaries.pop(job.id, None)
 
     def _forget_before(self, before_ms: int) -> None:
-        """Children go with their array."""
+        """Delete jobs that ended before an instant; children are deleted with their array."""
         old = [
             job
             for job in self._jobs.values()

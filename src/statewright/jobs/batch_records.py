@@ -1,4 +1,4 @@
-"""A Batch job as the catalogue keeps it, and what decides about its next attempt.
+"""Stored Batch jobs, and the decision about a job's next attempt.
 
 Source: Batch user guide, "Job states", "Automated job retries", "Array jobs".
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from statewright.jobs.processes import End
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
 
 STATUSES: Final = ("SUBMITTED", "PENDING", "RUNNABLE", "STARTING", "RUNNING", "SUCCEEDED", "FAILED")
@@ -37,8 +37,8 @@ class Attempt:
 class Job:
     """A job. `request` has the members of SubmitJob; a child of an array takes its parent's.
 
-    `task` names the attempt under way, and so its folder. `number` gives the order of submission. `ending` is the
-    reason that somebody gave for its end before it was over.
+    `task` names the attempt under way and its folder. `number` counts submissions. `ending` is the reason that a
+    caller gave for cancelling or terminating it.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Job:
     definition: str
     created_ms: int
     number: int
-    request: dict[str, Any]
+    request: JsonObject
     parent: str | None = None
     index: int | None = None
     size: int | None = None
@@ -64,7 +64,7 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has its final status."""
+        """True once the job has its final status."""
         return self.status in OVER
 
 
@@ -72,13 +72,13 @@ JOB: Final = EntryKind("batchJob", Job, lambda job: job.id)
 
 
 def most_attempts(request: Mapping[str, Json], definition: Mapping[str, Json]) -> int:
-    """How often a job is tried at most."""
+    """Maximum number of attempts of a job."""
     strategy = request.get("retryStrategy") or definition.get("retryStrategy") or {}
     return strategy.get("attempts") or 1
 
 
 def is_tried_again(request: Mapping[str, Json], definition: Mapping[str, Json], attempt: Attempt, done: int) -> bool:
-    """Whether a failed attempt, the `done`th, is followed by another."""
+    """True if another attempt follows a failed one, the `done`th."""
     if done >= most_attempts(request, definition):
         return False
     strategy = request.get("retryStrategy") or definition.get("retryStrategy") or {}
@@ -95,13 +95,13 @@ def is_tried_again(request: Mapping[str, Json], definition: Mapping[str, Json], 
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a text is that of a pattern, whose only wildcard is a star at its end; case does not matter."""
+    """True if a text matches a pattern, whose only wildcard is a star at its end; case is ignored."""
     pattern, text = pattern.lower(), text.lower()
     return text.startswith(pattern[:-1]) if pattern.endswith("*") else text == pattern
 
 
 def attempt_of(task: str, end: End, ending: str | None) -> Attempt:
-    """An attempt that has ended, as it is shown."""
+    """The shown form of an attempt that has ended."""
     reason = f"CannotStartContainerError: {end.text}" if end.why == "unstartable" else end.text or None
     if end.why == "timeout":
         status = TIMED_OUT

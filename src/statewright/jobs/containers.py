@@ -1,7 +1,7 @@
-"""From a container definition to a process: what to run, where, and in which environment.
+"""Processes for container definitions: the command, its folder and its environment.
 
-By default the command of the definition runs on this machine; with an engine (docker, podman) it runs in the container
-of its image. Owns nothing that lasts.
+By default the command of the definition runs on this machine; with an engine (docker, podman) it runs in a container
+of its image. Keeps no state.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Container:
 
 
 class Machine:
-    """What runs containers: this machine, or an engine on it. `endpoint` says where the server answers."""
+    """Runs containers on this machine, or in an engine on it. `endpoint` returns the server's address."""
 
     def __init__(self, config: Config, endpoint: Callable[[], str]) -> None:
         self._config = config
         self._endpoint = endpoint
 
     def order(self, container: Container, unique_name: str) -> Callable[[Path], Order]:
-        """What makes the order of a container, given the folder that is its own."""
+        """A function that makes the order of a container from the container's own folder."""
         if self._config.jobs.engine:
             return lambda work: self._in_engine(container, unique_name, work)
         return lambda work: self._here(container, work)
@@ -54,11 +54,11 @@ class Machine:
         if not argv:
             raise OSError(
                 f"the container {container.name} has neither command nor entryPoint, and what its image "
-                f"{container.image} would run is not known here: name a command, or an engine in statewright.toml"
+                f"{container.image} would run is unknown: name a command, or an engine in statewright.toml"
             )
         folder = self._config.jobs.images.get(container.image) or container.working_directory
         variables = {name: os.environ[name] for name in _FROM_THE_HOST if name in os.environ}
-        # An interpreter with the packages of this server, where the machine has none of that name.
+        # Adds an interpreter with the server's packages, in case the machine has none of that name.
         variables["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.executable).parent}"
         variables["HOME"] = str(work)
         variables |= {**self._variables(), **container.environment}
@@ -73,7 +73,7 @@ class Machine:
     def _in_engine(self, container: Container, unique_name: str, work: Path) -> Order:
         engine = self._config.jobs.engine
         variables = {**self._variables(), **container.environment}
-        # Values come by the environment of the engine's command: its arguments are seen by every user.
+        # Values are passed in the environment of the engine's command, because every user can read its arguments.
         options = [part for name in variables for part in ("--env", name)]
         if container.working_directory:
             options += ["--workdir", container.working_directory]
@@ -104,5 +104,5 @@ class Machine:
 
 
 def named_values(pairs: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
-    """Environment variables out of the service's list of names and values."""
+    """Environment variables from the service's list of names and values."""
     return {pair["name"]: pair.get("value", "") for pair in pairs or () if pair.get("name")}

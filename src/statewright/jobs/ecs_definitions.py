@@ -1,6 +1,6 @@
-"""Task definitions and clusters of ECS: what is registered, found by name, and refused.
+"""Task definitions and clusters of ECS: registering, finding by name, and refusals.
 
-Source: ECS API reference; texts are the service's as SDK users report them, where they do.
+Source: ECS API reference; texts are the service's as far as SDK users report them.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.jobs.containers import STOP_SECONDS, Container, named_values
 from statewright.jobs.rows import JobEntries
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import CatalogStore
 
@@ -25,12 +25,12 @@ _CONDITIONS: Final = ("START", "COMPLETE", "SUCCESS")
 
 
 def client_error(message: str) -> ApiError:
-    """What ECS says of a mistake that it does not call by a name."""
+    """The error of ECS for a mistake without a code of its own."""
     return ApiError("ClientException", message)
 
 
 def invalid(message: str) -> ApiError:
-    """What ECS says of a member that it cannot use."""
+    """The error of ECS for an invalid member."""
     return ApiError("InvalidParameterException", message)
 
 
@@ -41,18 +41,18 @@ class Definition:
     arn: str
     family: str
     revision: int
-    given: dict[str, Any]
+    given: JsonObject
     registered_ms: int
     deregistered_ms: int | None = None
     stored: int = 0
 
     @property
     def is_active(self) -> bool:
-        """Whether tasks can be run from it."""
+        """True while tasks can be run from it."""
         return self.deregistered_ms is None
 
     def containers(self, overrides: Mapping[str, Json]) -> list[Container]:
-        """Its containers, with what a task overrides."""
+        """Its containers, with the overrides of a task."""
         changed = {one.get("name"): one for one in overrides.get("containerOverrides") or ()}
         found = []
         for one in self.given["containerDefinitions"]:
@@ -82,7 +82,7 @@ class Cluster:
     tags: list[dict[str, str]] = field(default_factory=list)
     settings: list[dict[str, str]] = field(default_factory=list)
     capacity_providers: list[str] = field(default_factory=list)
-    strategy: list[dict[str, Any]] = field(default_factory=list)
+    strategy: list[JsonObject] = field(default_factory=list)
     status: str = "ACTIVE"
     stored: int = 0
 
@@ -111,7 +111,7 @@ class Definitions:
         """Register the next revision of a family. Raises: ApiError (`ClientException`)."""
         _check(request)
         family = request["family"]
-        # Taken before the write, so that two at once differ.
+        # Counted before the write, so that two concurrent calls get different revisions.
         revision = self._newest[family] = self._newest.get(family, 0) + 1
         arn = f"{self._prefix}{family}:{revision}"
         made = Definition(arn, family, revision, dict(request), self._clock.now_ms())
@@ -120,7 +120,7 @@ class Definitions:
         return made
 
     async def deregister(self, name: str) -> Definition:
-        """Let no further task be run from a revision. Raises: ApiError."""
+        """Refuse further tasks from a revision. Raises: ApiError."""
         if ":" not in name.removeprefix(self._prefix):
             raise invalid(f"Task definition must have a revision: {name[:200]}")
         found = self.find(name)
@@ -152,7 +152,7 @@ class Definitions:
 
 
 class Clusters:
-    """Clusters by name; `default` is there from the beginning."""
+    """Clusters by name; `default` always exists."""
 
     def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
         self._entries = JobEntries(catalog, clock, CLUSTER)
@@ -166,7 +166,7 @@ class Clusters:
             self.by_name[cluster.name] = cluster
 
     async def create(self, request: Mapping[str, Json]) -> Cluster:
-        """Create a cluster; one that is there is given back. Raises: ApiError."""
+        """Create a cluster, or return the existing one. Raises: ApiError."""
         name = request.get("clusterName") or DEFAULT_CLUSTER
         if not _FAMILY.fullmatch(name):
             raise invalid("Invalid identifier: Identifier is for cluster. Your identifier is " + name[:300])
@@ -186,7 +186,7 @@ class Clusters:
         return found
 
     async def delete(self, cluster: Cluster) -> None:
-        """Make a cluster inactive; it is shown for as long as the server remembers it."""
+        """Make a cluster inactive; it is shown until the server forgets it."""
         cluster.status = "INACTIVE"
         await self._entries.put(cluster)
 
@@ -229,12 +229,12 @@ def _check(request: Mapping[str, Json]) -> None:
 
 
 def is_essential(definition: Mapping[str, Json]) -> bool:
-    """Whether its end is the task's; true where nothing is said."""
+    """True if the end of a container ends its task, which is the default."""
     return definition.get("essential") is not False
 
 
 def _refuse_what_is_missing(one: Mapping[str, Json]) -> None:
-    """What would change how a container runs, and is not here, is refused rather than left out in silence."""
+    """Refuse members that would change how a container runs and that Statewright does not support."""
     for member in ("secrets", "environmentFiles", "volumesFrom", "firelensConfiguration"):
         if one.get(member):
             raise client_error(f"This version of Statewright runs no container with {member}.")

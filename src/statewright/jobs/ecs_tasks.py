@@ -1,7 +1,7 @@
-"""Tasks of ECS: run, watched, stopped, remembered for a while.
+"""Tasks of ECS: running, watching and stopping them, and keeping ended tasks for a while.
 
-Owns the life of a task, which is a row before any of its processes starts, and what a restarted server does with it.
-Processes are `processes.py`'s, definitions and clusters `ecs_definitions.py`'s.
+Owns the life of a task, whose row is stored before any of its processes starts, and its recovery after a restart.
+Processes are in `processes.py`, definitions and clusters in `ecs_definitions.py`.
 
 Source: ECS developer guide, "Task lifecycle"; stopped reasons as SDK users report them.
 """
@@ -13,7 +13,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -34,14 +34,14 @@ from statewright.jobs.ecs_definitions import (
 from statewright.jobs.processes import End, Processes
 from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
 from statewright.stores.protocol import CatalogStore
 
 MOST_AT_ONCE: Final = 10
 """Source: ECS API reference, RunTask, count."""
 REMEMBERED_MS: Final = 24 * 3600 * 1000
-"""The service shows stopped tasks for an hour at least."""
+"""The service shows stopped tasks for at least an hour."""
 ESSENTIAL_EXITED: Final = "Essential container in task exited"
 STOPPED_BY_USER: Final = "Task stopped by user"
 
@@ -50,7 +50,7 @@ log = logging.getLogger("statewright.jobs")
 
 @dataclass(slots=True)
 class TaskContainer:
-    """One container of a task. `began` is set once its process may have been started."""
+    """One container of a task. `began` is set before its process starts."""
 
     name: str
     image: str
@@ -74,12 +74,12 @@ class Task:
     family: str
     created_ms: int
     containers: list[TaskContainer]
-    overrides: dict[str, Any]
+    overrides: JsonObject
     started_by: str | None
     launch_type: str
     token: str
     digest: str
-    shown: dict[str, Any]
+    shown: JsonObject
     status: str = "PROVISIONING"
     desired: str = "RUNNING"
     started_ms: int | None = None
@@ -92,7 +92,7 @@ class Task:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it runs any more."""
+        """True once none of its containers runs any more."""
         return self.stopped_ms is not None
 
 
@@ -100,7 +100,7 @@ TASK: Final = EntryKind("ecsTask", Task, lambda task: task.id)
 
 
 class Tasks:
-    """The tasks of one server. `on_end` is told the ARN of each that has stopped."""
+    """The ECS tasks of one server. `on_end` is called with the ARN of each stopped task."""
 
     def __init__(
         self, catalog: CatalogStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
@@ -119,29 +119,29 @@ class Tasks:
         self._by_token: dict[tuple[str, str], list[str]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._background = Background("work on tasks of ECS")
-        self._told_of_images = False
+        self._has_warned_of_images = False
         self._sweeper = Sweeper(clock, REMEMBERED_MS, lambda: bool(self._tasks), self._forget_before)
 
     async def start(self) -> None:
-        """Read the catalogue, and take up every task that has not stopped."""
+        """Read the catalogue, and recover every task that has not stopped."""
         await self.definitions.start()
         await self.clusters.start()
         async for task in self._entries.walk():
             self._keep(task)
         for task in self._tasks.values():
             if not task.is_over:
-                self._background.spawn(self._take_up(task))
+                self._background.spawn(self._recover(task))
         self._sweeper.sweep()
 
     async def stop(self) -> None:
-        """Let go; tasks run on."""
+        """Release the tasks; their processes continue."""
         self._sweeper.stop()
         await self._background.stop()
 
-    # -------------------------------------------------------------- what callers ask
+    # -------------------------------------------------------------- requests
 
     async def run(self, request: Mapping[str, Json], token: str) -> list[Task]:
-        """Run tasks. The request has the members of RunTask; a token that was used gives the tasks of then.
+        """Run tasks. The request has the members of RunTask; a repeated token returns the tasks of its first use.
 
         Raises: ApiError.
         """
@@ -170,7 +170,7 @@ class Tasks:
             for task in tasks:
                 self._drop(task)
             raise
-        self._tell_of_images(definition)
+        self._warn_of_images(definition)
         for task in tasks:
             self._background.spawn(self._advance(task))
         return tasks
@@ -201,7 +201,7 @@ class Tasks:
         return sorted(found, key=lambda task: (task.created_ms, task.id))
 
     def place(self, task: Task, container: TaskContainer) -> str:
-        """The folder of a container below that of all jobs."""
+        """Folder of a container, relative to the folder of all jobs."""
         return f"ecs/{task.id}/{container.name}"
 
     async def delete_cluster(self, name: str) -> Cluster:
@@ -212,7 +212,7 @@ class Tasks:
         await self.clusters.delete(cluster)
         return cluster
 
-    # -------------------------------------------------------------- making a task
+    # -------------------------------------------------------------- creating a task
 
     def _runnable(self, request: Mapping[str, Json]) -> Definition:
         definition = self.definitions.find(request["taskDefinition"])
@@ -266,17 +266,17 @@ class Tasks:
             token, digest, {name: value for name, value in shown.items() if value is not None},
         )  # fmt: skip
 
-    def _tell_of_images(self, definition: Definition) -> None:
-        if self._has_engine or self._told_of_images:
+    def _warn_of_images(self, definition: Definition) -> None:
+        if self._has_engine or self._has_warned_of_images:
             return
-        self._told_of_images = True
+        self._has_warned_of_images = True
         image = definition.given["containerDefinitions"][0]["image"]
-        log.warning("containers run as processes of this machine: images, such as %s, are not looked at", image)
+        log.warning("containers run as processes on this machine; images such as %s are ignored", image)
 
     # -------------------------------------------------------------- the life of a task
 
-    async def _take_up(self, task: Task) -> None:
-        """Find what runs of a task after a restart, and go on where it was."""
+    async def _recover(self, task: Task) -> None:
+        """Find the running containers of a task after a restart, and continue the task."""
         for container in task.containers:
             if container.began and container.status != "STOPPED":
                 is_known = container.status == "RUNNING"
@@ -289,7 +289,7 @@ class Tasks:
             await self._advance(task)
 
     async def _advance(self, task: Task) -> None:
-        """Start the containers whose turn it is."""
+        """Start the containers whose dependencies are met."""
         async with self._lock(task):
             if task.stopping_ms is not None:
                 return
@@ -369,7 +369,7 @@ class Tasks:
         await (self._stop_containers(task) if stops else self._advance(task))
 
     def _is_stuck(self, task: Task) -> bool:
-        """Whether some container can never start, because one that had to succeed has not."""
+        """True if a container can never start, because one that it depends on has failed."""
         others = {one.name: one for one in task.containers}
         return any(
             needed["condition"] == "SUCCESS"
@@ -386,7 +386,7 @@ class Tasks:
         task.stop_code, task.stopped_reason = code, reason[:1024]
 
     async def _stop_containers(self, task: Task) -> None:
-        """Stop what still runs of a task; when nothing does, the task is over."""
+        """Stop the running containers of a task; end the task if none runs."""
         running = []
         async with self._lock(task):
             for container in task.containers:
@@ -418,7 +418,7 @@ class Tasks:
     def _keep(self, task: Task) -> None:
         self._tasks[task.id] = task
         self._by_token.setdefault((task.cluster, task.token), []).append(task.id)
-        self._sweeper.look_later()
+        self._sweeper.sweep_later()
 
     def _drop(self, task: Task) -> None:
         self._tasks.pop(task.id, None)

@@ -1,4 +1,4 @@
-"""Jobs of one server, ECS tasks and Batch jobs: started, taken up again, let go."""
+"""Jobs of one server, ECS tasks and Batch jobs: their start, recovery and release with the server."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from statewright.stores.store import Store
 class Jobs:
     """All jobs of one store.
 
-    `folder` is where their processes leave output and exit codes; without one they end with the server. `endpoint`
-    says where the server answers.
+    `folder` is for the output and exit codes of their processes; without one they end with the server. `endpoint`
+    returns the server's address.
     """
 
     def __init__(
         self, store: Store, clock: Clock, config: Config, folder: Path | None, endpoint: Callable[[], str]
     ) -> None:
         self._processes = Processes(clock, folder.resolve() if folder is not None else None)
-        self._hear: list[Callable[[str], None]] = []
+        self._on_end: list[Callable[[str], None]] = []
         machine = Machine(config, endpoint)
         self.tasks = Tasks(store.catalog, self._processes, machine, clock, config, self._ended)
         self.batch = BatchJobs(store.catalog, self._processes, machine, clock, config, self._ended)
 
-    def subscribe(self, hear: Callable[[str], None]) -> None:
-        """Be told, by ARN or id, of each task and job once its end is stored."""
-        self._hear.append(hear)
+    def subscribe(self, on_end: Callable[[str], None]) -> None:
+        """Call `on_end` with the ARN or id of each task and job once its end is stored."""
+        self._on_end.append(on_end)
 
     async def start(self) -> None:
-        """Read what the store holds, and find again what runs."""
+        """Read the stored tasks and jobs, and recover the running ones."""
         await self.tasks.start()
         await self.batch.start()
 
     async def stop(self) -> None:
-        """Let go. What runs goes on, where there is a folder to find it again by."""
+        """Release tasks and jobs. With a folder their processes continue, and the next start recovers them."""
         await self.tasks.stop()
         await self.batch.stop()
         await self._processes.close()
 
     def _ended(self, name: str) -> None:
-        for hear in self._hear:
-            hear(name)
+        for on_end in self._on_end:
+            on_end(name)

@@ -1,7 +1,7 @@
-"""Processes of jobs: started under a runner of their own, found again by a restarted server, heard of when they end.
+"""Processes of jobs: each runs under a runner of its own, which a restarted server finds again.
 
-Owns the folders that `runner.py` works in, and the watch on runners. What a process is for, and what its end means, is
-up to those who start it. A process is started exactly once, however often it is asked for: the claim in its folder
+Owns the folders that `runner.py` works in, and watching the runners. `ecs_tasks.py` and `batch_jobs.py` decide what to
+run and what an end means. A process starts exactly once, however often `start` is called: the claim in its folder
 decides.
 """
 
@@ -21,23 +21,27 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeVar, TypeVarTuple
 
 from statewright.clock import BusyToken, Clock, Timer
 from statewright.jobs import runner
+from statewright.payload import Json, JsonMapping
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 THREADS: Final = 2
-LOOK_MS: Final = 200
-"""How often a runner is looked at where the system cannot tell of its end."""
-PATIENCE_SECONDS: Final = 10
-"""For runners that end with the server."""
+POLL_MS: Final = 200
+"""How often a runner is polled if the system has no descriptors for processes."""
+CLOSE_SECONDS: Final = 10
+"""How long the server waits for runners that end with it."""
 
 log = logging.getLogger("statewright.jobs")
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to run. `kill` is a command that ends what signals do not reach, the container of an engine."""
+    """A process to run. `kill` is a command that ends what signals do not reach: the container of an engine."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -49,9 +53,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a process ended. `code` is its exit code, 128 + n for signal n; `None` if it never ran or nobody knows.
+    """How a process ended. `code` is its exit code, 128 + n for signal n; `None` if it never ran or is unknown.
 
-    `why` is empty for an end of its own, else `stopped`, `timeout`, `unstartable` or `vanished`; `text` says more.
+    `why` is empty if it exited by itself, else `stopped`, `timeout`, `unstartable` or `vanished`; `text` has details.
     """
 
     code: int | None
@@ -66,7 +70,7 @@ OnEnd = Callable[[End], None]
 
 @dataclass(slots=True)
 class _Watch:
-    """A runner that is watched: by a descriptor that tells of its end, or by looking."""
+    """A watched runner: by its process descriptor, or by polling."""
 
     pid: int
     started: str | None
@@ -79,7 +83,7 @@ class _Watch:
 
 @dataclass(slots=True)
 class Processes:
-    """All processes of one server. Without a `root` they are tied to it: they end when it ends, however that comes."""
+    """All processes of one server. Without a `root` they are tied to it: they end when it ends, however it does."""
 
     clock: Clock
     root: Path | None
@@ -99,10 +103,10 @@ class Processes:
         return self._temporary / place
 
     async def start(self, place: str, order: Callable[[Path], Order] | None, on_end: OnEnd) -> bool:
-        """Start the process of a place, or take it up where it has been started before; whether it runs.
+        """Start the process of a place, or recover one that was started before; return True if it runs.
 
-        `order` is given the folder that is the process's own; without one nothing is started: what is not there any
-        more has vanished. `on_end` is called once, from the loop, also for a process that has ended meanwhile.
+        `order` is called with the process's own folder; without it nothing is started, and a process that is not
+        found has vanished. `on_end` is called once, from the loop, also for a process that has ended meanwhile.
         """
         if place in self._watches:
             return True
@@ -114,11 +118,11 @@ class Processes:
             except OSError as problem:
                 on_end(End(None, "unstartable", str(problem)))
                 return False
-            await _told(tells)
+            await _has_written(tells)
             self._children[child.pid] = child
             claim = await self._on_thread(_read, folder / runner.CLAIM)
             if claim is None or claim["pid"] != child.pid:
-                # Another runner was first, before the server was started again; or it died at once.
+                # A runner of the previous server was first, or this one died immediately.
                 await self._on_thread(child.wait)
                 self._forget_child(child.pid)
         if claim is None:
@@ -126,12 +130,12 @@ class Processes:
             return False
         runs = self._watch(place, folder, claim, on_end)
         if runs and (folder / runner.STOP).exists():
-            # It was told to end before it could hear.
+            # It was asked to stop before it handled signals.
             self._signal(self._watches[place])
         return runs
 
     async def stop(self, place: str) -> None:
-        """Have a process end: SIGTERM, and SIGKILL after its grace. One that has not begun never will."""
+        """End a process: SIGTERM, and SIGKILL after its grace. One that has not started never will."""
         await self._on_thread(_touch, self.folder(place) / runner.STOP)
         watch = self._watches.get(place)
         if watch is not None:
@@ -149,7 +153,7 @@ class Processes:
         await self._on_thread(lambda: shutil.rmtree(self.folder(place), ignore_errors=True))
 
     async def close(self) -> None:
-        """Let go: processes run on, and are found again; those that are tied to this server end."""
+        """Release the processes: they continue, to be found by the next server; those tied to this one end."""
         for watch in self._watches.values():
             self._unwatch(watch)
         self._watches.clear()
@@ -160,11 +164,11 @@ class Processes:
         if self.root is None:
             for child in children.values():
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    await self._on_thread(child.wait, PATIENCE_SECONDS)
+                    await self._on_thread(child.wait, CLOSE_SECONDS)
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
         for child in children.values():
-            # It goes on without us, which is meant: nothing to warn of.
+            # The runner is meant to outlive the server; a return code suppresses the warning of `Popen`.
             child.returncode = child.poll() or 0
         self._threads.shutdown(wait=False)
 
@@ -192,10 +196,10 @@ class Processes:
             os.close(their_end)
         return child, tells
 
-    def _watch(self, place: str, folder: Path, claim: Mapping[str, Any], on_end: OnEnd) -> bool:
+    def _watch(self, place: str, folder: Path, claim: JsonMapping, on_end: OnEnd) -> bool:
         pid = claim["pid"]
         watch = _Watch(pid, claim["started"], folder, on_end, self.clock.busy())
-        # The descriptor first: from then on the id cannot become another process's unnoticed.
+        # Opened before the comparison: the descriptor cannot come to mean another process with the same id.
         try:
             watch.descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
         except OSError:
@@ -207,23 +211,23 @@ class Processes:
             return False
         self._watches[place] = watch
         if watch.descriptor >= 0:
-            asyncio.get_running_loop().add_reader(watch.descriptor, self._gone, place)
+            asyncio.get_running_loop().add_reader(watch.descriptor, self._on_gone, place)
         else:
-            self._look(place)
+            self._poll(place)
         return True
 
-    def _look(self, place: str) -> None:
+    def _poll(self, place: str) -> None:
         watch = self._watches.get(place)
         if watch is None:
             return
         child = self._children.get(watch.pid)
         ended = child.poll() is not None if child is not None else runner.started_at(watch.pid) != watch.started
         if ended:
-            self._gone(place)
+            self._on_gone(place)
         else:
-            watch.timer = self.clock.call_at(self.clock.now_ms() + LOOK_MS, lambda: self._look(place))
+            watch.timer = self.clock.call_at(self.clock.now_ms() + POLL_MS, lambda: self._poll(place))
 
-    def _gone(self, place: str) -> None:
+    def _on_gone(self, place: str) -> None:
         watch = self._watches.pop(place, None)
         if watch is not None:
             self._unwatch(watch)
@@ -245,7 +249,7 @@ class Processes:
         watch.on_end(End(**found) if found is not None else self._vanished(watch.folder))
 
     def _vanished(self, folder: Path) -> End:
-        """The end of a process whose runner has told nothing; what is left of it is killed."""
+        """The end of a process whose runner has left no exit code; the rest of the process is killed."""
         child = _read(folder / runner.CHILD)
         if child is not None and runner.started_at(child["pid"]) == child["started"]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -262,11 +266,11 @@ class Processes:
             if child.stdin is not None:
                 child.stdin.close()
 
-    async def _on_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def _on_thread(self, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> Json:
     try:
         return json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -283,13 +287,13 @@ def _answer(heard: asyncio.Future[None]) -> None:
         heard.set_result(None)
 
 
-async def _told(tells: int) -> None:
-    """Return when the other end of a pipe has said something or is closed."""
+async def _has_written(pipe: int) -> None:
+    """Wait until the other end of a pipe has written or is closed."""
     loop = asyncio.get_running_loop()
     heard: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(tells, _answer, heard)
+    loop.add_reader(pipe, _answer, heard)
     try:
         await heard
     finally:
-        loop.remove_reader(tells)
-        os.close(tells)
+        loop.remove_reader(pipe)
+        os.close(pipe)

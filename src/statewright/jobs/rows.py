@@ -1,6 +1,6 @@
-"""Entries of jobs: values that change in place, written as they change, each with its version.
+"""Entries of jobs: values that change in place and are stored with each change and their version.
 
-Owns versions and patience: what has happened to a process must be written down, whatever the store does meanwhile.
+Owns versions and retries: what has happened to a process must be stored, even if the store is unavailable for a while.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class JobEntries(Generic[T]):
         return self._entries.walk()
 
     async def put(self, *values: T) -> None:
-        """Write values, all or none; those of one key one after the other. Raises: StoreError."""
+        """Write values in one transaction; writes of one key are serialised. Raises: StoreError."""
         if len(values) > 1:
             await self._put(*values)
             return
         lock = self._locks.setdefault(self._kind.key_of(values[0]), asyncio.Lock())
         async with lock:
-            # Encoded only now: what has changed meanwhile is written with it.
+            # Encoded only after waiting, so that the write includes changes made meanwhile.
             await self._put(*values)
 
     async def _put(self, *values: T) -> None:
@@ -61,7 +61,7 @@ class JobEntries(Generic[T]):
             value.stored += 1
 
     async def put_surely(self, value: T) -> None:
-        """Write a value as soon as the store can. Raises: StoreError where it never will."""
+        """Write a value, retrying while the store is unavailable. Raises: StoreError for any other failure."""
         while True:
             try:
                 await self.put(value)

@@ -1,7 +1,7 @@
-"""The parent of one process of a job: starts it once, ends it when told to or in time, and writes down how it ended.
+"""The parent of one process of a job: starts it once, ends it on request or at its timeout, and stores how it ended.
 
 A program of its own, on the standard library alone: `python -m statewright.jobs.runner FOLDER`. It is in a session of
-its own and goes on when the server dies; all it is told and all it tells is files in the folder:
+its own and continues when the server dies; it communicates through files in the folder:
 
     order.json   what to run (from the server)      claim    this runner's process, made exactly once
     stop         the process is to end              child    the job's own process
@@ -9,7 +9,7 @@ its own and goes on when the server dies; all it is told and all it tells is fil
 
 A second runner of a folder finds the claim taken and starts nothing. One byte on the standard output says that the
 process runs. With `tied` in the order the end of file on the standard input ends the process: the server is gone, and
-nobody would ever look for it.
+no other will look for it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from typing import Any
 CLAIM, CHILD, EXIT, ORDER, OUTPUT, STOP = "claim", "child", "exit.json", "order.json", "output.log", "stop"
 KILL_AGAIN_SECONDS = 5.0
 
+Order = dict[str, Any]
+"""The content of `order.json`: the members of `processes.Order`, and `tied`."""
+
 
 def started_at(pid: int) -> str | None:
-    """When a process started, as a text that no other process of this machine has with the same id; `None`: gone."""
+    """Start of a process, as a text unique among processes of this machine with its id; `None` if it has ended."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        # A zombie has ended, whoever should have taken note of it.
+        # A zombie has ended, though its parent has not waited for it.
         return f"{_boot()} {after_name[19].decode()}" if after_name[0] != b"Z" else None
     except FileNotFoundError:
         if Path("/proc/self/stat").exists():
@@ -52,7 +55,7 @@ def _boot() -> str:
 
 
 def write_whole(path: Path, value: object) -> None:
-    """Write a JSON file so that nobody ever sees half of it, and a power failure leaves all or nothing."""
+    """Write a JSON file atomically: readers, also after a power failure, find all of it or nothing."""
     new = path.with_name(f"{path.name}.{os.getpid()}")
     with new.open("w") as file:
         json.dump(value, file)
@@ -74,10 +77,10 @@ class Runner:
         os.set_blocking(self._alarm, False)
 
     def run(self) -> int:
-        """Run the process of the folder to its end; 1 when another runner has it."""
+        """Run the process of the folder to its end; return 1 if another runner has it."""
         signal.set_wakeup_fd(self._alarm, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
-            # Handlers, not SIG_IGN: what is ignored stays ignored in the job's process.
+            # Handlers, not SIG_IGN: the job's process would inherit an ignored signal.
             signal.signal(number, lambda *_: None)
         if not self._claimed():
             return 1
@@ -97,7 +100,7 @@ class Runner:
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
         code = self._watch(child, order)
-        # What the process has left behind ends with it, as in a container.
+        # Children that the process leaves behind end with it, as in a container.
         _signal_group(child.pid, signal.SIGKILL)
         self._end(code if code >= 0 else 128 - code, self.why)
         return 0
@@ -113,7 +116,7 @@ class Runner:
             mine.unlink()
         return True
 
-    def _started(self, order: dict[str, Any]) -> subprocess.Popen[bytes]:
+    def _started(self, order: Order) -> subprocess.Popen[bytes]:
         self.started_ms = round(time.time() * 1000)
         with (self.folder / OUTPUT).open("ab") as output:
             return subprocess.Popen(
@@ -126,7 +129,7 @@ class Runner:
                 start_new_session=True,
             )
 
-    def _watch(self, child: subprocess.Popen[bytes], order: dict[str, Any]) -> int:
+    def _watch(self, child: subprocess.Popen[bytes], order: Order) -> int:
         deadline = time.monotonic() + order["timeout_seconds"] if order.get("timeout_seconds") else None
         kill_at: float | None = None
         watched = [self._news, 0] if order.get("tied") else [self._news]

@@ -1,4 +1,4 @@
-"""The timer by which ECS tasks and Batch jobs that ended long ago are forgotten."""
+"""Timer that removes ECS tasks and Batch jobs some time after their end."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SWEEP_MS: Final = 600 * 1000
 
 
 class Sweeper:
-    """Calls `forget` with the instant before which what ended is forgotten, `kept_ms` ago: now, then every ten minutes.
+    """Calls `forget` with the instant `kept_ms` ago, for what ended before it: immediately, then every ten minutes.
 
-    It looks only while `has_any` says that something may have to be forgotten: nothing wakes a system that is empty.
+    The timer runs only while `has_any` returns True, so that it does not wake an empty server.
     """
 
     def __init__(self, clock: Clock, kept_ms: int, has_any: Callable[[], bool], forget: Callable[[int], None]) -> None:
@@ -25,20 +25,20 @@ class Sweeper:
         self._stopped = False
 
     def sweep(self) -> None:
-        """Forget what is old, and look again later."""
+        """Forget old entries, and schedule the next sweep."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
         self._forget(self._clock.now_ms() - self._kept_ms)
-        self.look_later()
+        self.sweep_later()
 
-    def look_later(self) -> None:
-        """Have the timer run, if there is anything to forget one day."""
+    def sweep_later(self) -> None:
+        """Schedule the next sweep if there is anything to forget."""
         if self._timer is None and not self._stopped and self._has_any():
             self._timer = self._clock.call_at(self._clock.now_ms() + SWEEP_MS, self.sweep)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the timer."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
