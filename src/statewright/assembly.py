@@ -1,8 +1,8 @@
-"""How a whole system is put together: the parts of one process, wired to each other, on a given clock and store.
+"""Assembly of a system: the parts of one process, wired to each other, on a given clock and store.
 
-Owns what services stand on (the engine, integrations, deliveries, metrics), and the order of start and stop. A server
-(`server.py`) gives it real time and a socket; a virtual system gives it time that jumps and no socket. Which services
-there are, and how each is built, is the API's: `api/services.py`.
+Owns the foundation of the services (the engine, integrations, deliveries, metrics), and the order of start and stop. A
+server (`server.py`) adds real time and a socket; a virtual system adds time that jumps and no socket. The list of
+services, and how each is built, belongs to the API: `api/services.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class System:
     app: App
 
     async def start(self) -> None:
-        """Recover what the store holds; what is called comes before what calls. Where one fails, none runs on.
+        """Recover the state from the store and start each part, callees before callers. If one fails, stop them all.
 
         Raises: StoreError.
         """
@@ -54,7 +54,7 @@ class System:
                 await part.start()
         except BaseException:
             for part in reversed(begun):
-                # The last one may have begun in part only.
+                # The last one may be only partly started.
                 with contextlib.suppress(Exception):
                     await part.stop()
             await self.integrations.close()
@@ -81,10 +81,10 @@ def assemble(
     endpoint: Callable[[], str],
     on_lost: Callable[[], None] = lambda: None,
 ) -> System:
-    """Put a system together on an open store; nothing runs before its `start`.
+    """Assemble a system on an open store; nothing runs before its `start`.
 
-    `data` is the folder for files beside the store, None where all is in memory; `endpoint` says where functions and
-    jobs reach this process. `on_lost` is called once another process has taken the store.
+    `data` is the folder for files beside the store, None if everything is in memory; `endpoint` returns the address at
+    which functions and jobs reach this process. `on_lost` is called once another process has taken over the store.
     """
     clock.pauses.scale = config.time_scale
     metrics = Recorder(clock, data / "metrics" if data is not None else None)

@@ -38,14 +38,14 @@ from statewright.stores.protocol import STATUSES
 from statewright.stores.store import Store
 
 GARBAGE_THRESHOLDS: Final = (20_000, 50, 100)
-"""Python's own make a request of every few look through all that 100,000 open iterations hold; hardly anything here
-is part of a cycle."""
+"""With Python's own thresholds, one request in every few would scan all objects of 100,000 open iterations, although
+hardly any of them is part of a cycle."""
 SWITCH_INTERVAL_SECONDS: Final = 0.0001
 """A busy event loop would otherwise starve the store's writer thread."""
 OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
-"""Longest request where the limits on payloads are lifted."""
+"""Longest request when the limits on payloads are lifted."""
 MOST_BEHIND_MS: Final = 60_000
-"""Clocks of several machines differ by less."""
+"""Allowed difference between the clocks of several machines."""
 DATA_FOLDER: Final = ".statewright"
 STORES: Final = ("sqlite", "memory")
 
@@ -59,7 +59,7 @@ class CannotServe(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How to serve. `data` is the folder for what must last; used with the store `sqlite` only.
+    """Options of a server. `data` is the folder for durable files, used with the store `sqlite` only.
 
     `store` is one of `STORES`, or the address of a PostgreSQL database.
     """
@@ -75,7 +75,7 @@ class ServerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Where a server that has started answers, and where its state lies."""
+    """A server that has started: its address, the place of its state, and its process."""
 
     endpoint: str
     place: str
@@ -83,7 +83,7 @@ class Ready:
 
     @property
     def line(self) -> str:
-        """What people and scripts read on the standard output."""
+        """The ready line on standard output, which people and scripts read."""
         return f"Statewright is ready on {self.endpoint} (data: {self.place}, pid {self.pid})"
 
 
@@ -114,7 +114,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     metrics = system.app.services.metrics
     engine.subscribe(_log_status)
     if options.config.time_scale != 1:
-        log.warning("waits, back-offs and delays take %g times as long as they say", options.config.time_scale)
+        log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
     listens = listener(api, lambda: on_ready(ready), options.patience)
@@ -128,7 +128,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     _compare_clocks(await store.newest_id(engine.shard.number), engine.clock.now_ms())
     shown_host = f"[{host}]" if ":" in host else host
     ready = Ready(f"http://{shown_host}:{port}", _where(options), os.getpid())
-    # What was built until now stays for good: the collector need not look at it again.
+    # All objects built until now live as long as the process: the collector need not scan them again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
@@ -142,7 +142,10 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
 
 
 def _listen(options: ServerOptions) -> socket:
-    """The server's socket. Beyond loopback it needs credentials, whatever name the address was given by."""
+    """Open the server's socket. An address other than loopback requires credentials.
+
+    Raises: CannotServe.
+    """
     try:
         listening = bind(options.host, options.port)
     except CannotListen as problem:
@@ -151,13 +154,13 @@ def _listen(options: ServerOptions) -> socket:
         listening.close()
         raise CannotServe(
             f"refusing to listen on {options.host} without credentials: anyone who reaches the port could run "
-            "workflows. Put [credentials] with access keys and secrets into statewright.toml, or listen on 127.0.0.1"
+            "workflows. Put access keys and secrets under [credentials] in statewright.toml, or listen on 127.0.0.1"
         )
     return listening
 
 
 def _data_of(options: ServerOptions) -> Path | None:
-    """The folder for files beside the store."""
+    """The folder for files beside the store; None for a store in memory."""
     return None if options.store == "memory" else options.data
 
 
@@ -191,18 +194,18 @@ def _open_store(options: ServerOptions) -> Store:
 
 
 def _compare_clocks(newest_id: int, now_ms: int) -> None:
-    """Say so if the store was written in the future: its timers fall due when the clock gets there."""
+    """Log a warning if the store was written in the future: its timers fall due only when the clock gets there."""
     behind_ms = made_ms(newest_id) - now_ms if newest_id else 0
     if behind_ms > MOST_BEHIND_MS:
         log.warning(
-            "the system's clock is %d minutes behind the newest execution of the store: it is wrong now, or was when "
-            "that was started. Nothing is lost; timers that were set then fall due by the clock, so that much later",
+            "the system clock is %d minutes behind the newest execution in the store: it is wrong now, or was wrong "
+            "when that execution started. Nothing is lost, but timers set then fall due that much later",
             round(behind_ms / 60_000),
         )
 
 
 def _end_process() -> None:
-    """Another process owns the data now: what this one still holds in memory is worthless."""
+    """Stop, because another process owns the data now: this one's copies in memory are out of date."""
     log.error("another process has taken over the data: stopping")
     signal.raise_signal(signal.SIGTERM)
 
@@ -216,7 +219,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def _log_status(change: StatusChange) -> None:
-    """One line for each change of an execution's status; never a payload."""
+    """Log one line for each change of an execution's status, never with a payload."""
     if lifecycle.isEnabledFor(logging.DEBUG):
         view = change.view
         lifecycle.debug(

@@ -2,7 +2,7 @@
 
 Plain ASGI, because every call of every workflow goes through here. In this order: web pages are refused, the request
 is routed, its signature verified, its body read by its protocol, its members validated; then its operation runs.
-Whatever goes wrong becomes the service's own error.
+Every failure becomes an error of the service.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ Sampler = Callable[[], Awaitable[Iterable[Sample]]]
 log = logging.getLogger("statewright.api")
 
 WATCH: Final = "statewright.watch"
-"""Where our HTTP server puts, into the scope of a request, what calls back when the caller goes."""
+"""Key in a request's scope under which the HTTP server puts a `Watch`, to report that the caller has disconnected."""
 Watch = Callable[[Callable[[], None] | None], None]
 GATHER: Final = "statewright.gather"
-"""Where our HTTP server puts, into the scope of a request, what takes a long body in larger pieces."""
+"""Key in a request's scope under which the HTTP server puts a function that reads a long body in larger pieces."""
 PAGES: Final = frozenset({"/health", "/metrics"})
 WARN_SECONDS: Final = 1.0
-"""A store that does not answer is told of once in this time."""
+"""Shortest time between two warnings about a store that does not answer."""
 
 
 @dataclass(slots=True)
 class Api:
-    """The application. `sampler` gives further figures for `/metrics`; `draining` turns new calls away.
+    """The application. `sampler` returns further figures for `/metrics`; while `draining`, new calls are refused.
 
-    `body_bytes` is the longest body of any service where the limits on payloads are lifted.
+    `body_bytes` is the longest body for any service when the limits on payloads are lifted.
     """
 
     app: App
@@ -71,7 +71,7 @@ class Api:
     _polls: set[asyncio.Future[Json] | _Poll] = field(default_factory=set)
 
     def drain(self) -> None:
-        """Turn new calls away, and end those that wait for something to happen."""
+        """Refuse new calls, and end all long polls."""
         self.draining = True
         for poll in self._polls:
             poll.cancel()
@@ -135,7 +135,7 @@ class Api:
         return wire.answer(handling.operation, await running, handling.request_id)
 
     async def _verify(self, where: Route, incoming: Incoming) -> str | None:
-        """Who signed the request. A body that may be streamed is checked by whoever takes it."""
+        """The access key of the request's signer. The operation that reads a streamed body checks its hash."""
         config = self.app.config
         if not config.credentials:
             return None
@@ -148,7 +148,7 @@ class Api:
         return auth.verify(signed, secrets, time.time())
 
     async def _while_connected(self, running: Awaitable[Json], receive: Receive, watch: Watch | None) -> Json:
-        """Await an operation that may wait long; give it up when its caller goes, or the server does.
+        """Await a long poll; cancel it when the caller disconnects or the server drains.
 
         Raises: Disconnected, ApiError.
         """
@@ -171,7 +171,7 @@ class Api:
             await asyncio.gather(work, gone, return_exceptions=True)
 
     async def _watched(self, running: Awaitable[Json], watch: Watch) -> Json:
-        """As `_while_connected`, without a task besides the request's own: ten thousand may wait."""
+        """As `_while_connected`, without a task besides the request's own: ten thousand calls may wait."""
         poll = _Poll(asyncio.current_task())
         self._polls.add(poll)
         watch(poll.gone)
@@ -187,7 +187,7 @@ class Api:
             self._polls.discard(poll)
 
     async def _page(self, scope: Message, headers: dict[str, str]) -> Answer | None:
-        """Our own pages; `None` for every other request. What is signed is meant for a service."""
+        """Answer Statewright's own pages; `None` for every other request. A signed request is meant for a service."""
         path = scope["path"]
         if path not in PAGES or scope["method"] not in ("GET", "HEAD") or "authorization" in headers:
             return None
@@ -200,7 +200,7 @@ class Api:
         return Answer(200, render(self.counters, samples), METRICS_TYPE)
 
     async def _time_scale(self, scope: Message, headers: dict[str, str], receive: Receive) -> Answer | None:
-        """How long waits take, shown and set; `None` for other methods."""
+        """Show or set the time scale; `None` for other methods."""
         pauses = self.app.clock.pauses
         if scope["method"] == "GET":
             return time_scale.show(pauses)
@@ -213,7 +213,7 @@ class Api:
         return time_scale.set_scale(pauses, await incoming.body())
 
     def _warn_of_store(self, handling: _Handling, problem: StoreError) -> None:
-        """Say what the store says; of many calls at once, some: the log may be on the disk that is full."""
+        """Log the store's error, at most once a second: the log may be on the disk that is full."""
         now = time.monotonic()
         if now - self._warned_at < WARN_SECONDS:
             self._unwarned += 1
@@ -226,7 +226,7 @@ class Api:
         self._note(handling, error.code)
         where = handling.where
         service = BY_NAME.get(where.service)
-        wire = wire_of(service, where.protocol) if service is not None else _ANYBODY
+        wire = wire_of(service, where.protocol) if service is not None else _NO_SERVICE
         answer = wire.refusal(error, handling.request_id, handling.scope["path"])
         try:
             if handling.incoming is not None and not await handling.incoming.drop_rest():
@@ -238,7 +238,7 @@ class Api:
     def _note(self, handling: _Handling, code: str) -> None:
         seconds = time.perf_counter() - handling.started
         service, operation = handling.where.service, handling.operation
-        # Names come from callers: only those that exist are counted apart.
+        # Names come from callers: only existing ones get counters of their own.
         known = find(service, operation) is not None
         service = service if service in BY_NAME or not service else "foreign"
         self.counters.note(service or "none", operation if known else "other", code, seconds)
@@ -251,19 +251,19 @@ class Api:
 
 @dataclass(slots=True, eq=False)
 class _Poll:
-    """A call that waits in the task of its request."""
+    """A long poll that waits in the task of its request."""
 
     task: asyncio.Task[None] | None
     is_gone: bool = False
     is_cancelled: bool = False
 
     def gone(self) -> None:
-        """The caller has gone."""
+        """Called when the caller has disconnected."""
         self.is_gone = True
         self._end()
 
     def cancel(self) -> None:
-        """The server ends."""
+        """Called when the server drains."""
         self.is_cancelled = True
         self._end()
 
@@ -274,7 +274,7 @@ class _Poll:
 
 @dataclass(slots=True)
 class _Handling:
-    """A request under way."""
+    """A request in progress."""
 
     scope: Message
     request_id: str
@@ -284,8 +284,8 @@ class _Handling:
     incoming: Incoming | None = None
 
 
-_ANYBODY: Final = JsonWire("")
-"""Speaks to those who call no service of ours."""
+_NO_SERVICE: Final = JsonWire("")
+"""Writes refusals for requests to services that are not served here."""
 
 
 def _new_id() -> str:
@@ -299,7 +299,7 @@ def _shutting_down() -> ApiError:
 
 
 async def _nothing() -> Message:
-    """In place of a request's rest, where the answer is short."""
+    """Stands for `receive` where the answer is short and nothing more is read."""
     return {"type": "http.disconnect"}
 
 

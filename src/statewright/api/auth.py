@@ -1,7 +1,7 @@
 """AWS Signature Version 4: who signed a request, and whether it is genuine.
 
-Without configured credentials anybody on loopback may call, signed or not, and nothing is verified. With them every
-request must carry a genuine signature, in its header or its query.
+Without configured credentials any caller on loopback is accepted, signed or not, and nothing is verified. With
+credentials, every request must carry a genuine signature, in its header or its query.
 
 Source: "AWS Signature Version 4 for API requests"; error codes and texts of the services' common errors.
 """
@@ -22,17 +22,17 @@ from statewright.errors import ApiError
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 SKEW_SECONDS: Final = 15 * 60
-"""How far a request's date may be from ours. Source: developer guide."""
+"""Allowed difference between a request's date and the server's clock. Source: developer guide."""
 LONGEST_PRESIGNED_SECONDS: Final = 7 * 24 * 3600
 EMPTY_HASH: Final = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a signature covers. `raw_path` and `query` are as received, still escaped; header names in lower case.
+    """The parts of a request that its signature covers. `raw_path` and `query` are as received, still escaped.
 
-    `body` is `None` where it is streamed in after the check: then the hash that the head declares is taken, and who
-    takes the body compares.
+    Header names are in lower case. `body` is `None` if it is streamed in after the check: then the signature is
+    verified with the hash that the head declares, and the reader of the body compares it.
     """
 
     method: str
@@ -54,9 +54,9 @@ class _Signed:
 
 
 def verify(request: Request, credentials: Mapping[str, str], now_seconds: float) -> str | None:
-    """The access key of a genuine request; `None` where no credentials are configured.
+    """The access key of a genuine request; `None` if no credentials are configured.
 
-    Raises: ApiError, with the services' codes, for a request that is not signed, or wrongly, or at another time.
+    Raises: ApiError, with the services' codes, for a request that is unsigned, wrongly signed, or signed too long ago.
     """
     if not credentials:
         return None
@@ -111,7 +111,7 @@ def signature(
 
 
 def chunk_seed(headers: Mapping[str, str], credentials: Mapping[str, str]) -> Seed | None:
-    """What the signatures of a body's chunks follow from; the request itself has been verified."""
+    """The seed for the signatures of a body's chunks; the request itself has been verified."""
     request = Request("", "", "", headers, None)
     signed = _read(request)
     secret = credentials.get(signed.access_key)
@@ -172,7 +172,7 @@ def _check_time(signed: _Signed, now_seconds: float) -> None:
 
 
 def _canonical_path(raw_path: str, service: str) -> str:
-    # Every service but S3 escapes the path once more than it was sent.
+    # Every service but S3 escapes the path as sent once more.
     return (quote(unquote(raw_path), safe="/-_.~") if service == "s3" else quote(raw_path, safe="/-_.~")) or "/"
 
 
@@ -194,7 +194,7 @@ def _signing_key(secret: str, date: str, region: str, service: str) -> bytes:
 
 
 def is_hash(text: str) -> bool:
-    """Whether a text is a SHA-256 hash in hexadecimal, rather than a word such as `UNSIGNED-PAYLOAD`."""
+    """True if a text is a SHA-256 hash in hexadecimal, rather than a word such as `UNSIGNED-PAYLOAD`."""
     return len(text) == 64 and all(char in "0123456789abcdef" for char in text)
 
 

@@ -1,7 +1,7 @@
-"""How the parts of a system are built: each by a function of its service's folder, at its first mention.
+"""Construction of the parts of a system: each by a function of its service's folder, when it is first needed.
 
-Owns what all of them stand on (`Ground`), and that each part is built once, whoever names it first. Which parts there
-are, and the order in which they start, is `services.py`'s; who puts a ground together is `assembly.py`.
+Owns what all parts are built on (`Ground`), and ensures that each part is built once. The list of parts and the order
+in which they start belong to `services.py`; `assembly.py` creates the ground.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Part(Protocol):
     """A part that runs, from `start` to `stop`."""
 
     async def start(self) -> None:
-        """Recover what the store holds."""
+        """Recover the part's state from the store."""
 
     async def stop(self) -> None:
-        """Release everything in memory; the store has it."""
+        """Release everything in memory; the store keeps the state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What every part stands on.
+    """The foundation that every part is built on.
 
-    `data` is the folder beside the store, `None` where nothing lasts; `endpoint` gives this process's own address.
+    `data` is the folder beside the store, `None` if nothing is durable; `endpoint` returns this process's own address.
     Calls of `posts` go to endpoints outside, which may be slow: schedules and rules do not wait for them.
     """
 
@@ -57,7 +57,7 @@ class Ground:
 
 
 class Building:
-    """A system under construction. Calling it with the function that builds a part gives that part."""
+    """A system under construction. Calling it with the function that builds a part returns that part."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground: Final = ground
@@ -65,7 +65,7 @@ class Building:
         self._under_way: list[Callable[[Building], object]] = []
 
     def __call__(self, build: Callable[[Building], T]) -> T:
-        """The part that a function builds; built now if nothing has asked for it before.
+        """The part that a function builds, built on the first call.
 
         Raises: RuntimeError for parts that need each other.
         """
@@ -80,9 +80,10 @@ class Building:
 
 
 def built(build: Callable[[Building], T], *, calls_others: bool = False) -> T:
-    """A field of `Services`: the part that a function builds.
+    """Declare a field of `Services`: the part that a function builds.
 
-    `calls_others` marks a part that calls others of its own accord: it starts after the engine, and stops before it.
+    `calls_others` marks a part that calls other parts on its own initiative: it starts after the engine, and stops
+    before it.
     """
     part: T = field(metadata={BUILD: build, CALLS_OTHERS: calls_others})
     return part

@@ -1,7 +1,7 @@
-"""From `ApiError` to what a caller sees: the HTTP status of each error code.
+"""The HTTP status of each error code, and the errors that any service may answer.
 
-The error itself knows best, then the service, then the table here, which has what the service models lack, then the
-model.
+The status of the error itself comes first, then that of the service, then that in the table here, which has the codes
+that the service models lack, then that of the model.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ STATUSES: Final = {
     "NotFound": 404,
     "MethodNotAllowed": 405,
 }
-"""HTTP status by error code. Source: service API reference, "Common Errors"; the rest are our own."""
+"""HTTP status by error code. Source: service API reference, "Common Errors"; the others are Statewright's own."""
 
 
 def status_of(error: ApiError, service: str = "") -> int:
-    """The HTTP status of an error that a service answers; 400 unless something says otherwise."""
+    """The HTTP status of an error that a service answers; 400 by default."""
     if error.status is not None:
         return error.status
     ours = BY_NAME.get(service)
@@ -39,7 +39,7 @@ def status_of(error: ApiError, service: str = "") -> int:
 
 @cache
 def modelled(service: str, code: str) -> bool:
-    """Whether a service's model has an error of that name."""
+    """True if a service's model has an error of that name."""
     model = load_model(service)
     return bool(model and model["shapes"].get(code, {}).get("exception"))
 
@@ -56,7 +56,7 @@ def _modelled(service: str) -> dict[str, int]:
 
 
 def not_here_yet(service: str, operation: str) -> ApiError:
-    """The answer to an operation that the service has and this version does not."""
+    """The answer to an operation that this version of Statewright does not have yet."""
     return ApiError(
         "UnknownOperationException", f"This version of Statewright does not have {service} {operation} yet."
     )
@@ -68,7 +68,8 @@ def unknown_operation(service: str, operation: str) -> ApiError:
 
 
 def internal_error(request_id: str) -> ApiError:
-    """The answer when the fault is ours; the log has the rest under the request's id."""
+    """The answer to a request that failed because of a bug in Statewright; the log has the details under its id."""
     return ApiError(
-        "InternalServerError", f"Statewright failed by a mistake of its own; see its log for request {request_id}."
+        "InternalServerError",
+        f"The request failed because of a bug in Statewright; see its log for request {request_id}.",
     )

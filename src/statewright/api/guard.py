@@ -1,6 +1,6 @@
 """Keeps web pages out: a browser that visits any page must not be able to drive the server on loopback.
 
-Looks at the head of a request alone, before anything of it is parsed, whatever the protocol. Who may call is `auth.py`.
+Reads only the head of a request, before its body is parsed, whatever the protocol. Callers are verified in `auth.py`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address, without a port, is this machine for itself."""
+    """True if a host name or address, without a port, means the machine itself."""
     return _LOOPBACK.fullmatch(host) is not None
 
 
 def refuse_web_pages(
     headers: Mapping[str, str], own_origins: frozenset[str] = frozenset(), *, is_page: bool = False
 ) -> None:
-    """Let programs and pages of ours pass.
+    """Refuse requests from web pages, except Statewright's own; let those from programs pass.
 
-    `own_origins` are `scheme://host[:port]` of pages that are ours under a name that is not loopback. `is_page` is for
-    what people open in a browser: it shows much and does nothing.
+    `own_origins` are `scheme://host[:port]` of Statewright's own pages under a name that is not loopback. `is_page` is
+    for pages that people open in a browser, which only show something.
 
     Raises: ApiError (`CrossOriginRequestRefused`) for a request that a browser sends on behalf of another site.
     """
@@ -40,10 +40,10 @@ def refuse_web_pages(
     if site is None and not _is_browser(headers):
         return
     if site is None and origin is None and not is_page:
-        # An old browser does not say on whose behalf an image or a link is fetched.
+        # An old browser does not say for which page it fetches an image or a link.
         raise _refused("a browser sent it that does not say for which page (Sec-Fetch-Site)")
-    # A page whose name was made to resolve to loopback counts as the same site; its Host gives it away. Over plain
-    # http such a page is not trusted, and its browser sends neither Origin nor Sec-Fetch-Site with GET.
+    # A page whose name was made to resolve to loopback counts as the same site; only its Host shows that it is not.
+    # Over plain http such a page is not trusted, and its browser sends neither Origin nor Sec-Fetch-Site with GET.
     host = headers.get("host", "")
     if not is_loopback(_without_port(host)) and not any(urlsplit(own).netloc == host for own in own_origins):
         raise _refused(f"a browser sent it to the foreign host {host[:200]}")
@@ -64,12 +64,12 @@ def too_long(limit: int) -> ApiError:
 
 
 def _is_browser(headers: Mapping[str, str]) -> bool:
-    # A page may change what its browser says of itself, but not have it leave out the user's languages.
+    # A page may change its browser's User-Agent, but cannot make it omit the user's languages.
     return "accept-language" in headers or headers.get("user-agent", "").startswith("Mozilla/")
 
 
 def _is_loopback_origin(origin: str) -> bool:
-    # What browsers send is this and no more; anything else in it is somebody's trick.
+    # Browsers send exactly this form; any other is an attack.
     parts = _ORIGIN.fullmatch(origin)
     return parts is not None and is_loopback(parts[1])
 

@@ -1,9 +1,9 @@
 """The HTTP server around the application: uvicorn with limits on request heads, signals, and a graceful end.
 
-A connection is cut whose request head is not complete in time, or longer than `HEAD_BYTES`, whose body is not complete
-in time, or whose answers nobody takes: slow or endless requests cannot hold connections. When as many are open as the
-process may have files, the one that has been idle longest makes room for the next. `Patience` has the times; they are
-socket timeouts, so they use the real monotonic clock.
+The server closes a connection whose request head is not complete in time or longer than `HEAD_BYTES`, whose body is not
+complete in time, or whose client does not read its answers: slow or endless requests cannot hold connections. When as
+many connections are open as the process may have files, the longest idle one is closed for the next. `Patience` has the
+times; they are socket timeouts, so they use the real monotonic clock.
 """
 
 from __future__ import annotations
@@ -17,60 +17,63 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from statewright.api.app import GATHER, WATCH, Api
-from statewright.api.protocols.wire import Disconnected
+from statewright.api.app import GATHER, WATCH, Api, Send
+from statewright.api.protocols.wire import Disconnected, Message, Receive
+
+if TYPE_CHECKING:
+    from types import MethodType
 
 HEAD_BYTES: Final = 64 * 1024
 PROGRESS_BYTES: Final = 1024 * 1024
-"""What must come of a body within the time for bodies."""
+"""Part of a body that must arrive within the time for bodies."""
 GATHERED_BYTES: Final = 512 * 1024
-"""Of a long body, before its taker is woken: what waits on each connection stays below this and one read."""
+"""Bytes of a long body that are gathered before its reader wakes; each connection buffers at most this and one read."""
 WHOLE_BYTES: Final = 64 * 1024
-"""Longer bodies are not copied behind their heads."""
+"""Longest body that is copied behind its head, to be written in one piece."""
 _CONTROLS: Final = bytes(range(32)) + b"\x7f"
 SWEEP_TICKS: Final = 10
-"""Connections are looked at once a second; uvicorn's loop turns ten times in one."""
+"""Slow connections are looked for once a second; uvicorn's loop turns ten times in one."""
 TICK_SECONDS: Final = 0.1
 BACKLOG: Final = 2048
 MOST_FILES: Final = 1 << 20
 FILES_KEPT: Final = 128
-"""Files that connections may not have: the store's, those of tasks, and a margin."""
+"""Files that are kept back from connections: the store's, those of tasks, and a margin."""
 
 log = logging.getLogger("statewright.server")
 
 
 class CannotListen(Exception):
-    """The address cannot be had; the text says why and what to do."""
+    """The server cannot listen at the address; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long connections are waited for, in seconds."""
+    """Time limits for connections, in seconds."""
 
     head_seconds: float = 30.0
     """For a request's head, from its first byte, or from the connection's opening."""
     body_seconds: float = 120.0
     """For a request's body, or a MiB of a longer one."""
     answer_seconds: float = 120.0
-    """For a caller to take something of an answer that waits for him."""
+    """For a caller to read some part of an answer that waits to be sent."""
     idle_seconds: float = 75.0
     """For the next request on a connection."""
     drain_seconds: float = 10.0
-    """For running calls, when the server is told to end."""
+    """For running calls, once the server has been asked to stop."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Patience:
-        """The times, with those that `STATEWRIGHT_HEAD_SECONDS` and its like set.
+        """The default limits, overridden by `STATEWRIGHT_HEAD_SECONDS` and so on.
 
         Raises: ValueError, naming the variable.
         """
@@ -90,26 +93,26 @@ class Patience:
 
 
 class Connections(ServerState):
-    """What all connections share: how long they are waited for, and which of them have nothing to do."""
+    """State shared by all connections: their time limits, and which of them are idle."""
 
     def __init__(self, patience: Patience, most: int) -> None:
         super().__init__()
         self.patience = patience
         self.most = most
         self.idle: dict[GuardedProtocol, None] = {}
-        """Without a complete request, the longest idle first."""
+        """Connections without a complete request, the longest idle first."""
         self.cut = 0
         self._warned = False
 
     def make_room(self) -> None:
-        """Give up the connection that has been idle longest, if there are too many."""
+        """Close the connection that has been idle longest, if too many are open."""
         if len(self.connections) <= self.most:
             return
         if not self._warned:
             self._warned = True
             log.warning(
-                "%d connections are open, as many as this process may have: idle ones make room for new ones "
-                "(more files may be allowed with `ulimit -n`)", self.most,
+                "%d connections are open, the most this process may have: idle ones are closed to make room "
+                "(raise the limit on open files with `ulimit -n`)", self.most,
             )  # fmt: skip
         for connection in self.idle:
             connection.cut("made room for another")
@@ -117,7 +120,7 @@ class Connections(ServerState):
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with an eye on how long a request takes to come in, and how large its head becomes."""
+    """uvicorn's protocol, with limits on the time that a request takes to arrive and on the size of its head."""
 
     server_state: Connections
     head_since: float | None = None
@@ -127,12 +130,12 @@ class GuardedProtocol(HttpToolsProtocol):
     answer_since: float | None = None
     answer_bytes = 0
     on_gone: Callable[[], None] | None = None
-    """Called when the caller goes; of the request that is being answered."""
+    """Called when the caller of the request that is being answered disconnects."""
     gathering: Gathering | None = None
-    """The body that is being taken in large pieces, if any: of the request that is being answered."""
+    """The body of the request that is being answered, if it is read in large pieces."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection opens: its first head is awaited."""
+        """Called when a connection opens: start the time limit of its first head."""
         super().connection_made(transport)
         self.app = self._answer
         self.head_since = time.monotonic()
@@ -140,21 +143,22 @@ class GuardedProtocol(HttpToolsProtocol):
         self.server_state.idle[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Called when the connection has closed."""
         self.server_state.idle.pop(self, None)
         super().connection_lost(exc)
         if self.on_gone is not None:
             self.on_gone()
 
-    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
-        """Have a request answered. Whoever writes to a caller who has gone is told so: `Disconnected`."""
-        cycle = send.__self__
-        head: Any = None
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Have the application answer a request. Writing to a caller who has disconnected raises `Disconnected`."""
+        cycle = cast("MethodType", send).__self__
+        assert isinstance(cycle, RequestResponseCycle)
+        head: Message | None = None
 
-        async def tell(message: Any) -> None:
+        async def send_joined(message: Message) -> None:
             nonlocal head
             if message["type"] == "http.response.start":
-                # Kept for its body: one write to the socket costs half as much as two.
+                # Held back until its body comes: one write to the socket costs half as much as two.
                 head = message
                 return
             held, head = head, None
@@ -167,7 +171,7 @@ class GuardedProtocol(HttpToolsProtocol):
             except RuntimeError:
                 if not self.transport.is_closing():
                     raise
-                # uvicorn hears of it a turn of the loop later.
+                # uvicorn notices it one turn of the loop later.
                 cycle.disconnected = True
             if cycle.disconnected:
                 raise Disconnected
@@ -180,7 +184,7 @@ class GuardedProtocol(HttpToolsProtocol):
         scope[WATCH] = self._watch
         scope[GATHER] = gather
         with contextlib.suppress(Disconnected):
-            await self.config.loaded_app(scope, receive, tell)
+            await self.config.loaded_app(scope, receive, send_joined)
 
     def _watch(self, on_gone: Callable[[], None] | None) -> None:
         self.on_gone = on_gone
@@ -188,7 +192,7 @@ class GuardedProtocol(HttpToolsProtocol):
             on_gone()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
+        """Called with bytes that have arrived."""
         if self.head_since is not None:
             self.head_bytes += len(data)
         super().data_received(data)
@@ -196,13 +200,13 @@ class GuardedProtocol(HttpToolsProtocol):
             self.cut("head was longer than 64 KiB")
 
     def on_message_begin(self) -> None:
-        """Another request begins on the connection."""
+        """Called when another request begins on the connection."""
         if self.head_since is None:
             self.head_since = time.monotonic()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is complete."""
+        """Called when the head is complete."""
         self.head_since = None
         self.head_bytes = 0
         self.body_since = time.monotonic()
@@ -210,7 +214,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Some of the body has come: whoever sends it at a fair pace may take his time with a long one."""
+        """Called with a part of the body. Each MiB restarts the time limit, so that long bodies may take longer."""
         self.body_bytes += len(body)
         if self.body_bytes >= PROGRESS_BYTES:
             self.body_bytes = 0
@@ -222,18 +226,18 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The body is complete."""
+        """Called when the body is complete."""
         self.body_since = None
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """An answer has been given."""
+        """Called when the answer has been sent."""
         super().on_response_complete()
         if not self.pipeline and not self.transport.is_closing():
             self.server_state.idle[self] = None
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, and close."""
+        """Answer a request that is not HTTP, and close."""
         log.debug("answered 400: %s", msg)
         super().send_400_response(msg)
 
@@ -242,7 +246,7 @@ class GuardedProtocol(HttpToolsProtocol):
         log.debug("a request offered to change the protocol")
 
     def cut_if_slow(self, now: float) -> None:
-        """Give the connection up if its request takes too long to come in, or its answer to go out."""
+        """Close the connection if its request takes too long to arrive, or its answer to be read."""
         patience = self.server_state.patience
         if self.head_since is not None and now - self.head_since > patience.head_seconds:
             self.cut(f"head was not complete in {patience.head_seconds:g} s")
@@ -253,10 +257,10 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self.answer_since is None or waiting != self.answer_bytes:
             self.answer_since, self.answer_bytes = now, waiting
         elif now - self.answer_since > patience.answer_seconds:
-            self.cut(f"answer was not taken in {patience.answer_seconds:g} s")
+            self.cut(f"answer was not read in {patience.answer_seconds:g} s")
 
     def cut(self, why: str) -> None:
-        """Give the connection up."""
+        """Close the connection."""
         log.debug("cut a connection whose request %s", why)
         self.server_state.cut += 1
         self.head_since = self.body_since = self.answer_since = None
@@ -264,10 +268,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
 
-def written_whole(cycle: RequestResponseCycle, head: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
-    """Write a short answer in one piece, as uvicorn writes it in two; false where that is not for us to do.
+def written_whole(cycle: RequestResponseCycle, head: Message, message: Message) -> bool:
+    """Write a short answer in one piece, with the bytes that uvicorn writes in two; False if uvicorn must write it.
 
-    What is rare is left to uvicorn: bodies in parts, answers to HEAD, connections that end, callers who take nothing,
+    Rare cases are left to uvicorn: bodies in parts, answers to HEAD, connections that close, callers who do not read,
     headers that are refused.
     """
     body: bytes = message.get("body", b"")
@@ -295,7 +299,7 @@ def written_whole(cycle: RequestResponseCycle, head: Mapping[str, Any], message:
 
 
 class Gathering:
-    """A body on its way from its connection to its taker. Its pieces are handed on as they came, without a copy."""
+    """A body on its way from its connection to its reader. Pieces are passed on as they arrived, without a copy."""
 
     def __init__(self, cycle: RequestResponseCycle) -> None:
         """`cycle` is uvicorn's side of the request."""
@@ -304,15 +308,15 @@ class Gathering:
         self._held = 0
 
     def add(self, piece: bytes) -> None:
-        """A piece has come."""
+        """Add a piece that has arrived."""
         self._pieces.append(piece)
         self._held += len(piece)
         if self._held >= GATHERED_BYTES:
             self.cycle.flow.pause_reading()
             self.cycle.message_event.set()
 
-    async def take(self, receive: Callable[[], Awaitable[Any]]) -> list[bytes]:
-        """The next pieces, none at the body's end. Raises: Disconnected."""
+    async def take(self, receive: Receive) -> list[bytes]:
+        """The next pieces, an empty list at the body's end. Raises: Disconnected."""
         cycle = self.cycle
         if cycle.waiting_for_100_continue and cycle.more_body and not cycle.body:
             # uvicorn asks for the body.
@@ -322,7 +326,7 @@ class Gathering:
             if message["body"]:
                 return [message["body"]]
         if cycle.body:
-            # What came before there was a taker.
+            # The part that arrived before the reader asked.
             first = bytes(cycle.body)
             cycle.body = bytearray()
             self._pieces.insert(0, first)
@@ -338,7 +342,7 @@ class Gathering:
 
 
 class Listener(uvicorn.Server):
-    """uvicorn's server: serves until a signal, then turns new calls away and lets running ones end."""
+    """uvicorn's server: serves until a signal, then refuses new calls and lets running ones finish."""
 
     def __init__(self, config: uvicorn.Config, api: Api, on_ready: Callable[[], None], patience: Patience) -> None:
         super().__init__(config)
@@ -347,7 +351,7 @@ class Listener(uvicorn.Server):
         self._on_ready = on_ready
         self._ticked_at = 0.0
         self.lag_seconds = 0.0
-        """By how much the loop was late, the last time it was looked at."""
+        """How late the loop was at the last tick."""
         self.most_lag_seconds = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -357,7 +361,7 @@ class Listener(uvicorn.Server):
             self._on_ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: whether it is time to end."""
+        """Close slow connections; True if it is time to stop. uvicorn calls it ten times a second."""
         now = time.monotonic()
         if self._ticked_at:
             self.lag_seconds = max(0.0, now - self._ticked_at - TICK_SECONDS)
@@ -370,7 +374,7 @@ class Listener(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Refuse new calls, end polls, let the rest finish; who has not said all of his request is not waited for."""
+        """Refuse new calls, end long polls, let the rest finish; connections with an incomplete request are closed."""
         self._api.drain()
         for connection in list(self.server_state.connections):
             if isinstance(connection, GuardedProtocol) and connection.body_since is not None:
@@ -379,7 +383,7 @@ class Listener(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """End on SIGTERM and SIGINT; a second one cuts what still runs."""
+        """Stop on SIGTERM and SIGINT; a second one aborts calls that still run."""
         loop = asyncio.get_running_loop()
         caught = (signal.SIGTERM, signal.SIGINT)
         for number in caught:
@@ -397,27 +401,29 @@ class Listener(uvicorn.Server):
 
 
 def listener(api: Api, on_ready: Callable[[], None], patience: Patience | None = None) -> Listener:
-    """A server for the application; run it with `serve(sockets=[...])`."""
+    """Make a server for the application; run it with `serve(sockets=[...])`."""
     patience = patience or Patience()
-    settings: dict[str, Any] = {
-        "http": GuardedProtocol,
-        "ws": "none",
-        "lifespan": "off",
-        "access_log": False,
-        "log_config": None,
-        # What it warns of is what strangers send.
-        "log_level": "error",
-        "server_header": False,
-        "proxy_headers": False,
-        "timeout_keep_alive": patience.idle_seconds,
-        "timeout_graceful_shutdown": patience.drain_seconds,
-        "backlog": BACKLOG,
-    }
-    return Listener(uvicorn.Config(api, **settings), api, on_ready, patience)
+    config = uvicorn.Config(
+        api,
+        http=GuardedProtocol,
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        # Its warnings are about malformed requests.
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        # uvicorn declares whole seconds, and takes fractions.
+        timeout_keep_alive=patience.idle_seconds,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=patience.drain_seconds,  # type: ignore[arg-type]
+        backlog=BACKLOG,
+    )
+    return Listener(config, api, on_ready, patience)
 
 
 def holder_of(port: int) -> str | None:
-    """The process that listens at a TCP port, as `python3 (pid 17)`, where the system tells: Linux, for one's own."""
+    """The process that listens at a TCP port: `python3 (pid 17)`. Known only on Linux, for the user's own processes."""
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(OSError):
@@ -426,7 +432,7 @@ def holder_of(port: int) -> str | None:
                 if columns[3] == "0A" and int(columns[1].rpartition(":")[2], 16) == port:
                     inodes.add(f"socket:[{columns[9]}]")
     for process in Path("/proc").glob("[0-9]*") if inodes else ():
-        # Processes of others, and those that end meanwhile, tell nothing.
+        # Processes of other users, and those that end meanwhile, cannot be read.
         with contextlib.suppress(OSError):
             if any(os.readlink(file) in inodes for file in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
@@ -434,7 +440,7 @@ def holder_of(port: int) -> str | None:
 
 
 def raise_file_limit() -> int:
-    """Let the process have as many open files as it may; returns how many these are."""
+    """Raise the limit on open files as far as allowed, and return it."""
     if sys.platform == "win32":
         return 8192
     import resource
@@ -445,13 +451,13 @@ def raise_file_limit() -> int:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
-        except (OSError, ValueError):  # macOS has a limit that it does not tell
+        except (OSError, ValueError):  # macOS has a limit that it does not report
             log.debug("the limit on open files stays at %d", soft)
     return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address.
+    """Open a socket that listens at an address.
 
     Raises: CannotListen.
     """

@@ -1,7 +1,7 @@
-"""Whether a mocked result could be an answer of the API that a Task calls, judged by the service model.
+"""Check of a mocked result against the service model: could the API that a Task calls answer it?
 
-Owns the judgement and its words; names are translated by `integrations.service_names`. Members that the model does not
-have are ignored, as the service does.
+Owns the check and its error texts; names are translated by `integrations.service_names`. Members that the model does
+not have are ignored, as the service does.
 
 Source: API reference, `MockInput`; wording as observed, `must be an object`, `must be a boolean` and
 `exceeds the maximum length` by analogy.
@@ -21,7 +21,7 @@ from statewright.integrations.service_names import Api, UnknownApi, api_of, memb
 from statewright.payload import Json, JsonMapping
 
 Mode = Literal["STRICT", "PRESENT", "NONE"]
-"""Required members and types; types of what is there; nothing."""
+"""Checks required members and types; types of present members; nothing."""
 
 _UNCHECKED: Final = frozenset({"http", "apigateway", "eks", "statewright", "bedrockagentcore"})
 """Integrations whose result no model describes."""
@@ -69,9 +69,9 @@ _MAXIMA: Final = {("lambda", "MemorySize"): 10_240}
 
 
 def check_mock(resource: Resource, result: Json, mode: Mode) -> None:
-    """Judge the mocked result of a service integration; functions and activities may return anything.
+    """Check the mocked result of a service integration; functions and activities may return anything.
 
-    A `.waitForTaskToken` task's result is what SendTaskSuccess is given, so that may be anything too.
+    A `.waitForTaskToken` task's result is the output of SendTaskSuccess, so that may be anything too.
 
     Raises: ApiError (`ValidationException`).
     """
@@ -90,7 +90,7 @@ def check_mock(resource: Resource, result: Json, mode: Mode) -> None:
     if api.dialect == "optimised" and not resource.action.endswith(".sync"):
         action = api.operation.name[:1].lower() + api.operation.name[1:]
         free = _REWRITTEN.get((api.service, action), free)
-    _Check(api, mode == "STRICT", free).judge(shape, result)
+    _Check(api, mode == "STRICT", free).check(shape, result)
 
 
 def _answering_api(resource: Resource) -> Api:
@@ -109,14 +109,14 @@ def _refuse(reason: str) -> ApiError:
 
 
 class _Check:
-    """One walk over a result. Depth is bounded by that of the result, which has a limit."""
+    """One walk over a result. Its depth is bounded by that of the result, which has a limit."""
 
     def __init__(self, api: Api, strict: bool, free: frozenset[str]) -> None:
         self.api = api
         self.strict = strict
         self.free = free
 
-    def judge(self, shape: StructureShape, result: Json) -> None:
+    def check(self, shape: StructureShape, result: Json) -> None:
         if not isinstance(result, dict):
             # The result itself has no name in the service's words.
             raise ApiError("ValidationException", "Mocked result must be a JSON object.")

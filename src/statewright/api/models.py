@@ -1,6 +1,6 @@
 """Service models as botocore ships them, and our own: the contract that requests and answers are checked against.
 
-Models are read from botocore's folder without importing botocore, which would cost more than all the rest of a start.
+Models are read from botocore's folder without importing botocore, which would cost more than the rest of a start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statewright.api.services import SERVICES
 from statewright.payload import JsonObject
 
 _FOLDERS: Final = {"email": "ses", **{one.name: one.client for one in SERVICES if one.client is not None}}
-"""botocore's folder of a service, by signing name, where the two differ."""
+"""botocore's folder of a service, by signing name, if the two differ."""
 
 OWN: Final = Path(__file__).parent / "model"
 """Models of services that only Statewright has, in botocore's form; botocore takes the folder as one of its own."""

@@ -1,4 +1,4 @@
-"""The registry of operations, and what each of them is given.
+"""The registry of operations, and the arguments that each of them receives.
 
 An operation is one async function: validated request in, answer out. It resolves names, makes one domain call and
 shapes the answer; it knows neither HTTP nor SQL, and does not wait. Instants in requests and answers are integer epoch
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 Around = Callable[["Call", Json, Callable[[Json], Awaitable[Json]]], Awaitable[Json]]
-"""Stands around calls, given the call, its request, and what carries it out."""
+"""Wraps calls; its arguments are the call, its request, and the function that runs it."""
 
 
 @dataclass(slots=True)
 class Hooks:
-    """What somebody has put around every call: a simulation that counts and refuses. A server has nothing here.
+    """Hooks around every call, for a simulation that counts and refuses; a server has none.
 
-    `is_free` takes calls out of the throttle, for whoever looks at a system from outside.
+    `is_free` exempts calls from the throttle, for tools that observe a system from outside.
     """
 
     around: Around | None = None
@@ -44,10 +44,10 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """What operations work on.
+    """The parts that operations work on.
 
-    `integrations` make the calls of tasks, `forwarding` those to services that are not ours. `throttle` turns calls of
-    Step Functions away that come too often; `None` where they may come as they like.
+    `integrations` make the calls of tasks, `forwarding` those to services that are not served here. `throttle` refuses
+    calls of Step Functions that come too often; `None` for no limit.
     """
 
     engine: Engine
@@ -60,7 +60,7 @@ class App:
     hooks: Hooks = field(default_factory=Hooks)
 
     def secrets(self, headers: Mapping[str, str], query: str = "") -> Mapping[str, str]:
-        """Secrets by access key: those of the settings, and the one that a request's session token stands for.
+        """Secrets by access key: those of the settings, and that of a request's session token.
 
         Raises: ApiError (`ExpiredTokenException`).
         """
@@ -72,9 +72,9 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call as its operation sees it. `headers` have lower-case names; `access_key` is the signer's, if any.
+    """One call as its operation sees it. Names of `headers` are in lower case; `access_key` is the signer's, if any.
 
-    `raw_path` and `query` are as sent, still escaped. `sent_by` names the task whose call it is and its idempotency
+    `raw_path` and `query` are as sent, still escaped. `sent_by` names the task that makes the call and its idempotency
     key; `None` for calls from outside.
     """
 
@@ -98,7 +98,7 @@ _WAITING: set[tuple[str, str]] = set()
 def operation(service: str, name: str, *, waits: bool = False) -> Callable[[Operation], Operation]:
     """Register a function as an operation of a service, named by its signing name: `states`.
 
-    `waits` marks one that waits for something to happen: it is cancelled when its caller goes.
+    `waits` marks a long poll: it is cancelled when its caller disconnects.
     """
 
     def register(function: Operation) -> Operation:
@@ -113,19 +113,19 @@ def operation(service: str, name: str, *, waits: bool = False) -> Callable[[Oper
 
 
 def find(service: str, name: str) -> Operation | None:
-    """The operation of that name, `None` where this version has none."""
+    """The operation of that name; `None` if this version has none."""
     _load(service)
     return _OPERATIONS.get((service, name))
 
 
 def waits_for_events(service: str, name: str) -> bool:
-    """Whether an operation may wait long for something to happen."""
+    """True if an operation is a long poll."""
     _load(service)
     return (service, name) in _WAITING
 
 
 def registered(service: str) -> list[str]:
-    """Names of the operations that a service has here."""
+    """Names of the operations of a service that this version has."""
     _load(service)
     return sorted(name for of, name in _OPERATIONS if of == service)
 
@@ -141,13 +141,13 @@ async def perform(app: App, call: Call, request: Json) -> Json:
         raise (not_here_yet if known else unknown_operation)(call.service, call.operation)
     validate = shapes.validator(call.service, call.operation, lift_sizes=app.config.limits.payload_bytes is None)
 
-    async def carry_out(given: Json) -> Json:
+    async def execute(given: Json) -> Json:
         if app.throttle is not None and call.service == STATES and not app.hooks.is_free:
             app.throttle.take(call.operation)
         return await function(app, call, validate(given))
 
     around = app.hooks.around
-    return await (carry_out(request) if around is None else around(call, request, carry_out))
+    return await (execute(request) if around is None else around(call, request, execute))
 
 
 def load_all() -> None:

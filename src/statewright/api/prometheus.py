@@ -13,7 +13,7 @@ from statewright.metrics.series import Gauge, Series
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 MOST_PUBLISHED: Final = 2_000
-"""Metrics of services that are shown, so that a page stays a page."""
+"""Most metrics of services on the page, to bound its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Sample:
 
 
 class CallCounters:
-    """How often each operation was called, how it ended, and how long it took."""
+    """Counters of calls by operation and outcome, and their durations."""
 
     def __init__(self) -> None:
         self._ends: dict[tuple[str, str, str], int] = {}
@@ -40,7 +40,7 @@ class CallCounters:
         self._ends[key] = self._ends.get(key, 0) + 1
         times = self._times.get((service, operation))
         if times is None:
-            # One count for each bucket, one for the rest, and the sum.
+            # One count for each bucket, one for longer calls, and the sum.
             times = self._times[(service, operation)] = [0.0] * (len(BUCKETS_SECONDS) + 2)
         for number, bound in enumerate(BUCKETS_SECONDS):
             if seconds <= bound:
@@ -70,9 +70,9 @@ class CallCounters:
 
 
 def render(counters: CallCounters, samples: Iterable[Sample]) -> bytes:
-    """Everything as one text."""
+    """The counters and samples as one text."""
     lines = list(counters.lines())
-    # The format wants all lines of one name together.
+    # The format requires all lines of one name together.
     by_name: dict[str, list[Sample]] = {}
     for sample in samples:
         by_name.setdefault(sample.name, []).append(sample)
@@ -84,7 +84,7 @@ def render(counters: CallCounters, samples: Iterable[Sample]) -> bytes:
 
 
 def published(recorder: Recorder) -> Iterable[Sample]:
-    """What services publish as metrics, with their dimensions for labels: the sums since the start, and levels."""
+    """The metrics that services publish, with their dimensions as labels: sums since the start, and levels."""
     recorder.settle()
     ours = [series for series in recorder.all() if series.id.namespace.startswith("AWS/")]
     shown = sorted(ours, key=lambda series: (series.id.namespace, series.id.name))[:MOST_PUBLISHED]

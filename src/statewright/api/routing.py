@@ -1,8 +1,8 @@
-"""Which service a request is for, and in which protocol it speaks.
+"""Routing: the service that a request is for, and its protocol.
 
-In this order: the service in the SigV4 credential scope (header or presigned query), X-Amz-Target, Action, path. The
-Host header tells nothing about the service: SDKs put prefixes such as `sync-` in front of it. Which operation is meant
-is read by the protocol.
+A request names its service, in this order, by the SigV4 credential scope (header or presigned query), X-Amz-Target,
+Action, or path. The Host header does not identify it: SDKs put prefixes such as `sync-` in front of it. The name of the
+operation is read by the protocol.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from statewright.api.services import BY_NAME, SERVICES
 from statewright.errors import ApiError
 
 FOREIGN: Final = "foreign"
-"""The protocol of services that are not ours: whatever it is, it is passed on."""
+"""The protocol of services that are not served here: their requests are forwarded, whatever their protocol."""
 
 RPC_CBOR: Final = "rpc-v2-cbor"
 CBOR_PATH: Final = re.compile(r".*/service/(?P<service>[^/]+)/operation/(?P<operation>[^/?]+)")
-"""Source: smithy.protocols#rpcv2Cbor: the path may stand behind others."""
+"""Source: smithy.protocols#rpcv2Cbor: the path may follow others."""
 
 _VERSION: Final = re.compile(r"(?:^|&)Version=([0-9-]{10})(?:&|$)")
 _DATED_PATH: Final = re.compile(r"/20[0-9]{2}-[01][0-9]-[0-3][0-9]/")
@@ -36,14 +36,14 @@ _BY_LINK: Final = {operation: one for one in SERVICES for operation in one.open_
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a request goes: a service by signing name, and a protocol."""
+    """The destination of a request: a service by signing name, and a protocol."""
 
     service: str
     protocol: str
 
 
 UNSIGNED_FORM: Final = Route("sqs", QUERY)
-"""Where forms go that nobody signed, until they are read."""
+"""The route of unsigned forms, until they are read."""
 
 
 def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:
@@ -55,7 +55,7 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
     signed_for = signing_service(query, headers)
     in_cbor = headers.get("smithy-protocol") == RPC_CBOR
     if in_cbor and not prefix:
-        # Whom the path names has the name of targets, too.
+        # The path names the service as targets do.
         found = CBOR_PATH.fullmatch(path)
         prefix = found["service"] if found else ""
     service = BY_NAME.get(signed_for) if signed_for is not None else _BY_TARGET.get(prefix)
@@ -73,7 +73,7 @@ def route(method: str, path: str, query: str, headers: Mapping[str, str]) -> Rou
 
 
 def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) -> Route:
-    """The route of a request that nobody signed and that names no target."""
+    """The route of an unsigned request that names no target."""
     if _DATED_PATH.match(path):
         return Route("lambda", REST)
     linked = linked_service(query, headers)
@@ -88,7 +88,7 @@ def _unsigned(method: str, path: str, query: str, headers: Mapping[str, str]) ->
 
 
 def linked_service(query: str, headers: Mapping[str, str]) -> str | None:
-    """The service whose message holds the link that an unsigned request follows, `None` for every other request."""
+    """The service whose message contained the link of an unsigned request; `None` for every other request."""
     if "Action=" not in query or signing_service(query, headers) is not None:
         return None
     service = _BY_LINK.get(parse_qs(query, keep_blank_values=True).get("Action", [""])[0])
@@ -106,7 +106,7 @@ def form_route(where: Route, query: str, body: bytes) -> Route:
 def bucket_in_host(host: str) -> str | None:
     """The bucket that a Host header names in front of the service's own name; `None` for path style.
 
-    Source: S3 user guide, "Virtual hosting of buckets"; `BUCKET.localhost` is what SDKs make of a local endpoint.
+    Source: S3 user guide, "Virtual hosting of buckets"; SDKs turn a local endpoint into `BUCKET.localhost`.
     """
     name = host.rpartition(":")[0] if re.search(r":[0-9]+$", host) else host
     found = _BUCKET_HOST.fullmatch(name)
@@ -120,7 +120,7 @@ _BUCKET_HOST: Final = re.compile(
 
 
 def signing_service(query: str, headers: Mapping[str, str]) -> str | None:
-    """The service that a request is signed for, `None` when it is not signed or its scope is broken."""
+    """The service that a request is signed for; `None` if it is unsigned or its scope is malformed."""
     authorization = headers.get("authorization")
     if authorization is not None:
         start = authorization.find("Credential=")

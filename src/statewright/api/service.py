@@ -1,4 +1,4 @@
-"""What a service is: one value, `SERVICE`, in the module `service` of its folder.
+"""The description of a service: one value, `SERVICE`, in the module `service` of its folder.
 
 Owns the form. `services.py` lists the values; routing, limits on bodies, wires, the names that tasks and targets use,
 deployment and `docs/services.md` are derived from that list. A value names its modules instead of importing them:
@@ -25,15 +25,15 @@ class Service:
     """One service, as everything outside its folder needs to know it."""
 
     name: str
-    """What requests are signed for, and operations are registered under: `monitoring`."""
+    """The name that requests are signed for and operations are registered under: `monitoring`."""
     title: str
-    """What it is called in documents: `CloudWatch`."""
+    """The name in documents: `CloudWatch`."""
     document: str
     """The file in `docs/` that describes it."""
     package: str
     """Its folder, as a dotted name."""
     operations: tuple[str, ...]
-    """Modules of `package` that register operations, and how their requests are refused."""
+    """Modules of `package` that register operations and refusals of their requests."""
     protocols: tuple[str, ...]
     """The protocols that it speaks; the last one is that of requests without X-Amz-Target."""
     wires: str | None = None
@@ -43,21 +43,21 @@ class Service:
     target: str | None = None
     """Prefix of its X-Amz-Target. Source: `targetPrefix` of the service model."""
     version: str | None = None
-    """The version that its forms in the query protocol name: nothing else tells unsigned forms apart."""
+    """The version that its forms in the query protocol name: only this distinguishes unsigned forms."""
     client: str | None = None
-    """botocore's name of it, where that is not `name`: `cloudwatch`."""
+    """botocore's name for it, if that is not `name`: `cloudwatch`."""
     body_bytes: int = BODY_BYTES
     """Longest body taken into memory: what its quotas allow, with room for escapes and base64."""
     streams: bool = False
-    """Whether operations take bodies piece by piece, and compare the signed hash themselves."""
+    """True if operations read bodies piece by piece, and compare the signed hash themselves."""
     open_operations: frozenset[str] = frozenset()
     """Operations that need no signature: links in messages lead to them."""
     statuses: Mapping[str, int] = field(default_factory=dict)
-    """HTTP status by error code, where the service model has none."""
+    """HTTP status by error code, for codes that have none in the service model."""
     task_names: tuple[str, ...] = ()
     """Names in the ARNs of task resources: `events` in `arn:aws:states:::events:putEvents`."""
     sdk_names: tuple[str, ...] = ()
-    """Names of SDKs for it, in `aws-sdk:` resources and in universal targets of schedules: `eventbridge`."""
+    """The names that SDKs use, in `aws-sdk:` resources and in universal targets of schedules: `eventbridge`."""
     deployed_by: tuple[str, ...] = ()
     """Modules with `KINDS`, the resources of templates that become resources of this service, as dotted names."""
 

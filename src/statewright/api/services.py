@@ -1,4 +1,4 @@
-"""The services that answer here: the one list of them, and of the parts that their operations work on.
+"""The list of services that Statewright serves, and the parts that their operations work on.
 
 Owns the list, finding a service by its names, and the order in which parts start. To add a service, add its folder, its
 line in `SERVICES`, and a field of `Services` for each part that it has.
@@ -92,7 +92,7 @@ BY_NAME: Final[Mapping[str, Service]] = {one.name: one for one in SERVICES}
 
 
 def service_named(name: str) -> Service:
-    """A service by any of its names: what it signs for, botocore's, or one that SDKs have.
+    """Find a service by any of its names: its signing name, botocore's, or one that SDKs use.
 
     Raises: ApiError (`UnknownService`).
     """
@@ -127,7 +127,7 @@ class Services:
     lifecycles: Lifecycles = built(build_lifecycles, calls_others=True)
 
     def parts(self, *, calls_others: bool) -> Iterator[Part]:
-        """The parts that run, in the order in which they start: those that call others of their own accord, or not."""
+        """The parts that run, in the order of their start: those that call others on their own initiative, or not."""
         for one in fields(self):
             part: object = getattr(self, one.name)
             if one.metadata[CALLS_OTHERS] == calls_others and isinstance(part, Part):
@@ -135,6 +135,6 @@ class Services:
 
 
 def build_services(ground: Ground) -> Services:
-    """Every part, built; nothing runs before it is started."""
+    """Build every part; nothing runs before it is started."""
     make = Building(ground)
     return Services(**{one.name: make(one.metadata[BUILD]) for one in fields(Services)})

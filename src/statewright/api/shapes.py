@@ -1,8 +1,8 @@
 """Service models compiled to validators of requests and writers of answers, each on first use.
 
-A validator says what the service says: every violated constraint in one `ValidationException`, and for a value of the
-wrong JSON type the parser's `SerializationException`. Members that the model does not know are ignored. Nothing about a
-shape is written down here: it all comes from the model.
+A validator answers as the service does: every violated constraint in one `ValidationException`, and for a value of the
+wrong JSON type the parser's `SerializationException`. Members that the model does not have are ignored. No shape is
+restated here: all of it comes from the model.
 
 Source: texts observed on the service and on its siblings, which share the same framework.
 """
@@ -20,19 +20,19 @@ from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 
 Problems = list[tuple[str, str, str]]
-"""Violated constraints: the value as shown, where, and what was asked of it."""
+"""Violated constraints: the value as shown, its path, and the constraint."""
 Check = Callable[[Json, str, Problems], Json]
 """Reads one value: returns it as operations see it, and notes violated constraints."""
 Write = Callable[[Json], Json]
 
 LIFTED_BY_OPEN: Final = frozenset({"SensitiveData", "SensitiveDataJobInput", "Definition"})
-"""Shapes of inputs, outputs and definitions: their greatest lengths go with the profile `open`."""
+"""Shapes of inputs, outputs and definitions: their length is unlimited under the profile `open`."""
 
 _LISTED: Final[dict[str, tuple[str, ...]]] = {
     "ExecutionStatus": ("SUCCEEDED", "TIMED_OUT", "PENDING_REDRIVE", "ABORTED", "FAILED", "RUNNING"),
     "FilterRuleName": ("prefix", "suffix", "Prefix", "Suffix"),
 }
-"""The values of an enum as the service lists and takes them, where they are not the model's. Source: observed."""
+"""The values of an enum as the service lists and accepts them, if they differ from the model's. Source: observed."""
 
 _INTEGERS: Final = {"integer": ("an Integer", 2**31), "long": ("a Long", 2**63), "short": ("a Short", 2**15)}
 _NULL: Final = "Member must not be null"
@@ -41,28 +41,28 @@ _LATEST_SECONDS: Final = 253_402_300_800
 
 
 class WrongType(Exception):
-    """A value of another JSON type than the model's; the text is the service's parser's."""
+    """A value of another JSON type than the model's; the text is that of the service's parser."""
 
 
 Refusal = Callable[[Problems], ApiError | None]
-"""What a service says of violated constraints; `None` where it looks at them itself, later and in its own order."""
+"""The error of a service for violated constraints; `None` if its operations check them later, in their own order."""
 
 _REFUSALS: dict[str, Refusal] = {}
 
 
 def refuse_with(service: str, refusal: Refusal) -> None:
-    """Have a service speak of violated constraints in its own way, instead of in `ValidationException`."""
+    """Register the error that a service raises for violated constraints instead of `ValidationException`."""
     _REFUSALS[service] = refusal
 
 
 Reader = Callable[[Json], JsonObject]
-"""Checks a request, and gives what the model knows of it."""
+"""Checks a request, and returns its members that the model has."""
 
 _READERS: dict[str, Callable[[str], Reader]] = {}
 
 
 def read_with(service: str, reader: Callable[[str], Reader]) -> None:
-    """Have a service check requests in its own way: `reader` gives what checks those of an operation, by name."""
+    """Register a service's own check of requests: `reader` returns the check of an operation, by name."""
     _READERS[service] = reader
 
 
@@ -70,7 +70,7 @@ _KEPT: dict[str, frozenset[str]] = {}
 
 
 def keep_as_is(service: str, names: frozenset[str]) -> None:
-    """Take values of some shapes as they come, in requests and answers: their service checks them itself."""
+    """Pass values of some shapes through unchanged, in requests and answers: their service checks them itself."""
     _KEPT[service] = names
 
 
@@ -82,7 +82,7 @@ class Validator:
         self._refusal = refusal or _validation_error
 
     def __call__(self, request: Json) -> JsonObject:
-        """The request without what the model does not know.
+        """The request without members that the model does not have.
 
         Raises: ApiError (`ValidationException` or `SerializationException`).
         """
@@ -117,7 +117,7 @@ def operation_names(service: str) -> frozenset[str]:
 
 @cache
 def validator(service: str, operation: str, *, lift_sizes: bool = False) -> Reader:
-    """The validator of an operation's requests; `lift_sizes` accepts inputs and definitions of any length."""
+    """Compile the validator of an operation's requests; `lift_sizes` accepts inputs and definitions of any length."""
     if service in _READERS:
         return _READERS[service](operation)
     model = load_model(service)
@@ -130,7 +130,7 @@ def validator(service: str, operation: str, *, lift_sizes: bool = False) -> Read
 
 @cache
 def writer(service: str, operation: str) -> Write:
-    """What turns an operation's answer into JSON values of the wire: instants in milliseconds become epoch seconds."""
+    """Compile the writer of an operation's answer as JSON values of the wire: milliseconds become epoch seconds."""
     model = load_model(service)
     assert model is not None, service
     shape = model["operations"][operation].get("output")
@@ -147,10 +147,10 @@ class _Compiler:
         self._done: dict[str, Check] = dict.fromkeys(kept, _as_is)
 
     def check(self, name: str) -> Check:
-        """The check of a shape by name. A shape that holds itself is compiled once."""
+        """The check of a shape by name. A recursive shape is compiled once."""
         done = self._done.get(name)
         if done is None:
-            # Stands in while the shape is compiled, for members that are of the same shape.
+            # A placeholder while the shape is compiled, for members of the same shape.
             self._done[name] = lambda value, path, problems: self._done[name](value, path, problems)
             done = self._done[name] = self._compile(name, self._shapes[name])
         return done
@@ -284,14 +284,14 @@ class _Compiler:
 
 
 class _Writers:
-    """Compiles writers: `None` for a shape that goes out as it is."""
+    """Compiles writers: `None` for a shape that is written unchanged."""
 
     def __init__(self, model: Model, kept: frozenset[str] = frozenset()) -> None:
         self._shapes = model["shapes"]
         self._open: set[str] = set(kept)
 
     def write(self, name: str) -> Write | None:
-        """The writer of a shape, `None` where nothing below it is an instant."""
+        """The writer of a shape; `None` if it contains neither an instant nor a blob."""
         shape = self._shapes[name]
         kind = shape["type"]
         if kind == "timestamp":
@@ -333,7 +333,7 @@ class _Writers:
 
 
 def length(value: Json) -> int:
-    """Length as the service counts it: UTF-16 units of a text, bytes, or elements."""
+    """The length as the service counts it: UTF-16 units of a text, bytes, or elements."""
     if not isinstance(value, str) or value.isascii():
         return len(value)
     return len(value) + sum(char > "\uffff" for char in value)
@@ -353,7 +353,7 @@ def shown(value: Json) -> str:
 
 
 def converter(kind: str) -> Callable[[Json], Json]:
-    """What reads a plain value of a type of the model. Raises (the reader): WrongType."""
+    """The reader of plain values of a type of the model. Raises (the reader): WrongType."""
     if kind in _INTEGERS:
         words, bound = _INTEGERS[kind]
         return lambda value: _integer(value, words, bound)
@@ -397,7 +397,7 @@ def _instant_ms(value: Json) -> int:
 
 def _bytes(value: Json) -> Json:
     if not isinstance(value, (str, int, float, list, dict)):
-        # A protocol that carries bytes as they are has them already, or streams them in.
+        # A protocol with binary values has decoded them already, or streams them in.
         return value
     try:
         return base64.b64decode(_text(value), validate=True)
@@ -415,7 +415,7 @@ _CONVERT: Final[dict[str, Callable[[Json], Json]]] = {
 
 
 def _mistaken(value: Json, wanted: str) -> str:
-    """What the service's parser says of a value of another type."""
+    """The text of the service's parser for a value of another type."""
     if isinstance(value, dict):
         return "Start of structure or map found where not expected."
     if isinstance(value, list):
@@ -426,7 +426,7 @@ def _mistaken(value: Json, wanted: str) -> str:
 
 
 def _pattern(text: str) -> re.Pattern[str] | None:
-    """A model's pattern, which is Java's, as Python reads it; `None` for what Python does not know."""
+    """A model's pattern, which is Java's, compiled for Python; `None` if Python does not know its syntax."""
     try:
         return re.compile(text.replace(r"\p{ASCII}", r"[\x00-\x7f]"), re.ASCII)
     except re.error:

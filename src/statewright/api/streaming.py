@@ -1,6 +1,6 @@
-"""Answers whose bodies come piece by piece: sent as they come, given up when nobody takes them any more.
+"""Answers whose bodies are sent piece by piece as they are produced, and abandoned when the caller disconnects.
 
-Owns that what a body holds is let go of, however the answer ends.
+Owns the release of a body's resources, however the answer ends.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ log = logging.getLogger("statewright.api")
 
 
 async def send_pieces(send: Send, receive: Receive, body: AsyncIterator[bytes]) -> None:
-    """Send a body behind its head.
+    """Send a body after its head.
 
-    Raises: Disconnected when the caller has gone, or when the body breaks off: the connection then ends short of the
-    length that the head declared, so that the caller cannot take the part for the whole.
+    Raises: Disconnected if the caller has disconnected, or if the body breaks off: the connection then ends short of
+    the length that the head declared, so that the caller cannot take the part for the whole.
     """
     gone: asyncio.Future[None] | None = None
     try:
@@ -45,7 +45,7 @@ async def send_pieces(send: Send, receive: Receive, body: AsyncIterator[bytes]) 
 
 
 async def close(body: AsyncIterator[bytes]) -> None:
-    """Let go of a body that is not read to its end; harmless for one that was."""
+    """Release a body that is not read to its end; harmless for one that was."""
     end = getattr(body, "aclose", None)
     if end is not None:
         await end()

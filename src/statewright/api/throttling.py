@@ -1,8 +1,8 @@
-"""How often Step Functions may be called: a token bucket for each action, and the metrics that tell of them.
+"""The throttle of Step Functions: a token bucket for each action, and the metrics of both.
 
-Owns the buckets and the refusal. How large they are is `limits.py`'s; which calls take from them is decided where
-operations are run, so that calls by tasks count like calls from outside. A process has its own buckets, which are full
-when it starts. They serve to see what a workflow does at the service's quotas, and are off unless the settings say so.
+Owns the buckets and the refusal. Their sizes belong to `limits.py`; `operations.py` decides which calls take from them,
+so that calls by tasks count like calls from outside. Each process has its own buckets, which are full when it starts.
+They show how a workflow behaves at the service's quotas, and are off unless the settings turn them on.
 
 Source: Step Functions developer guide, "Quotas related to API action throttling" and "API metrics".
 """
@@ -34,7 +34,7 @@ class Throttle:
     def take(self, action: str) -> None:
         """Count a call. Starts are counted by `take_start`, once the kind of machine is known.
 
-        Raises: ApiError (`ThrottlingException`) where too many have come.
+        Raises: ApiError (`ThrottlingException`) if too many have come.
         """
         if action != STARTS:
             self._take(action)
@@ -52,7 +52,7 @@ class Throttle:
         if bucket is None:
             bucket = self._buckets[name] = _Bucket(name, rate, now_ms, self._metrics)
         if not bucket.take(now_ms):
-            # The service's model names no such error; SDKs know it all the same, and call again.
+            # The service's model has no such error, but SDKs know it and retry.
             raise ApiError("ThrottlingException", "Rate exceeded", status=400)
 
 
@@ -72,14 +72,14 @@ class _Bucket:
         self._throttled = counter("ThrottledEvents")
 
     def take(self, now_ms: int) -> bool:
-        """Take a token, if there is one."""
+        """Take a token; False if none is left."""
         rate = self._rate
         self._tokens = min(float(rate.bucket), self._tokens + rate.refill * (now_ms - self._at_ms) / 1000)
         self._at_ms = now_ms
         self._size.add(rate.bucket)
         self._refill.add(rate.refill)
         self._consumed.add(1)
-        # A second's refill may be a hair less than whole in binary fractions.
+        # A second's refill may be slightly less than whole in binary fractions.
         is_allowed = self._tokens > 1 - 1e-9
         self._throttled.add(0 if is_allowed else 1)
         if is_allowed:

@@ -1,6 +1,6 @@
-"""`/time-scale`: how long waits really take on a running server, shown and set.
+"""`/time-scale`: shows and sets the factor by which a running server stretches waits.
 
-Only where anybody may call: with credentials configured it is shown, not set, because its requests are not signed.
+With credentials configured it can only be shown, not set, because its requests are not signed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ LONGEST_BODY = 1_000
 
 
 def show(pauses: Pauses) -> Answer:
-    """The scale as it is: `{"scale": 1.0}`."""
+    """Answer the current scale: `{"scale": 1.0}`."""
     return Answer(200, orjson.dumps({"scale": pauses.scale}) + b"\n")
 
 
 def set_scale(pauses: Pauses, body: bytes) -> Answer:
-    """Set the scale by `{"scale": 0.01}`. What waits already goes on waiting as long as it was to. Raises: ApiError."""
+    """Set the scale by `{"scale": 0.01}`. Waits that have begun keep their length. Raises: ApiError."""
     try:
         scale = orjson.loads(body)["scale"]
     except (orjson.JSONDecodeError, KeyError, TypeError):

@@ -1,7 +1,7 @@
 """The wire of each protocol of each service, made with its first request.
 
-Owns the plain ones: AWS JSON and REST with JSON bodies, as the service model has them. A service whose protocols have
-peculiarities names a module that makes its wires (`Service.wires`).
+Owns the standard ones: AWS JSON and REST with JSON bodies, as the service model has them. A service whose protocols
+have peculiarities names a module that makes its wires (`Service.wires`).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Calls of operations by other than clients: tasks and targets in this process; and calls passed on elsewhere."""
+"""Calls of operations that do not come from clients: by tasks and targets in this process; and forwarded calls."""

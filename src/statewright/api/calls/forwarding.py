@@ -1,7 +1,7 @@
-"""Calls to services that are not ours, passed on as they are: to a configured endpoint, else to moto.
+"""Forwarding of calls to services that Statewright does not serve: to a configured endpoint, else to moto.
 
-Handlers and scripts have one address for everything. Signatures were verified before; the caller's own goes on with
-the request, and whoever takes it decides what it is worth.
+Handlers and scripts can use one address for everything. Requests are forwarded unchanged after their signature was
+verified; it goes with the request, and the receiver decides whether to accept it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ ANSWER_BYTES: Final = 256 * 1024 * 1024
 _HOP: Final = frozenset(
     {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "expect", "content-length", "host"}
 )
-"""Headers of one connection, which are not passed on."""
+"""Headers of one connection, which are not forwarded."""
 
 
 class Forwarding:
-    """Passes requests on. `refused` says that nobody would take one."""
+    """Forwards requests to other services."""
 
     def __init__(self, config: Config, blocking: BlockingCalls, volatile: VolatileServices) -> None:
         self._config = config
@@ -40,7 +40,7 @@ class Forwarding:
         self._volatile = volatile
 
     async def call(self, service: str, incoming: Incoming) -> Answer:
-        """The answer of whoever has the service. Raises: ApiError, where nobody has it or nobody answers."""
+        """Forward a request and return the answer. Raises: ApiError if no endpoint has the service, or none answers."""
         body = await incoming.body()
         return await self._blocking.run(self._send, service, incoming, body)
 
@@ -63,7 +63,7 @@ class Forwarding:
 
     @cached_property
     def _client(self) -> HttpClient:
-        # What speaks HTTP takes a while to load.
+        # The HTTP client takes a while to load.
         from statewright.integrations.http_client import HttpClient
 
         return HttpClient()
@@ -89,7 +89,7 @@ def _answer_of(response: Response) -> Answer:
 
 def _passed_on(headers: Mapping[str, str], length: int) -> dict[str, str]:
     passed = {name: value for name, value in headers.items() if name not in _HOP}
-    # What the caller signed for names its host; SDKs of the service look at it.
+    # The signature covers the caller's Host, and services look at it.
     passed["host"] = headers.get("host", "")
     passed["content-length"] = str(length)
     return passed

@@ -1,7 +1,7 @@
-"""Operations called from inside the process, by tasks that call a service which is our own.
+"""Calls of operations from inside the process, by tasks that call a service of Statewright.
 
-What the edge does to a request from outside happens to these too: the same validation, the same operation. There is
-no wire, so instants stay integer milliseconds and blobs are bytes.
+They go through the same validation and the same operation as requests from outside. There is no wire, so instants stay
+integer milliseconds and blobs are bytes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ XML_TYPE: Final = "text/xml"
 
 
 class InnerCalls:
-    """Runs operations for the parts of a system, which are made before the application that has the operations."""
+    """Runs operations for the parts of a system, which are built before the application that has the operations."""
 
     def __init__(self) -> None:
         self._app: App | None = None
 
     def connect(self, app: App) -> None:
-        """Give the application, once it is there; before anything starts."""
+        """Set the application, once it is built and before anything starts."""
         self._app = app
 
     @property
@@ -47,7 +47,7 @@ class InnerCalls:
         return self._app
 
     async def states(self, name: str, request: JsonObject, sent_by: str | None = None) -> Json:
-        """The answer of an operation of Step Functions. See `integrations.states_execution.Invoke`."""
+        """Run an operation of Step Functions. See `integrations.states_execution.Invoke`."""
         return await perform(self.app, Call(STATES, name, chance.uuid4(), sent_by=sent_by), request)
 
     async def function(self, name: str, payload: bytes, *, request_id: str) -> Invoked:
@@ -59,11 +59,11 @@ class InnerCalls:
             raise
 
     def service(self, service: Service) -> OwnInvoker:
-        """What runs the operations of one service."""
+        """The invoker of the operations of one service."""
         return OwnInvoker(self, service)
 
     def of_tasks(self) -> OwnCalls:
-        """What tasks call. Those of Step Functions and of Statewright have handlers of their own."""
+        """The calls that tasks make. Those of Step Functions and of Statewright have handlers of their own."""
         called = [one for one in SERVICES if one.name not in (STATES, STATEWRIGHT)]
         own = {name: self.service(one) for one in called for name in (*one.task_names, *one.sdk_names)}
         return OwnCalls(self.states, own, self.function)
@@ -76,10 +76,10 @@ class OwnInvoker:
         self._calls = calls
         self._service = service.name
         self.content_type = XML_TYPE if service.protocols == (QUERY,) else JSON_TYPE
-        """What its answers would be on the wire."""
+        """The content type that its answers would have on the wire."""
 
     async def __call__(self, operation: str, request: JsonObject, *, request_id: str) -> Json:
-        """The answer. Raises: ApiError, with the HTTP status that a caller outside would see."""
+        """Run an operation. Raises: ApiError, with the HTTP status that a caller outside would see."""
         streamed = _streamed_member(self._service, operation)
         if streamed is not None:
             content = request.get(streamed) or b""
@@ -98,7 +98,7 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
 
 @cache
 def _streamed_member(service: str, operation: str) -> str | None:
-    """The member of a request that operations take piece by piece, if there is one."""
+    """The member of a request that its operation reads piece by piece, if any."""
     model = load_model(service)
     trait = model["operations"].get(operation) if model is not None else None
     if model is None or trait is None or "input" not in trait:

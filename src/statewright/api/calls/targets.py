@@ -1,7 +1,7 @@
-"""Calls that schedules, rules and topics make to services of this very process, named as universal targets name them.
+"""Calls of schedules, rules and topics to services of this process, named as in universal targets.
 
-Owns names: services by the identifiers of SDKs, actions and members in any case, texts for blobs and instants. The
-operations are the API's own.
+Owns the names: services by the identifiers of SDKs, actions and members in any case, texts for blobs and instants. The
+operations are those of the API.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping, JsonObject
 
 SERVICES_BY_SDK_NAME: Final = {name: one for one in SERVICES for name in one.sdk_names}
-"""Services by the identifiers that universal targets have."""
+"""Services by the identifiers that universal targets use."""
 
 Post = Callable[[str, Mapping[str, str], str], Awaitable[None]]
 """Posts to a URL with headers and a text. Raises: ApiError with a status."""
 
 
 class TargetCalls:
-    """Runs operations for targets, and posts. Source of the protocol: `events.targets.CallService`."""
+    """Runs operations and posts to URLs for targets. Implements `events.targets.CallService`."""
 
     def __init__(self, calls: InnerCalls, post: Post | None = None) -> None:
         self._post = post
         self._invokers = {one.name: calls.service(one) for one in SERVICES_BY_SDK_NAME.values()}
 
     def knows(self, service: str, action: str) -> bool:
-        """Whether this version has the operation."""
+        """True if this version has the operation."""
         known = _known(service, action)
         return known is not None and find(*known) is not None
 
     async def __call__(self, service: str, action: str, request: JsonMapping, *, request_id: str) -> JsonMapping:
-        """The answer. Raises: ApiError with the HTTP status that a caller outside would see."""
+        """Run an operation or post. Raises: ApiError with the HTTP status that a caller outside would see."""
         if service == "http" and self._post is not None:
             await self._post(request["Url"], request["Headers"], request["Body"])
             return {}
@@ -56,7 +56,7 @@ class TargetCalls:
 
 
 def _known(service: str, action: str) -> tuple[str, str] | None:
-    """The signing name of a service and the name of one of its operations, `None` where either is unknown."""
+    """The signing name of a service and the name of one of its operations; `None` if either is unknown."""
     found = SERVICES_BY_SDK_NAME.get(service.lower())
     name = operation_named(found.name, action) if found is not None else None
     return None if found is None or name is None else (found.name, name)
@@ -64,14 +64,14 @@ def _known(service: str, action: str) -> tuple[str, str] | None:
 
 @cache
 def operation_named(signing: str, action: str) -> str | None:
-    """The operation of a service whose name is the same in any case."""
+    """The operation of a service whose name is equal, ignoring case."""
     model = load_model(signing)
     wanted = action.lower()
     return next((name for name in (model or {"operations": {}})["operations"] if name.lower() == wanted), None)
 
 
 def request_members(signing: str, operation: str, request: JsonMapping) -> JsonObject:
-    """A request by the names of the model, as operations of this process take it: blobs are bytes."""
+    """Convert a request to the names of the model, as operations of this process take it: blobs are bytes."""
     model = load_model(signing)
     assert model is not None, signing
     trait = model["operations"][operation]

@@ -1,1 +1,1 @@
-"""How requests and answers look on the wire, one module per protocol."""
+"""Encodings of requests and answers on the wire, one module per protocol."""

@@ -1,7 +1,7 @@
-"""The content encoding `aws-chunked`: bodies in chunks of a known length, maybe signed, with checksums behind them.
+"""The content encoding `aws-chunked`: bodies in chunks of a known length, possibly signed, followed by checksums.
 
-Sans I/O: bytes go in as they come, content comes out. Owns the framing and the chunks' signatures; who signed the
-request itself is `auth.py`'s business, and what the checksums say is checked by who takes the content.
+Sans I/O: bytes go in as they arrive, content comes out. Owns the framing and the chunks' signatures; `auth.py` verifies
+the signature of the request itself, and the reader of the content compares the checksums.
 
 Source: service API reference, "Signature calculations for the authorization header: transferring payload in multiple
 chunks", "including trailing headers".
@@ -29,7 +29,7 @@ _EMPTY: Final = hashlib.sha256(b"").hexdigest()
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What chunk signatures are computed from: the request's own signature, its time and scope, the signing key."""
+    """The input of chunk signatures: the request's own signature, its time and scope, and the signing key."""
 
     signature: str
     at: str
@@ -38,10 +38,10 @@ class Seed:
 
 
 class Decoder:
-    """Takes bytes, gives content. `trailers` are complete once the last chunk has come."""
+    """Decodes bytes to content. `trailers` are complete after the last chunk."""
 
     def __init__(self, kind: str, seed: Seed | None = None) -> None:
-        """`kind` is one of `KINDS`; without a seed signatures are not checked."""
+        """Take chunks of a `kind`, one of `KINDS`; without a seed, signatures are not checked."""
         self.trailers: dict[str, str] = {}
         self.is_complete = False
         self._signed = kind != UNSIGNED_TRAILER
@@ -56,9 +56,9 @@ class Decoder:
         self._trailer_text = ""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The content in more bytes.
+        """Decode more bytes into content.
 
-        Raises: ApiError (`IncompleteBody` for what is no chunk, `SignatureDoesNotMatch`).
+        Raises: ApiError (`IncompleteBody` for a malformed chunk, `SignatureDoesNotMatch`).
         """
         place = 0
         while place < len(data):
@@ -139,7 +139,7 @@ class Decoder:
 
 
 async def decoded(pieces: AsyncIterator[bytes], decoder: Decoder, trailers: dict[str, str]) -> AsyncIterator[bytes]:
-    """The content of a body; `trailers` are filled at its end. Raises: ApiError."""
+    """Decode the content of a body; `trailers` are filled in at its end. Raises: ApiError."""
     async for piece in pieces:
         for content in decoder.feed(piece):
             yield content
@@ -149,7 +149,7 @@ async def decoded(pieces: AsyncIterator[bytes], decoder: Decoder, trailers: dict
 
 
 def is_chunked(headers: Mapping[str, str]) -> str | None:
-    """The kind of chunks that a request's head announces, if any. Raises: ApiError for one that is not read here."""
+    """The kind of chunks that a request's head announces, if any. Raises: ApiError for a kind that is not supported."""
     kind = headers.get("x-amz-content-sha256", "")
     if kind.startswith("STREAMING-") and kind not in KINDS:
         raise ApiError("NotImplemented", f"This version of Statewright does not read bodies of the kind {kind[:100]}.",

@@ -1,8 +1,8 @@
-"""CBOR as service protocols use it: values to bytes and back, by the library `cbor2`.
+"""CBOR as service protocols use it: values to bytes and back, with the library `cbor2`.
 
-Owns what of CBOR is taken from strangers: one value, JSON's types and byte strings, text keys, `DEEPEST` levels, and of
-tags the instants and large integers only. The library's own tags would build cycles, regular expressions or numbers
-with a billion digits from a few bytes. Which members a message has is up to `rpc_cbor.py`.
+Owns the subset of CBOR that is accepted from callers: one value, JSON's types and byte strings, text keys, `DEEPEST`
+levels, and of tags only instants and large integers. The library's own tags would build cycles, regular expressions or
+numbers with a billion digits from a few bytes. Members of messages are left to `rpc_cbor.py`.
 
 Source: RFC 8949; smithy.protocols#rpcv2Cbor.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from statewright.payload import Json
 
@@ -25,29 +25,29 @@ DEEPEST: Final = 64
 _INSTANT_TAG: Final = 1
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
 
-Untag = Callable[[Any, bool], Any]
+Untag = Callable[[Json, bool], Json]
 
 
 class CborError(ValueError):
-    """Bytes that are no CBOR, or none that is read here."""
+    """Bytes that are not CBOR, or not of the accepted subset."""
 
 
 def instants() -> Callable[[float], CBORTag]:
-    """What marks epoch seconds as an instant, to be written as such; when read, instants are epoch seconds."""
-    # Most servers never hear CBOR: the library is loaded with the first message.
+    """The function that marks epoch seconds as an instant, for `encode`; when decoded, instants are epoch seconds."""
+    # Most servers never receive CBOR: the library is loaded with the first message.
     from cbor2 import CBORTag
 
     return partial(CBORTag, _INSTANT_TAG)
 
 
 def decode(content: bytes) -> Json:
-    """The one value that bytes are; byte strings stay bytes, undefined is null.
+    """Decode bytes to their one value; byte strings stay bytes, undefined is null.
 
     Raises: CborError.
     """
     from cbor2 import CBORDecodeEOF, CBORDecodeError, CBORDecoder, undefined
 
-    # Only texts and byte strings as keys: others could be chosen to have one hash.
+    # Only texts and byte strings as keys: others could be chosen to have the same hash.
     decoder = CBORDecoder(BytesIO(content), semantic_decoders=_TAGS, max_depth=DEEPEST, strict_hashable_types=True)
     try:
         value = _checked(decoder.decode(), undefined)
@@ -60,8 +60,8 @@ def decode(content: bytes) -> Json:
     raise CborError("there is more than one value")
 
 
-def _checked(value: Any, undefined: object) -> Json:
-    """A value whose parts are all of JSON's types or byte strings. Raises: CborError."""
+def _checked(value: Json, undefined: object) -> Json:
+    """Check that all parts of a value are of JSON's types or byte strings, and return it. Raises: CborError."""
     kind = type(value)
     if kind in _PLAIN:
         return value
@@ -80,23 +80,23 @@ def _checked(value: Any, undefined: object) -> Json:
 
 
 class _Tags(dict[int, Untag]):
-    """What is made of tagged values: an allow-list, as the library looks here before it looks at its own tags."""
+    """Decoders of tagged values: an allow-list, as the library looks here before it looks at its own tags."""
 
     def __missing__(self, tag: int) -> Untag:
-        def refuse(_value: Any, _immutable: bool) -> Any:
+        def refuse(_value: Json, _immutable: bool) -> Json:
             raise CborError(f"a value of the unknown kind {tag}")
 
         return refuse
 
 
-def _seconds(value: Any, _immutable: bool) -> float:
+def _seconds(value: Json, _immutable: bool) -> float:
     if type(value) not in (int, float):
         raise CborError("an instant that is no number")
     seconds: float = value
     return seconds
 
 
-def _natural(value: Any, _immutable: bool) -> int:
+def _natural(value: Json, _immutable: bool) -> int:
     if type(value) is not bytes:
         raise CborError("an integer that is no bytes")
     return int.from_bytes(value, "big")
@@ -105,8 +105,8 @@ def _natural(value: Any, _immutable: bool) -> int:
 _TAGS: Final = _Tags({_INSTANT_TAG: _seconds, 2: _natural, 3: lambda value, immutable: -1 - _natural(value, immutable)})
 
 
-def encode(value: Any) -> bytes:
-    """A value as bytes; floats are doubles, what `instants` marked is an instant."""
+def encode(value: Json) -> bytes:
+    """Encode a value; floats are doubles, values marked by `instants` are instants."""
     from cbor2 import dumps
 
     try:
@@ -115,8 +115,8 @@ def encode(value: Any) -> bytes:
         return dumps(_in_unicode(value))
 
 
-def _in_unicode(value: Any) -> Any:
-    """A value whose texts have halves of surrogate pairs written as JSON escapes them."""
+def _in_unicode(value: Json) -> Json:
+    """A value with lone surrogates in its texts replaced by JSON escapes."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):

@@ -21,8 +21,8 @@ _JSON_TYPES: Final = frozenset({"application/x-amz-json-1.0", "application/x-amz
 class JsonWire:
     """AWS JSON for one service, by signing name.
 
-    `type_of` gives an error's `__type`, `headers_of` further headers of an error; both get the error. `parse` reads a
-    body, raising JsonTextError.
+    `type_of` returns the `__type` of an error, `headers_of` its further headers. `parse` reads a body, and raises
+    JsonTextError.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class JsonWire:
         self._parse = parse
 
     async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
-        """The operation that the target names, and the members of the body.
+        """Read the operation that the target names, and the members of the body.
 
         Raises: ApiError.
         """
@@ -51,21 +51,21 @@ class JsonWire:
         return operation, read_request(incoming.headers.get("content-type", ""), await incoming.body(), self._parse)
 
     def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
-        """One JSON object."""
+        """Write the answer as one JSON object."""
         return Answer(200, write_answer(shapes.writer(self._service, operation)(result)), self._content_type)
 
     def refusal(self, error: ApiError, _request_id: str, _path: str) -> Answer:
-        """The error's code and message, and whatever else it says."""
+        """Write the error's code, message and details."""
         kind = self._type_of(error) if self._type_of is not None else error.code
         headers = self._headers_of(error) if self._headers_of is not None else ()
         return Answer(status_of(error, self._service), write_error(error, kind), self._content_type, headers)
 
 
 def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] = parse_json) -> JsonObject:
-    """The request's members.
+    """Read the members of a request.
 
-    Raises: ApiError for a body that is not one JSON object, or was not sent as JSON: forms and plain text are what a
-        web page can send anywhere without asking.
+    Raises: ApiError for a body that is not one JSON object, or was not sent as JSON: a web page can send forms and
+        plain text to any host without permission.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in _JSON_TYPES:
@@ -89,10 +89,10 @@ def write_answer(answer: JsonObject) -> bytes:
 
 
 def write_error(error: ApiError, kind: str | None = None) -> bytes:
-    """The body of an error; `kind` stands for its code where the two differ."""
+    """The body of an error; `kind` replaces its code if the two differ."""
     return orjson.dumps({"__type": kind or error.code, "message": sound(error.message), **error.details})
 
 
 def sound(text: str) -> str:
-    """A text that can be written: what callers sent is quoted in messages, and may hold a lone surrogate."""
+    """A text that can be encoded: messages quote the caller's texts, which may contain a lone surrogate."""
     return text.encode("utf-8", "backslashreplace").decode()

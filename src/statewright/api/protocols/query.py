@@ -1,9 +1,9 @@
 """The query protocol: `Action=...` with flattened members in a form or query string, and XML answers.
 
-Owns the way from a form to members by the model's names and back to XML. Services whose model is of this protocol (SNS)
-are read by their model. SQS spoke it before JSON, and old SDKs still do: its model describes JSON alone, so the names
-that members have on this wire stand in `_LEGACY`; a request may use the model's own names as well. Error codes are
-translated by the service's folder.
+Owns the conversion from a form to members by the model's names, and back to XML. Services whose model is of this
+protocol (SNS) are read by their model. SQS spoke it before JSON, and old SDKs still do: its model describes JSON only,
+so `_LEGACY` has the names that members have on this wire; a request may use the model's own names as well. The folder
+of the service translates error codes.
 
 Source: API reference of SQS of 2012-11-05, "Making requests" and "Interpreting responses"; service models before JSON;
 the query protocol's serialization as the AWS SDKs have it.
@@ -29,9 +29,9 @@ from statewright.payload import Json, JsonMapping, JsonObject
 XML_TYPE: Final = b"text/xml"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 NAMESPACE: Final = "http://queue.amazonaws.com/doc/2012-11-05/"
-"""Of SQS; the other models have their own."""
+"""The namespace of SQS; the other models have their own."""
 MOST_FIELDS: Final = 20_000
-"""Ours: a batch of ten messages with ten attributes each has some 500."""
+"""Statewright's own limit: a batch of ten messages with ten attributes each has some 500."""
 
 _LEGACY: Final = {
     "ActionNameList": "ActionName",
@@ -61,18 +61,18 @@ _LEGACY: Final = {
 """The name on the wire of a member that is a flattened list or map, by the name of its shape."""
 
 _MAP_NAMES: Final = {"TagMap": ("Key", "Value")}
-"""Names of an entry's key and value where they are not Name and Value."""
+"""Names of an entry's key and value if they are not Name and Value."""
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?")
 Tree = JsonObject
-"""A form taken apart at its points: texts, and trees by the next part of the name."""
+"""A form split at the dots of its names: texts, and trees by the next part of the name."""
 
 
 class QueryWire:
     """The query protocol of one service, by signing name.
 
-    `legacy` turns an error into the one of this protocol; `at_path` names the member that a request's path stands for
-    when it has no such parameter.
+    `legacy` converts an error into that of this protocol; `at_path` names the member that a request's path provides if
+    it has no such parameter.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class QueryWire:
         self._at_path = at_path
 
     async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
-        """The action, and its members by the names of the model.
+        """Read the action, and its members by the names of the model.
 
         Raises: ApiError.
         """
@@ -105,11 +105,11 @@ class QueryWire:
         return operation, request
 
     def answer(self, operation: str, result: Json, request_id: str) -> Answer:
-        """The answer in XML."""
+        """Write the answer in XML."""
         return Answer(200, write_answer(self._service, operation, result, request_id), XML_TYPE)
 
     def refusal(self, error: ApiError, request_id: str, _path: str) -> Answer:
-        """The error in XML, with its legacy code."""
+        """Write the error in XML, with its legacy code."""
         said = self._legacy(error)
         status = said.status or status_of(error, self._service)
         return Answer(status, write_error(said, status, request_id, self._service), XML_TYPE)
@@ -119,7 +119,7 @@ class QueryWire:
 
 
 def read_form(service: str, text: str) -> tuple[str, JsonObject]:
-    """The action of a form, and its members by the names of the model; numbers are numbers.
+    """Read the action of a form, and its members by the names of the model; numbers become numbers.
 
     Raises: ApiError.
     """
@@ -146,7 +146,7 @@ def _tree(pairs: Iterable[tuple[str, str]]) -> Tree:
         for part in before:
             below = here.setdefault(part, {})
             if not isinstance(below, dict):
-                # A name that is both a value and the beginning of another: the value was first, and stays.
+                # A name that is both a value and the prefix of another: the value came first, and wins.
                 break
             here = below
         else:
@@ -174,7 +174,7 @@ def _member(shapes: Model, member: str, shape_name: str, tree: Tree) -> Json:
         return None
     if kind == "list":
         if given == "":
-            # What SDKs send for an empty list.
+            # SDKs send an empty text for an empty list.
             return []
         return [_value(shapes, shape["member"]["shape"], one) for one in _numbered(given, "member")]
     if kind == "map":
@@ -183,7 +183,7 @@ def _member(shapes: Model, member: str, shape_name: str, tree: Tree) -> Json:
 
 
 def _numbered(given: Json, level: str) -> list[Json]:
-    """What stands under 1, 2, 3 ..., in that order; `level` is what unflattened forms have in between."""
+    """The values under 1, 2, 3 ..., in that order; `level` is the name that unflattened forms have in between."""
     if not isinstance(given, dict):
         return [given]
     below = given.get(level, given)
@@ -197,7 +197,7 @@ def _entry(shapes: Model, shape: Model, given: Tree) -> tuple[str, Json]:
     key = next((given[name] for name in ("Name", "Key", "key") if isinstance(given.get(name), str)), "")
     value = next((given[name] for name in ("Value", "value") if name in given), None)
     if value is None:
-        # The older form has the value's members beside the name.
+        # The older form has the members of the value next to the name.
         value = "" if shapes[shape["value"]["shape"]]["type"] == "string" else given
     return key, _value(shapes, shape["value"]["shape"], value)
 
@@ -221,7 +221,7 @@ def _value(shapes: Model, name: str, given: Json) -> Json:
 
 
 def _epoch_seconds(given: str) -> float | str:
-    """An instant of a form: ISO 8601, without a zone in UTC, or a number of epoch seconds."""
+    """The instant in a form: ISO 8601, in UTC if without a zone, or a number of epoch seconds."""
     try:
         found = datetime.fromisoformat(given)
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
@@ -233,7 +233,7 @@ def _epoch_seconds(given: str) -> float | str:
 
 
 def write_answer(service: str, operation: str, result: JsonMapping, request_id: str) -> bytes:
-    """An answer in XML; blobs of the result are bytes."""
+    """Write an answer in XML; blobs of the result are bytes."""
     model = _model(service)
     shape = model["operations"][operation].get("output")
     parts = [f'<?xml version="1.0"?><{operation}Response xmlns="{_namespace(service)}">']
@@ -247,7 +247,7 @@ def write_answer(service: str, operation: str, result: JsonMapping, request_id: 
 
 
 def write_error(error: ApiError, status: int, request_id: str, service: str) -> bytes:
-    """An error in XML; its code is the legacy one already."""
+    """Write an error in XML; its code is already the legacy one."""
     kind = "Sender" if status < 500 else "Receiver"
     detail = "<Detail/>" if service == "sqs" else ""
     return (
@@ -290,7 +290,7 @@ def _write_element(parts: list[str], shapes: Model, tag: str, shape_name: str, v
 
 
 def _write_modelled(parts: list[str], shapes: Model, name: str, value: JsonMapping) -> None:
-    """A structure of a service whose model is of this protocol."""
+    """Write a structure of a service whose model is of this protocol."""
     for member, of in shapes[name]["members"].items():
         found = value.get(member)
         if found is not None:
@@ -304,7 +304,7 @@ def _write_modelled(parts: list[str], shapes: Model, name: str, value: JsonMappi
 
 
 def _write_value(parts: list[str], shapes: Model, tag: str, shape_name: str | None, value: Json) -> None:
-    """An element. Without a shape, `value` is the entry of a map: its shape, key and value."""
+    """Write an element. Without a shape, `value` is the entry of a map: its shape, key and value."""
     if shape_name is None:
         of, key, one = value
         parts.append(f"<{tag}><{of['key'].get('locationName', 'key')}>{_escaped(key)}")
@@ -328,7 +328,7 @@ def _write_value(parts: list[str], shapes: Model, tag: str, shape_name: str | No
 
 
 def _elements(shape: Model, value: Json) -> list[tuple[str | None, Json]]:
-    """What a list or map holds, each with the name of its shape."""
+    """The elements of a list or map, each with the name of its shape."""
     if shape["type"] == "list":
         return [(shape["member"]["shape"], one) for one in value]
     return [(None, (shape, key, one)) for key, one in value.items()]

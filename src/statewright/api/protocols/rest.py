@@ -1,7 +1,7 @@
-"""REST protocols: members in path, query, headers and body, as the model's traits say, with JSON or XML bodies.
+"""REST protocols: members in path, query, headers and body according to the model's traits, with JSON or XML bodies.
 
-Owns the way from an HTTP request to members by name and back. Which operation is meant is found by `rest_routes.py`,
-XML bodies are read and written by `xml_bodies.py`, streamed ones by `uploads.py`.
+Owns the conversion from an HTTP request to members by name, and back. `rest_routes.py` finds the operation, XML bodies
+are left to `xml_bodies.py`, streamed ones to `uploads.py`.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 
 class Bodies(Protocol):
-    """How a service writes structured bodies: JSON or XML."""
+    """The encoding of a service's structured bodies: JSON or XML."""
 
     content_type: bytes
     binary_type: bytes
-    """Of blobs whose type nobody gives."""
+    """The content type of blobs without a type of their own."""
 
     def read(self, shape_name: str, body: bytes) -> JsonObject:
-        """The members in a body, as JSON services have them: instants as epoch seconds. Raises: ApiError."""
+        """Read the members in a body, as JSON services have them: instants as epoch seconds. Raises: ApiError."""
 
     def check(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Compare a body with the digests in its head, where the service has such. Raises: ApiError."""
+        """Compare a body with the digests in its head, if the service has any. Raises: ApiError."""
 
     def write(self, operation: str, shape_name: str, value: Json) -> bytes:
-        """The body of an answer; instants are epoch milliseconds. `shape_name` is the output's, or its payload's."""
+        """Write the body of an answer; instants are epoch milliseconds. `shape_name`: the output's or its payload's."""
 
     def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
-        """The answer to a request that failed."""
+        """Write the answer to a request that failed."""
 
 
 class RestWire:
-    """REST for one service, by signing name. `path_of` gives the path that a request means: S3 has it in the Host."""
+    """REST for one service, by signing name. `path_of` returns the path of a request: S3 has part of it in the Host."""
 
     def __init__(self, service: str, bodies: Bodies, path_of: Callable[[Incoming], str] | None = None) -> None:
         self._service = service
@@ -56,7 +56,7 @@ class RestWire:
         self._path_of = path_of
 
     async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
-        """The operation that method, path and query mean, and its members.
+        """Read the operation from method, path and query, and its members.
 
         Raises: ApiError.
         """
@@ -103,7 +103,7 @@ class RestWire:
     # -------------------------------------------------------------- answers
 
     def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
-        """Headers, status and body as the model places them."""
+        """Write headers, status and body as the model places them."""
         model = _model(self._service)
         trait = model["operations"][operation]
         status = trait["http"].get("responseCode", 200)
@@ -152,7 +152,7 @@ class RestWire:
         return Answer(status, written, kind or self._bodies.content_type, headers)
 
     def refusal(self, error: ApiError, request_id: str, path: str) -> Answer:
-        """The error in the service's own dialect."""
+        """Write the error in the form of the service."""
         return self._bodies.refusal(error, status_of(error, self._service), request_id, path)
 
 
@@ -166,10 +166,10 @@ class JsonBodies:
         self._service = service
 
     def check(self, _headers: Mapping[str, str], _body: bytes) -> None:
-        """JSON services have no digests of bodies beyond the signature."""
+        """Check nothing: JSON services have no digests of bodies beyond the signature."""
 
     def read(self, _shape_name: str, body: bytes) -> JsonObject:
-        """One JSON object. Raises: ApiError (`SerializationException`)."""
+        """Read one JSON object. Raises: ApiError (`SerializationException`)."""
         try:
             value = parse_json(body)
         except JsonTextError as problem:
@@ -181,11 +181,11 @@ class JsonBodies:
         return value
 
     def write(self, operation: str, _shape_name: str, value: Json) -> bytes:
-        """One JSON object."""
+        """Write one JSON object."""
         return orjson.dumps(shapes.writer(self._service, operation)(value or {}))
 
     def refusal(self, error: ApiError, status: int, _request_id: str, _path: str) -> Answer:
-        """The error's code in a header, its members in the body."""
+        """Write the error's code as a header, its members as the body."""
         members = _model(self._service)["shapes"].get(error.code, {"members": {}})["members"]
         body: JsonObject = {"Message" if "Message" in members else "message": sound(error.message)}
         headers = [(b"x-amzn-errortype", _latin(error.code))]
@@ -208,7 +208,7 @@ def _located(
     query: Mapping[str, Sequence[str]],
     headers: Mapping[str, str],
 ) -> JsonObject:
-    """Members that stand in path, query and headers, as JSON services would have them."""
+    """Read the members in path, query and headers, as JSON services would have them."""
     known = _model(service)["shapes"]
     request: JsonObject = {}
     for name, member in shape["members"].items():
@@ -249,7 +249,7 @@ def _header_value(text: str, target: Model, member: Model, name: str) -> Json:
 
 
 def _typed(text: str, target: Model, name: str, timestamps: str) -> Json:
-    """A text of the head as a value of its shape's type; what cannot be one stays a text, and is refused later."""
+    """Convert a text of the head to its shape's type; a text of an unknown form stays one, and is refused later."""
     kind = target["type"]
     try:
         if kind in ("integer", "long", "short"):
@@ -281,7 +281,7 @@ def _header_text(value: Json, kind: str, member: Model) -> bytes:
 
 
 def _latin(text: str) -> bytes:
-    """Header bytes: a line break would end the header, so none gets in."""
+    """The bytes of a header. Line breaks, which would end it, become spaces."""
     return text.replace("\r", " ").replace("\n", " ").encode("latin-1", "replace")
 
 

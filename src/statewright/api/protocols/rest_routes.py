@@ -1,6 +1,6 @@
-"""Which operation of a REST service a method, path and query mean: the `http` traits of a service's model, compiled.
+"""Routes of REST services: from method, path and query to an operation, compiled from the `http` traits of the model.
 
-Several operations may share a method and path; then the one wins whose own query members and headers are there:
+Several operations may share a method and path; then the one whose own query members and headers are present wins:
 `?tagging`, `?uploadId=`, `x-amz-copy-source`.
 """
 
@@ -21,7 +21,7 @@ _PLACE: Final = re.compile(r"\{([A-Za-z0-9]+)(\+?)\}")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An operation, and what stands in its path by location name."""
+    """An operation, and the values in its path by location name."""
 
     operation: str
     places: Mapping[str, str]
@@ -35,9 +35,9 @@ class _Template:
     literals: tuple[tuple[str, str | None], ...]
     """Query members that belong to the operation, with the value that they must have, if any."""
     required: frozenset[str]
-    """Query members that must be there."""
+    """Query members that must be present."""
     headers: frozenset[str]
-    """Headers that must be there."""
+    """Headers that must be present."""
 
     @property
     def weight(self) -> int:
@@ -47,7 +47,7 @@ class _Template:
 def match(
     service: str, method: str, raw_path: str, query: Mapping[str, Sequence[str]], headers: Mapping[str, str]
 ) -> Found | None:
-    """The operation that a request means; `None` where the service has none. `raw_path` is still escaped."""
+    """Find the operation of a request; `None` if the service has none there. `raw_path` is still escaped."""
     for template in _templates(service).get(method, ()):
         found = template.path.fullmatch(raw_path)
         if found is not None and _fits(template, query, headers):
@@ -66,14 +66,14 @@ def _fits(template: _Template, query: Mapping[str, Sequence[str]], headers: Mapp
 
 @cache
 def _templates(service: str) -> dict[str, list[_Template]]:
-    """Templates by method; those that ask for more come first, then those with more letters of their own."""
+    """Templates by method; those that require more come first, then those with more letters of their own."""
     model = load_model(service)
     assert model is not None, service
     found: dict[str, list[tuple[int, int, _Template]]] = {}
     for name, operation in model["operations"].items():
         template = _compile(model, name, operation)
         own_letters = len(_PLACE.sub("", operation["http"]["requestUri"].partition("?")[0]))
-        # Of two at one address, the newer is meant.
+        # Of two at one address, the newer wins.
         weight = 2 * template.weight - bool(operation.get("deprecated"))
         found.setdefault(operation["http"]["method"], []).append((weight, own_letters, template))
     return {
@@ -83,7 +83,8 @@ def _templates(service: str) -> dict[str, list[_Template]]:
 
 
 def _alone(templates: list[_Template]) -> list[_Template]:
-    # One that shares its path and literals with no other is meant whatever is missing: its validator says what.
+    # A template that shares its path and literals with no other matches even if members are missing: its validator
+    # reports them.
     count = Counter((one.path, one.literals) for one in templates)
     return [
         one if count[one.path, one.literals] > 1 else replace(one, required=frozenset(), headers=frozenset())

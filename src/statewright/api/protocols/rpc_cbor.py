@@ -1,4 +1,4 @@
-"""RPC v2 in CBOR: the operation in the path, one map each way, errors as `{"__type", "message"}`.
+"""RPC v2 in CBOR: the operation in the path, a map each way, errors as `{"__type", "message"}`.
 
 Source: smithy.protocols#rpcv2Cbor.
 """
@@ -24,7 +24,7 @@ Write = Callable[[Json], Json]
 
 
 class CborWire:
-    """RPC v2 in CBOR for one service, by signing name. `type_of` and `headers_of` are as `JsonWire` has them."""
+    """RPC v2 in CBOR for one service, by signing name. `type_of` and `headers_of` are those of `JsonWire`."""
 
     def __init__(
         self, service: str, *, type_of: Callable[[ApiError], str], headers_of: Callable[[ApiError], Headers]
@@ -34,7 +34,7 @@ class CborWire:
         self._headers_of = headers_of
 
     async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
-        """The operation that the path names, and the members of the body.
+        """Read the operation that the path names, and the members of the body.
 
         Raises: ApiError.
         """
@@ -58,12 +58,12 @@ class CborWire:
         return operation, request
 
     def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
-        """One map."""
+        """Write the answer as one map."""
         assert isinstance(result, dict)
         return Answer(200, encode(_writer(self._service, operation)(result)), CONTENT_TYPE, (_MARK,))
 
     def refusal(self, error: ApiError, _request_id: str, _path: str) -> Answer:
-        """The error's name and message."""
+        """Write the error's name, message and details."""
         body = encode({"__type": self._type_of(error), "message": error.message, **error.details})
         headers = (_MARK, *self._headers_of(error))
         return Answer(status_of(error, self._service), body, CONTENT_TYPE, headers)
@@ -71,7 +71,7 @@ class CborWire:
 
 @cache
 def _writer(service: str, operation: str) -> Write:
-    """What readies an operation's answer for writing: instants and doubles become such."""
+    """The function that prepares an operation's answer for encoding: it marks instants and converts doubles."""
     model = load_model(service)
     assert model is not None, service
     shape = model["operations"][operation].get("output")

@@ -1,4 +1,4 @@
-"""Bodies that are streamed in: an operation takes them piece by piece, of any length."""
+"""Bodies that are streamed in: an operation reads them piece by piece, of any length."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from statewright.api.protocols.wire import Incoming
 
 @dataclass(slots=True)
 class Upload:
-    """A body on its way in. `length` is what the caller declared, in bytes of content; `None` where it did not.
+    """A body on its way in. `length` is the declared one, in bytes of content; `None` if the caller declared none.
 
-    `trailers` are headers sent after the body, complete once the pieces have been taken.
+    `trailers` are headers sent after the body, complete once all pieces have been read.
     """
 
     pieces: AsyncIterator[bytes]

@@ -1,7 +1,7 @@
-"""What every protocol has in common: a request as it comes in, an answer as it goes out, and the `Wire` between them.
+"""The interface of every protocol: an incoming request, an outgoing answer, and the `Wire` that converts between them.
 
-A wire reads requests into members of the service's model, and writes answers and errors of them. It knows HTTP and
-nothing of operations; `app.py` stands between.
+A wire reads requests into members of the service's model, and writes answers and errors from them. It knows HTTP but no
+operations: `app.py` calls them.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from statewright.payload import Json, JsonObject
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Gather = Callable[[], Awaitable[list[bytes]]]
-"""The next pieces of a body, about half a MiB of them, none at its end. Raises: Disconnected."""
+"""Returns the next pieces of a body, about half a MiB, an empty list at its end. Raises: Disconnected."""
 Headers = Sequence[tuple[bytes, bytes]]
 
 JSON_TYPE: Final = b"application/json"
 SHORT_REST_BYTES: Final = 32 * 1024 * 1024
-"""Up to so much of a refused body is read and dropped: callers that send first and read then see the answer."""
+"""Up to this much of a refused body is read and dropped, so that callers who send before they read see the answer."""
 
 
 class Disconnected(Exception):
-    """The caller has gone before the answer."""
+    """The caller disconnected before the answer was complete."""
 
 
 @dataclass(slots=True)
 class Incoming:
     """A request whose head has been read. `raw_path` is as sent, still escaped; header names are in lower case.
 
-    `limit` is the longest body, in bytes, that is taken into memory.
+    `limit` is the longest body, in bytes, that is read into memory.
     """
 
     method: str
@@ -43,13 +43,13 @@ class Incoming:
     receive: Receive
     limit: int
     is_taken: bool = False
-    """Whether the body has been read to its end."""
+    """True once the body has been read to its end."""
     gather: Gather | None = None
-    """Where the HTTP server has it: a long body comes with fewer copies, and wakes its taker less often."""
+    """Reads a long body with fewer copies and fewer wake-ups, if the HTTP server can."""
     _body: bytes | None = None
 
     async def body(self) -> bytes:
-        """The whole body, read once.
+        """Read the whole body, once.
 
         Raises: ApiError (`RequestEntityTooLarge`), Disconnected.
         """
@@ -60,7 +60,7 @@ class Incoming:
         return self._body
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body piece by piece, of any length. Raises: Disconnected."""
+        """Read the body piece by piece, whatever its length. Raises: Disconnected."""
         if self.gather is not None:
             while not self.is_taken:
                 parts = await self.gather()
@@ -80,9 +80,9 @@ class Incoming:
                 return
 
     async def drop_rest(self) -> bool:
-        """Whether the connection can take another request, once the rest of a short body has been read and dropped.
+        """Read and drop the rest of a short body; True if the connection can then take another request.
 
-        Who waits for `100 Continue` may never send his body, and a long one is not worth waiting for.
+        A caller who waits for `100 Continue` may never send the body, and a long one is not worth waiting for.
         """
         declared = self.headers.get("content-length", "0" if "transfer-encoding" not in self.headers else "")
         if self.is_taken or declared == "0":
@@ -96,7 +96,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes out. A body that comes in pieces needs its length among the headers, or is sent chunked."""
+    """An answer. A body in pieces needs its length among the headers, or is sent chunked."""
 
     status: int
     body: bytes | AsyncIterator[bytes]
@@ -108,7 +108,7 @@ class Wire(Protocol):
     """One protocol of one service."""
 
     async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
-        """The operation, and its members by the names of the model.
+        """Read the operation, and its members by the names of the model.
 
         Values are as JSON services have them: instants as epoch seconds, blobs as base64 text or as bytes.
 
@@ -116,10 +116,10 @@ class Wire(Protocol):
         """
 
     def answer(self, operation: str, result: Json, request_id: str, /) -> Answer:
-        """The answer; instants of `result` are epoch milliseconds."""
+        """Write an answer; instants of `result` are epoch milliseconds."""
 
     def refusal(self, error: ApiError, request_id: str, path: str) -> Answer:
-        """The answer to a request that failed; `path` is the request's."""
+        """Write the answer to a request that failed; `path` is the request's."""
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:

@@ -1,7 +1,7 @@
-"""XML bodies: the protocol rest-xml. Reads them by the model's shapes, and writes answers and errors.
+"""XML bodies of the protocol rest-xml: read by the model's shapes; answers and errors written.
 
-Owns names of elements, flattened lists, attributes and root elements; nothing about a shape is written down here but
-the names of the roots, which the model does not have.
+Owns names of elements, flattened lists, attributes and root elements. No shape is restated here except the names of the
+roots, which the model does not have.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class XmlBodies:
         self._service = service
 
     def check(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Compare a body with what its head says of it. Raises: ApiError (`BadDigest` and its like)."""
+        """Compare a body with the digests in its head. Raises: ApiError (`BadDigest` and others)."""
         if not any(name == "content-md5" or name.startswith(_SUMS) for name in headers):
             return
         from statewright.api.s3.digests import check_body
@@ -82,7 +82,7 @@ class XmlBodies:
         check_body(headers, body)
 
     def read(self, shape_name: str, body: bytes) -> JsonObject:
-        """Members by name; instants as epoch seconds. Raises: ApiError (`MalformedXML`)."""
+        """Read members by name; instants as epoch seconds. Raises: ApiError (`MalformedXML`)."""
         try:
             found: JsonObject = read_xml(self._service, shape_name, parse_xml(body))
         except XmlError:
@@ -90,13 +90,13 @@ class XmlBodies:
         return found
 
     def write(self, operation: str, shape_name: str, value: Json) -> bytes:
-        """A document; instants are epoch milliseconds. An answer without members is an empty body."""
+        """Write a document; instants are epoch milliseconds. An answer without members is an empty body."""
         if operation not in ROOTS:
             return b""
         return write_xml(self._service, shape_name, ROOTS[operation], value or {})
 
     def refusal(self, error: ApiError, status: int, request_id: str, path: str) -> Answer:
-        """The error as an XML document; one of `304` has its members as headers, and no body."""
+        """Write the error as an XML document; a `304` has its members as headers, and no body."""
         from statewright.api.s3.errors import in_s3_words
 
         error = in_s3_words(error)
@@ -112,7 +112,7 @@ class XmlBodies:
 
 
 def malformed() -> ApiError:
-    """A body that is no XML, or not what the operation takes."""
+    """The error for a body that is not XML, or not what the operation accepts."""
     return ApiError(
         "MalformedXML",
         "The XML you provided was not well-formed or did not validate against our published schema",
@@ -121,7 +121,7 @@ def malformed() -> ApiError:
 
 
 def escape(text: str) -> str:
-    """A text as it stands in an element or attribute; control characters become references, as the service has it."""
+    """Escape a text for an element or attribute; control characters become references, as with the service."""
     return _SPECIAL.sub(lambda found: _ESCAPES.get(found[0]) or f"&#x{ord(found[0]):x};", text)
 
 
@@ -129,7 +129,7 @@ def escape(text: str) -> str:
 
 
 def read_xml(service: str, shape_name: str, element: Element) -> Json:
-    """The value of an element by its shape. Raises: XmlError for what cannot be of this shape."""
+    """Read the value of an element by its shape. Raises: XmlError if it does not match the shape."""
     shapes = _shapes(service)
     return _read(shapes, shapes[shape_name], element)
 
@@ -194,10 +194,10 @@ def _scalar(kind: str, text: str) -> Json:
 
 
 def write_xml(service: str, shape_name: str, root: str, value: Json) -> bytes:
-    """A document with a value of a shape under a root element; instants are epoch milliseconds."""
+    """Write a document with a value of a shape under a root element; instants are epoch milliseconds."""
     out: Out = [HEAD]
     if root == "LocationConstraint":
-        # The one answer whose root holds a text.
+        # The only answer whose root contains a text.
         where = value.get("LocationConstraint")
         inside = f">{escape(where)}</{root}>" if where else "/>"
         out.append(f'<{root} xmlns="{NAMESPACE}"{inside}')
@@ -237,7 +237,7 @@ def _writer(service: str, shape_name: str) -> WriteElement:
 
 
 def _late_writer(service: str, shape_name: str, *, flat: bool = False) -> WriteElement:
-    """The writer of a shape that may hold itself; `flat` for a list that is flattened where it is a member."""
+    """The writer of a shape that may be recursive; `flat` for a list that is flattened as a member."""
     if flat:
         item = _shapes(service)[shape_name]["member"]["shape"]
 

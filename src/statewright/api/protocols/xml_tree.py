@@ -1,19 +1,19 @@
-"""XML text to a plain tree, without what makes foreign XML dangerous: no document types, no entities, no great depth.
+"""XML text to a plain tree, without the dangerous features of XML: no document types, no entities, no great depth.
 
-Namespaces are dropped: services do not look at them. What an element means is `xml_bodies.py`'s business.
+Namespaces are dropped: services ignore them. The meaning of elements is left to `xml_bodies.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from xml.parsers import expat
 
 DEEPEST: Final = 32
 
 
 class XmlError(ValueError):
-    """The text is no XML that we read."""
+    """The text is not XML, or not of the accepted subset."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Element:
 
 
 def parse_xml(text: bytes) -> Element:
-    """The root element. Raises: XmlError."""
+    """Parse a document to its root element. Raises: XmlError."""
     root = Element("", {})
     open_elements = [root]
 
@@ -49,7 +49,7 @@ def parse_xml(text: bytes) -> Element:
     def data(piece: str) -> None:
         open_elements[-1].pieces.append(piece)
 
-    def refuse(*_given: Any) -> None:
+    def refuse(*_given: object) -> None:
         raise XmlError("document types are not read")
 
     parser = expat.ParserCreate()

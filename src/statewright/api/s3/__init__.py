@@ -1,1 +1,1 @@
-"""The S3 API: one function an operation."""
+"""The S3 API: one function per operation."""

@@ -1,6 +1,7 @@
-"""Operations on who may do what with a bucket: its ACL, its policy, the block of public access, ownership of objects.
+"""Operations on access to a bucket: its ACL and its policy.
 
-There is one user here, who may do everything: what says so is accepted, and what is kept and shown restricts nobody.
+Statewright has one user, who may do everything: ACLs that say so are accepted, and policies are stored and returned but
+never enforced.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ Request = JsonObject
 
 @operation("s3", "GetBucketAcl")
 async def get_bucket_acl(app: App, _call: Call, request: Request) -> Request:
-    """A bucket is its owner's."""
+    """Return the ACL of a bucket: full control for its owner."""
     await bucket_of(app, request)
     return whole_control(app)
 
 
 @operation("s3", "PutBucketAcl")
 async def put_bucket_acl(app: App, _call: Call, request: Request) -> Request:
-    """Accept that a bucket stays its owner's."""
+    """Accept an ACL that grants control to the owner only."""
     await bucket_of(app, request)
     set_acl(app, request)
     return {}
@@ -33,7 +34,7 @@ async def put_bucket_acl(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "PutBucketPolicy")
 async def put_bucket_policy(app: App, _call: Call, request: Request) -> Request:
-    """Keep a policy, which restricts nobody."""
+    """Store a policy, which is not enforced."""
     await bucket_of(app, request)
     text = request.get("Policy") or ""
     check_policy(request["Bucket"], text)
@@ -49,13 +50,13 @@ async def get_bucket_policy(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "GetBucketPolicyStatus")
 async def get_bucket_policy_status(app: App, _call: Call, request: Request) -> Request:
-    """Whether the policy of a bucket would let everybody in."""
+    """Return whether the policy of a bucket would make it public."""
     return {"PolicyStatus": {"IsPublic": is_public(await _policy(app, request))}}
 
 
 @operation("s3", "DeleteBucketPolicy")
 async def delete_bucket_policy(app: App, _call: Call, request: Request) -> Request:
-    """Forget the policy of a bucket."""
+    """Delete the policy of a bucket."""
     await bucket_of(app, request)
     await app.services.objects.set_bucket_setting(request["Bucket"], POLICY, None)
     return {}
@@ -69,13 +70,13 @@ async def _policy(app: App, request: Request) -> str:
 
 
 def whole_control(app: App) -> Request:
-    """The list of grants that everything here has."""
+    """The ACL of every bucket and object: full control for the owner."""
     grantee = {"Type": "CanonicalUser", **owner(app)}
     return {"Owner": owner(app), "Grants": [{"Grantee": grantee, "Permission": "FULL_CONTROL"}]}
 
 
 def set_acl(app: App, request: Request) -> None:
-    """Accept grants to the owner alone; what a canned list opens has been refused before.
+    """Accept grants to the owner only; canned ACLs that grant more have been refused before.
 
     Raises: ApiError (`NotImplemented`, `MissingSecurityHeader`).
     """

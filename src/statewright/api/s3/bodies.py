@@ -1,4 +1,4 @@
-"""The body of an upload as objects take it: out of its chunks, with everything that its sender promises of it."""
+"""The body of an upload as `objects` takes it: decoded from its chunks, with the promised length and digests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statewright.payload import JsonObject
 
 
 def body_of(app: App, call: Call, request: JsonObject) -> tuple[Body, Promise]:
-    """The bytes of the member `Body`, and what is promised of them.
+    """The bytes of the member `Body`, and the promised length and digests.
 
     Raises: ApiError (`MissingContentLength`, `InvalidRequest`, `NotImplemented`).
     """
@@ -57,7 +57,7 @@ def body_of(app: App, call: Call, request: JsonObject) -> tuple[Body, Promise]:
 
 
 def _hash_of(app: App, call: Call) -> str | None:
-    """The hash that a signature covers instead of the body, where signatures count."""
+    """The hash that a signature covers instead of the body, if signatures are verified."""
     declared = call.headers.get("x-amz-content-sha256", "")
     return declared if app.config.credentials and auth.is_hash(declared) else None
 

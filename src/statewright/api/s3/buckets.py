@@ -1,7 +1,7 @@
-"""Operations on buckets: making and deleting them, their tags, and what is known of features that are not here.
+"""Operations on buckets: creating and deleting them, their tags, and the features that they never have.
 
-What a bucket never has (a site, replication ...) is answered as the service does for a bucket without it; setting it is
-refused. What can be set is in `settings`.
+Reading such a feature (a website, replication ...) is answered as the service does for a bucket without it; setting it
+is refused. Features that can be set are in `settings`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST_REGION: Final = "us-east-1"
 
 @operation("s3", "CreateBucket")
 async def create_bucket(app: App, _call: Call, request: Request) -> Request:
-    """Make a bucket. Making one's own again is no error in the first region, as the service has it."""
+    """Create a bucket. Creating one's own again is no error in the first region, as with the service."""
     check_owner(app, request)
     name = request["Bucket"]
     settings = request.get("CreateBucketConfiguration") or {}
@@ -51,13 +51,13 @@ def _settings_of(request: Request) -> Request:
 
 @operation("s3", "HeadBucket")
 async def head_bucket(app: App, _call: Call, request: Request) -> Request:
-    """Whether a bucket is there, and where."""
+    """Confirm that a bucket exists, and return its region."""
     return {"BucketRegion": (await bucket_of(app, request)).region, "AccessPointAlias": False}
 
 
 @operation("s3", "ListBuckets")
 async def list_buckets(app: App, _call: Call, request: Request) -> Request:
-    """Every bucket, by name, in pages where the caller wants them."""
+    """List all buckets by name, in pages if the caller asks for them."""
     prefix, region = request.get("Prefix") or "", request.get("BucketRegion")
     after = request.get("ContinuationToken") or ""
     limit = request.get("MaxBuckets") or 10_000
@@ -90,14 +90,14 @@ async def delete_bucket(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "GetBucketLocation")
 async def get_bucket_location(app: App, _call: Call, request: Request) -> Request:
-    """Where a bucket is; the first region has no name here."""
+    """Return the region of a bucket; the first region has no name here."""
     region = (await bucket_of(app, request)).region
     return {"LocationConstraint": None if region == FIRST_REGION else region}
 
 
 @operation("s3", "GetBucketTagging")
 async def get_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
-    """The tags of a bucket."""
+    """Return the tags of a bucket."""
     bucket = await bucket_of(app, request)
     if not bucket.tags:
         raise without(request, "NoSuchTagSet", "The TagSet does not exist")
@@ -122,7 +122,7 @@ async def delete_bucket_tagging(app: App, _call: Call, request: Request) -> Requ
 
 @operation("s3", "GetBucketRequestPayment")
 async def get_bucket_request_payment(app: App, _call: Call, request: Request) -> Request:
-    """Nobody pays."""
+    """Return the bucket's owner as the payer."""
     await bucket_of(app, request)
     return {"Payer": "BucketOwner"}
 
@@ -141,7 +141,7 @@ _ABSENT: Final = {
         "Object Lock configuration does not exist for this bucket",
     ),
 }
-"""What a bucket never has, and what the service says of a bucket without it."""
+"""Features that a bucket never has, and the service's error for a bucket without them."""
 
 _EMPTY: Final[dict[str, Request]] = {
     "GetBucketAccelerateConfiguration": {},
@@ -150,7 +150,7 @@ _EMPTY: Final[dict[str, Request]] = {
     "ListBucketInventoryConfigurations": {"IsTruncated": False},
     "ListBucketMetricsConfigurations": {"IsTruncated": False},
 }
-"""What a bucket never has, and the service answers with nothing in it."""
+"""Features that a bucket never has, and the service's empty answer."""
 
 
 def _register_absent(name: str) -> None:
@@ -184,5 +184,5 @@ async def bucket_of(app: App, request: Request) -> Bucket:
 
 
 def without(request: Request, code: str, message: str) -> ApiError:
-    """What is said of a bucket that lacks something."""
+    """The error for a bucket that lacks a feature."""
     return ApiError(code, message, status=404, details={"BucketName": request["Bucket"]})

@@ -1,4 +1,4 @@
-"""Checks of bodies that are taken as a whole: XML documents, against the digests in their request's head."""
+"""Checks of bodies that are read as a whole (XML documents) against the digests in their request's head."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statewright.objects.checksums import check_algorithm, check_value, hasher, 
 
 
 def check_body(headers: Mapping[str, str], body: bytes) -> None:
-    """Compare a body with every digest that its head gives.
+    """Compare a body with every digest in its head.
 
     Raises: ApiError (`BadDigest`, `InvalidDigest`, `XAmzContentSHA256Mismatch`, `InvalidRequest`).
     """

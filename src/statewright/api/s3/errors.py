@@ -1,4 +1,4 @@
-"""Errors of the whole API in S3's words: signatures, sizes, unknown operations, constraints of the model.
+"""Translation of the API's errors into those of S3: signatures, sizes, unknown operations, constraints of the model.
 
 Source: service API reference, "List of error codes".
 """
@@ -18,9 +18,9 @@ _MISMATCH: Final = (
 
 
 def in_s3_words(error: ApiError) -> ApiError:
-    """The error as S3 says it; one of its own stays as it is."""
+    """Translate an error into S3's; S3's own errors are returned unchanged."""
     if error.code == "UnknownOperationException" and error.status is not None:
-        # Nothing of the service is at this method and address.
+        # The service has no operation with this method at this address.
         return ApiError("MethodNotAllowed", "The specified method is not allowed against this resource.", status=405)
     known = _WORDS.get(error.code)
     if known is None:

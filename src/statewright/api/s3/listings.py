@@ -13,7 +13,7 @@ Request = JsonObject
 
 @operation("s3", "ListObjectsV2")
 async def list_objects_v2(app: App, _call: Call, request: Request) -> Request:
-    """A page of keys; the next one by a token."""
+    """List a page of keys; the next one by a token."""
     encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
     token = request.get("ContinuationToken")
     found = await _page(app, request, request.get("StartAfter") or "", limit, token)
@@ -36,7 +36,7 @@ async def list_objects_v2(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "ListObjects")
 async def list_objects(app: App, _call: Call, request: Request) -> Request:
-    """A page of keys; the next one by its last entry."""
+    """List a page of keys; the next one by its last entry."""
     encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
     marker, delimiter = request.get("Marker") or "", request.get("Delimiter")
     found = await _page(app, request, marker, limit, None)
@@ -56,7 +56,7 @@ async def list_objects(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "ListObjectVersions")
 async def list_object_versions(app: App, _call: Call, request: Request) -> Request:
-    """A page of keys, each with its one version, `null`."""
+    """List a page of keys, each with its only version, `null`."""
     encoding, limit = request.get("EncodingType"), page_size(request, "MaxKeys", "maxKeys")
     marker, delimiter = request.get("KeyMarker") or "", request.get("Delimiter")
     found = await _page(app, request, marker, limit, None)

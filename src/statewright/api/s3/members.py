@@ -1,4 +1,4 @@
-"""Between members of S3's requests and answers and the values of `objects`: settings, conditions, checksums, ETags."""
+"""Conversion between members of S3's requests and answers and the values of `objects`: settings, checksums, ETags."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _NOT_HERE: Final = {
     "GrantWrite": "grants",
     "IfMatchLastModifiedTime": "this condition", "IfMatchSize": "this condition",
 }  # fmt: skip
-"""Members that ask for what is not here."""
+"""Members that ask for features that Statewright does not have."""
 PRIVATE_ACLS: Final = ("private", "bucket-owner-full-control", "bucket-owner-read")
 _MEMBER: Final = {name: f"Checksum{name}" for name in (*ALGORITHMS, "XXHASH64", "XXHASH3", "XXHASH128")}
 DEFAULT_TYPE: Final = "binary/octet-stream"
 
 
 def check_owner(app: App, request: JsonMapping) -> None:
-    """Refuse what is not here, and buckets of another owner. Raises: ApiError (`NotImplemented`, `AccessDenied`)."""
+    """Refuse missing features, and buckets of another owner. Raises: ApiError (`NotImplemented`, `AccessDenied`)."""
     for name, what in _NOT_HERE.items():
         if request.get(name):
             raise faults.not_here(f"This version of Statewright does not have {what} ({name}).")
@@ -58,7 +58,7 @@ def check_owner(app: App, request: JsonMapping) -> None:
 
 
 def settings_in(request: JsonMapping) -> Settings:
-    """What a request says of an object. Raises: ApiError."""
+    """The settings of an object in a request. Raises: ApiError."""
     headers = {name: request[name] for name in _HEADERS if request.get(name)}
     encoding = [part.strip() for part in headers.get("ContentEncoding", "").split(",") if part.strip()]
     kept = ",".join(part for part in encoding if part != "aws-chunked")
@@ -77,7 +77,7 @@ def settings_in(request: JsonMapping) -> Settings:
 
 
 def tags_in_header(text: object) -> dict[str, str]:
-    """Tags as a header has them: `a=1&b=2`. Raises: ApiError (`InvalidArgument`, `InvalidTag`)."""
+    """Read tags from a header: `a=1&b=2`. Raises: ApiError (`InvalidArgument`, `InvalidTag`)."""
     if not isinstance(text, str) or not text:
         return {}
     try:
@@ -91,7 +91,7 @@ def tags_in_header(text: object) -> dict[str, str]:
 
 
 def settings_out(view: ObjectView) -> JsonObject:
-    """The members of an answer that say what is known of an object."""
+    """The members of an answer that describe an object."""
     settings = view.settings
     found: JsonObject = {
         "AcceptRanges": "bytes",
@@ -111,9 +111,9 @@ def settings_out(view: ObjectView) -> JsonObject:
 
 
 def encryption_out(settings: Settings) -> JsonObject:
-    """The members of encryption, given back as they came, or as the service has them by default.
+    """The members of encryption, returned as they were given, or the service's defaults.
 
-    Nothing is encrypted here: what disks keep is up to who runs the server.
+    Nothing is encrypted here: the operator of the server may encrypt its disks.
     """
     found: JsonObject = {"ServerSideEncryption": "AES256"}
     found |= {name: settings.encryption[name] for name in _ECHOED if name in settings.encryption}
@@ -123,7 +123,7 @@ def encryption_out(settings: Settings) -> JsonObject:
 
 
 def checksums_in(request: JsonMapping) -> dict[str, str]:
-    """The checksums that a request gives, by algorithm."""
+    """The checksums in a request, by algorithm."""
     return {name: request[member] for name, member in _MEMBER.items() if request.get(member)}
 
 
@@ -165,7 +165,7 @@ def copy_source(text: str) -> tuple[str, str, str | None]:
 
 
 def quoted(etag: str) -> str:
-    """An ETag as headers have it."""
+    """An ETag with quotes, as in headers."""
     return f'"{etag}"'
 
 
@@ -175,7 +175,7 @@ def bare(etag: str) -> str:
 
 
 def encoded(text: str, encoding: str | None) -> str:
-    """A key or prefix of a listing, escaped where the caller wants that. Raises: ApiError (`InvalidArgument`)."""
+    """A key or prefix of a listing, escaped if the caller asks for it. Raises: ApiError (`InvalidArgument`)."""
     if encoding is None:
         return text
     if encoding != "url":
@@ -188,16 +188,16 @@ def _no_token(token: str) -> ApiError:
 
 
 TOKENS: Final = PageTokens[str]("s3", _no_token)
-"""Their places are those of the store, a character for each byte."""
+"""Page tokens; their positions are those of the store, a character for each byte."""
 
 
 def owner(app: App) -> dict[str, str]:
-    """The owner of everything here."""
+    """The owner of all buckets and objects."""
     return {"DisplayName": "statewright", "ID": hashlib.sha256(app.config.account.encode()).hexdigest()}
 
 
 def page_size(request: JsonMapping, member: str, name: str) -> int:
-    """How many entries a page may have: at most 1,000. Raises: ApiError (`InvalidArgument`)."""
+    """The number of entries on a page, at most 1,000. Raises: ApiError (`InvalidArgument`)."""
     wanted = request.get(member)
     if wanted is None:
         return 1000
@@ -207,11 +207,11 @@ def page_size(request: JsonMapping, member: str, name: str) -> int:
 
 
 def tag_set(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as answers have them."""
+    """Tags in the form of answers."""
     return [{"Key": name, "Value": value} for name, value in tags.items()]
 
 
 def tags_in(tagging: JsonMapping, *, of_bucket: bool = False) -> dict[str, str]:
-    """Tags as bodies have them. Raises: ApiError (`InvalidTag`)."""
+    """Read tags from a body. Raises: ApiError (`InvalidTag`)."""
     pairs = [(one["Key"], one["Value"]) for one in tagging.get("TagSet", ())]
     return checked_tags(pairs, of_bucket=of_bucket)

@@ -47,7 +47,7 @@ async def create_multipart_upload(app: App, _call: Call, request: Request) -> Re
 
 @operation("s3", "UploadPart")
 async def upload_part(app: App, call: Call, request: Request) -> Request:
-    """Take a part."""
+    """Store a part."""
     check_owner(app, request)
     body, promise = body_of(app, call, request)
     part: Part = await app.services.objects.uploads.put_part(
@@ -59,7 +59,7 @@ async def upload_part(app: App, call: Call, request: Request) -> Request:
 
 @operation("s3", "UploadPartCopy")
 async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
-    """Take a part from an object."""
+    """Copy a part from an object."""
     check_owner(app, request)
     part: Part = await app.services.objects.copy_part(
         request["Bucket"],
@@ -76,7 +76,7 @@ async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "CompleteMultipartUpload")
 async def complete_multipart_upload(app: App, _call: Call, request: Request) -> Request:
-    """Make an object of the parts."""
+    """Assemble an object from the parts."""
     check_owner(app, request)
     parts = (request.get("MultipartUpload") or {}).get("Parts") or []
     if not parts or any(part.get("ETag") is None or part.get("PartNumber") is None for part in parts):
@@ -106,7 +106,7 @@ async def complete_multipart_upload(app: App, _call: Call, request: Request) -> 
 
 @operation("s3", "AbortMultipartUpload")
 async def abort_multipart_upload(app: App, _call: Call, request: Request) -> Request:
-    """Give an upload up."""
+    """Abort an upload."""
     check_owner(app, request)
     await app.services.objects.uploads.abort(request["Bucket"], request["Key"], request["UploadId"])
     return {}
@@ -114,7 +114,7 @@ async def abort_multipart_upload(app: App, _call: Call, request: Request) -> Req
 
 @operation("s3", "ListParts")
 async def list_parts(app: App, _call: Call, request: Request) -> Request:
-    """A page of the parts that have come."""
+    """List a page of the parts received so far."""
     check_owner(app, request)
     limit = page_size(request, "MaxParts", "max-parts")
     try:
@@ -157,7 +157,7 @@ async def list_parts(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "ListMultipartUploads")
 async def list_multipart_uploads(app: App, _call: Call, request: Request) -> Request:
-    """A page of the uploads under way."""
+    """List a page of the uploads in progress."""
     check_owner(app, request)
     limit, encoding = page_size(request, "MaxUploads", "max-uploads"), request.get("EncodingType")
     delimiter = request.get("Delimiter") or ""

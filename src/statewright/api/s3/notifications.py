@@ -1,4 +1,4 @@
-"""Operations on what a bucket tells of its objects. Owns the check that destinations are there."""
+"""Operations on the notifications of a bucket. Owns the check that destinations exist."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SERVICES: Final = {"Topic": "sns", "Queue": "sqs", "CloudFunction": "lambda"}
 
 @operation("s3", "PutBucketNotificationConfiguration")
 async def put_bucket_notification_configuration(app: App, _call: Call, request: Request) -> Request:
-    """Replace what a bucket tells, and of whom; an empty configuration tells nobody."""
+    """Replace the notification configuration of a bucket; an empty one turns notifications off."""
     bucket = await bucket_of(app, request)
     config = checked(request["NotificationConfiguration"])
     skips = request.get("SkipDestinationValidation")
-    told: list[str] = []
+    arns: list[str] = []
     for name, (member, called) in KINDS.items():
         for entry in config.get(name, ()):
             arn = entry[member]
@@ -32,17 +32,17 @@ async def put_bucket_notification_configuration(app: App, _call: Call, request: 
                 raise faults.invalid_argument("The ARN is not well formed", called, arn)
             if not skips:
                 await _check_destination(app, called, arn)
-            if called != "CloudFunction" and arn not in told:
-                told.append(arn)
+            if called != "CloudFunction" and arn not in arns:
+                arns.append(arn)
     await app.services.objects.set_bucket_setting(bucket.name, NOTIFICATION, config or None)
-    if told:
-        await app.services.object_notices.try_out(bucket.name, told)
+    if arns:
+        await app.services.object_notices.try_out(bucket.name, arns)
     return {}
 
 
 @operation("s3", "GetBucketNotificationConfiguration")
 async def get_bucket_notification_configuration(app: App, _call: Call, request: Request) -> Request:
-    """What a bucket tells, and of whom."""
+    """Return the notification configuration of a bucket."""
     found: Request = (await bucket_of(app, request)).settings.get(NOTIFICATION) or {}
     return found
 

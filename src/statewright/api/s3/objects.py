@@ -73,7 +73,7 @@ async def get_object(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "HeadObject")
 async def head_object(app: App, _call: Call, request: Request) -> Request:
-    """What is known of an object."""
+    """Return the settings of an object."""
     check_owner(app, request)
     view = await app.services.objects.head(
         request["Bucket"], request["Key"], version=request.get("VersionId"), conditions=read_conditions(request)
@@ -100,7 +100,7 @@ def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | No
 
 @operation("s3", "DeleteObject")
 async def delete_object(app: App, _call: Call, request: Request) -> Request:
-    """Delete an object, or nothing."""
+    """Delete an object, if it exists."""
     check_owner(app, request)
     demand = write_demand(request.get("IfMatch"), None)
     await app.services.objects.delete(
@@ -111,7 +111,7 @@ async def delete_object(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "DeleteObjects")
 async def delete_objects(app: App, _call: Call, request: Request) -> Request:
-    """Delete up to a thousand objects at once."""
+    """Delete up to a thousand objects."""
     check_owner(app, request)
     wanted = request["Delete"]["Objects"]
     if not 0 < len(wanted) <= MOST_DELETED:
@@ -175,7 +175,7 @@ async def copy_object(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "GetObjectTagging")
 async def get_object_tagging(app: App, _call: Call, request: Request) -> Request:
-    """The tags of an object."""
+    """Return the tags of an object."""
     return {"TagSet": tag_set((await _head(app, request)).settings.tags)}
 
 
@@ -198,14 +198,14 @@ async def delete_object_tagging(app: App, _call: Call, request: Request) -> Requ
 
 @operation("s3", "GetObjectAcl")
 async def get_object_acl(app: App, _call: Call, request: Request) -> Request:
-    """An object is its owner's."""
+    """Return the ACL of an object: full control for its owner."""
     await _head(app, request)
     return whole_control(app)
 
 
 @operation("s3", "PutObjectAcl")
 async def put_object_acl(app: App, _call: Call, request: Request) -> Request:
-    """Accept that an object stays its owner's."""
+    """Accept an ACL that grants control to the owner only."""
     await _head(app, request)
     set_acl(app, request)
     return {}
@@ -213,7 +213,7 @@ async def put_object_acl(app: App, _call: Call, request: Request) -> Request:
 
 @operation("s3", "GetObjectAttributes")
 async def get_object_attributes(app: App, _call: Call, request: Request) -> Request:
-    """What is known of an object, as far as it is asked for."""
+    """Return the requested attributes of an object."""
     wanted = request["ObjectAttributes"]
     if not wanted:
         raise faults.invalid_argument("Invalid attribute name specified.", "x-amz-object-attributes", "")

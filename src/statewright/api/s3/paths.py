@@ -1,6 +1,6 @@
-"""What S3 puts into an address: the bucket in the path or in front of the Host, headers moved into a presigned query.
+"""Addresses of S3: the bucket in the path or in front of the Host, and headers moved into a presigned query.
 
-Owns nothing else of routing; operations are found by the model.
+The rest of routing is left to `rest_routes.py`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _OF_SIGNATURE: Final = frozenset(
 
 
 def path_of(incoming: Incoming) -> str:
-    """The path-style path that a request means, still escaped: `/bucket/key`. Headers in its query join its headers.
+    """The path-style path of a request, still escaped: `/bucket/key`. Headers in its query are added to its headers.
 
-    Raises: ApiError (`InvalidURI` for a path that is no UTF-8, `NotImplemented` for forms of web pages).
+    Raises: ApiError (`InvalidURI` for a path that is not UTF-8, `NotImplemented` for uploads by an HTML form).
     """
     try:
         unquote_to_bytes(incoming.raw_path).decode()

@@ -37,7 +37,7 @@ SERVICE: Final = Service(
 
 
 def build_objects(make: Building) -> Objects:
-    """The buckets and their objects."""
+    """Build the buckets and their objects."""
     from statewright.objects.objects import Objects
 
     ground = make.ground
@@ -46,7 +46,7 @@ def build_objects(make: Building) -> Objects:
 
 
 def build_object_notices(make: Building) -> ObjectNotices:
-    """What buckets tell queues, topics, functions and rules."""
+    """Build the notifications of buckets to queues, topics, functions and rules."""
     from statewright.events.object_notices import ObjectNotices
 
     ground = make.ground
@@ -54,7 +54,7 @@ def build_object_notices(make: Building) -> ObjectNotices:
 
 
 def build_lifecycles(make: Building) -> Lifecycles:
-    """The rules by which objects come to their end."""
+    """Build the lifecycle rules, which expire objects."""
     from statewright.objects.lifecycle import Lifecycles
 
     return Lifecycles(make(build_objects), make.ground.clock)

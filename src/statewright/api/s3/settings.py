@@ -1,6 +1,6 @@
-"""Operations that set what is kept of a bucket, show it and forget it: one row of a table for each subject.
+"""Operations that put, get and delete the settings of a bucket: one row of a table for each subject.
 
-What they keep is shown as it was set and applied to nothing (`objects.bucket_settings`), but for lifecycles
+Settings are returned as they were set and have no effect (`objects.bucket_settings`), except lifecycles
 (`objects.lifecycle`).
 """
 
@@ -23,9 +23,9 @@ Request = JsonObject
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A setting: the member that has it, names of its operations, what is said of a bucket without it.
+    """A setting: its member, the name in its operations, and the error for a bucket without it.
 
-    `is_payload` says that answers have it under its member, too.
+    `is_payload` is True if answers, too, have it under its member.
     """
 
     subject: str
@@ -86,7 +86,7 @@ def _register(subject: _Subject) -> None:
 
 
 async def kept(app: App, request: Request, subject: str, absent: ApiError) -> Json:
-    """What is kept of a bucket under a subject. Raises: ApiError, `absent` where there is nothing."""
+    """The setting of a bucket under a subject. Raises: ApiError, `absent` if it is not set."""
     found = (await bucket_of(app, request)).settings.get(subject)
     if found is None:
         raise absent
@@ -99,7 +99,7 @@ for _subject in _SUBJECTS:
 
 @operation("s3", "PutBucketLogging")
 async def put_bucket_logging(app: App, _call: Call, request: Request) -> Request:
-    """Keep where logs of access would go; none are written."""
+    """Store the destination of access logs; none are written."""
     await bucket_of(app, request)
     given = request["BucketLoggingStatus"].get("LoggingEnabled")
     if given is not None:
@@ -116,14 +116,14 @@ async def put_bucket_logging(app: App, _call: Call, request: Request) -> Request
 
 @operation("s3", "GetBucketLogging")
 async def get_bucket_logging(app: App, _call: Call, request: Request) -> Request:
-    """Where logs of access would go."""
+    """Return the destination of access logs."""
     found = (await bucket_of(app, request)).settings.get(rules.LOGGING)
     return {"LoggingEnabled": found} if found is not None else {}
 
 
 @operation("s3", "GetBucketVersioning")
 async def get_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
-    """No bucket here has versions; one may have been told so."""
+    """Return the versioning status: suspended if it was set so, otherwise none. No bucket here has versions."""
     found = (await bucket_of(app, request)).settings.get(rules.VERSIONING)
     return {"Status": found} if found is not None else {}
 
@@ -143,7 +143,7 @@ async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Requ
 
 @operation("s3", "PutBucketLifecycleConfiguration")
 async def put_bucket_lifecycle_configuration(app: App, _call: Call, request: Request) -> Request:
-    """Replace the rules by which objects and unfinished uploads of a bucket come to their end."""
+    """Replace the rules that expire objects and unfinished uploads of a bucket."""
     await bucket_of(app, request)
     least = request.get("TransitionDefaultMinimumObjectSize") or _LEAST_TRANSITION
     kept_rules = {"Rules": checked(request["LifecycleConfiguration"]), "TransitionDefaultMinimumObjectSize": least}
@@ -154,7 +154,7 @@ async def put_bucket_lifecycle_configuration(app: App, _call: Call, request: Req
 
 @operation("s3", "GetBucketLifecycleConfiguration")
 async def get_bucket_lifecycle_configuration(app: App, _call: Call, request: Request) -> Request:
-    """The rules of a bucket's lifecycle."""
+    """Return the rules of a bucket's lifecycle."""
     absent = without(request, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist")
     found: Request = await kept(app, request, LIFECYCLE, absent)
     return found
@@ -162,7 +162,7 @@ async def get_bucket_lifecycle_configuration(app: App, _call: Call, request: Req
 
 @operation("s3", "DeleteBucketLifecycle")
 async def delete_bucket_lifecycle(app: App, _call: Call, request: Request) -> Request:
-    """Forget the rules of a bucket's lifecycle."""
+    """Delete the rules of a bucket's lifecycle."""
     await bucket_of(app, request)
     await app.services.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, None)
     await app.services.lifecycles.changed()

@@ -9,5 +9,5 @@ from statewright.api.s3.paths import path_of
 
 
 def wire(service: str, _protocol: str) -> Wire:
-    """The wire of its one protocol."""
+    """The wire of S3's only protocol."""
     return RestWire(service, XmlBodies(service), path_of)
