@@ -203,7 +203,7 @@ def test_an_arn_of_another_kind(caller: Caller, operation: str, name: str) -> No
          "SQS Error Message: The specified queue does not exist."),
         ("ListEventSourceMappings", {"Marker": "zz"}, "InvalidParameterValueException", 400, "The marker is invalid."),
         *[(operation, {"Marker": "zz", **more}, "InvalidParameterValueException", 400,
-           "The marker 'zz' is none that this list has given.")
+           "The marker 'zz' did not come from this list.")
           for operation, more in (("ListFunctions", {}), ("ListAliases", {"FunctionName": "here"}), ("ListLayers", {}),
                                   ("ListVersionsByFunction", {"FunctionName": "here"}),
                                   ("ListLayerVersions", {"LayerName": "here"}),

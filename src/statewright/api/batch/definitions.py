@@ -36,7 +36,7 @@ async def register_job_definition(app: App, _call: Call, request: Json) -> Json:
 
 @operation("batch", "DescribeJobDefinitions")
 async def describe_job_definitions(app: App, _call: Call, request: Json) -> Json:
-    """Show job definitions by name, by status, or those that are listed."""
+    """Show job definitions by name, by status, or by a list."""
     found = _definitions(app).all_of(
         request.get("jobDefinitionName"), request.get("status"), request.get("jobDefinitions") or ()
     )
@@ -45,7 +45,7 @@ async def describe_job_definitions(app: App, _call: Call, request: Json) -> Json
 
 @operation("batch", "DeregisterJobDefinition")
 async def deregister_job_definition(app: App, _call: Call, request: Json) -> Json:
-    """Let no further job be submitted with a revision."""
+    """Deactivate a revision: no further job can be submitted with it."""
     await _definitions(app).deregister(request["jobDefinition"])
     return {}
 
@@ -87,7 +87,7 @@ async def delete_job_queue(app: App, _call: Call, request: Json) -> Json:
 
 @operation("batch", "DescribeJobQueues")
 async def describe_job_queues(app: App, _call: Call, request: Json) -> Json:
-    """Show job queues, those that are listed or all."""
+    """Show the named job queues, or all."""
     wanted = {name.rpartition("/")[2] for name in request.get("jobQueues") or ()}
     found = [one for name, one in sorted(_definitions(app).queues.items()) if not wanted or name in wanted]
     return page("jobQueues", [_queue(one) for one in found], "jobQueueName", request)
@@ -107,14 +107,14 @@ def _environment(one: Environment) -> JsonObject:
 
 @operation("batch", "CreateComputeEnvironment")
 async def create_compute_environment(app: App, _call: Call, request: Json) -> Json:
-    """Take note of a compute environment; jobs run on this machine whatever it says."""
+    """Store a compute environment; jobs run on this machine whatever its settings."""
     made = await _definitions(app).create_environment(request)
     return {"computeEnvironmentName": made.name, "computeEnvironmentArn": made.arn}
 
 
 @operation("batch", "UpdateComputeEnvironment")
 async def update_compute_environment(app: App, _call: Call, request: Json) -> Json:
-    """Change what is noted of a compute environment."""
+    """Change a compute environment."""
     made = await _definitions(app).update_environment(request)
     return {"computeEnvironmentName": made.name, "computeEnvironmentArn": made.arn}
 
@@ -128,7 +128,7 @@ async def delete_compute_environment(app: App, _call: Call, request: Json) -> Js
 
 @operation("batch", "DescribeComputeEnvironments")
 async def describe_compute_environments(app: App, _call: Call, request: Json) -> Json:
-    """Show compute environments, those that are listed or all."""
+    """Show the named compute environments, or all."""
     wanted = {name.rpartition("/")[2] for name in request.get("computeEnvironments") or ()}
     found = [one for name, one in sorted(_definitions(app).environments.items()) if not wanted or name in wanted]
     return page("computeEnvironments", [_environment(one) for one in found], "computeEnvironmentName", request)

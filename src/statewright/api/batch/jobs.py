@@ -137,7 +137,7 @@ def _summary(app: App, job: Job) -> Json:
 
 @operation("batch", "SubmitJob")
 async def submit_job(app: App, call: Call, request: Json) -> Json:
-    """Submit a job; what a state asks for again after a crash has the request id of the first time."""
+    """Submit a job. The request id makes it idempotent: after a crash, a task repeats its call with the same id."""
     job = await _jobs(app).submit(request, call.request_id)
     return {"jobArn": _arn(app, job), "jobName": job.name, "jobId": job.id}
 
@@ -189,13 +189,13 @@ def _passes(job: Job, asked: Json) -> bool:
 
 @operation("batch", "TerminateJob")
 async def terminate_job(app: App, _call: Call, request: Json) -> Json:
-    """End a job wherever it is."""
+    """End a job, whatever its status."""
     await _jobs(app).end(request["jobId"], request["reason"], also_running=True)
     return {}
 
 
 @operation("batch", "CancelJob")
 async def cancel_job(app: App, _call: Call, request: Json) -> Json:
-    """End a job that has not started."""
+    """Cancel a job that has not started."""
     await _jobs(app).end(request["jobId"], request["reason"], also_running=False)
     return {}

@@ -1,4 +1,4 @@
-"""Pages of named things, and how Batch speaks of what the service model forbids."""
+"""Pages of lists, and Batch's refusal of requests that violate the service model."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""CloudWatch's API: metrics."""
+"""The CloudWatch API: metrics and dashboards."""

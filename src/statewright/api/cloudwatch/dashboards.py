@@ -1,6 +1,6 @@
-"""Dashboards: kept, listed and given back as they were put; nobody draws them.
+"""Operations on dashboards, which are stored and returned unchanged, but not drawn.
 
-Alarms are not here yet.
+Alarms are not supported yet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PAGE: Final = 1_000
 
 @operation(SERVICE, "PutDashboard")
 async def put_dashboard(app: App, _call: Call, request: Json) -> Json:
-    """Keep a dashboard, in place of the one of the same name."""
+    """Store a dashboard, replacing the one of the same name."""
     name, body = request["DashboardName"], request["DashboardBody"]
     try:
         sound = isinstance(parse_json(body), dict)
@@ -38,7 +38,7 @@ async def put_dashboard(app: App, _call: Call, request: Json) -> Json:
 
 @operation(SERVICE, "GetDashboard")
 async def get_dashboard(app: App, _call: Call, request: Json) -> Json:
-    """A dashboard as it was put."""
+    """Return a dashboard unchanged."""
     found = await app.services.dashboards.get(request["DashboardName"])
     if found is None:
         raise _no_such(request["DashboardName"])
@@ -48,7 +48,7 @@ async def get_dashboard(app: App, _call: Call, request: Json) -> Json:
 
 @operation(SERVICE, "ListDashboards")
 async def list_dashboards(app: App, _call: Call, request: Json) -> Json:
-    """Dashboards by name."""
+    """List dashboards by name."""
     prefix = request.get("DashboardNamePrefix", "")
     found = [one for one in await app.services.dashboards.all() if one.name.startswith(prefix)]
     first = TOKENS.read(request.get("NextToken")) or 0
@@ -69,7 +69,7 @@ async def list_dashboards(app: App, _call: Call, request: Json) -> Json:
 
 @operation(SERVICE, "DeleteDashboards")
 async def delete_dashboards(app: App, _call: Call, request: Json) -> Json:
-    """Delete dashboards: all of these or, where one is not there, none."""
+    """Delete dashboards: all of them or, if one does not exist, none."""
     names = request["DashboardNames"]
     dashboards = app.services.dashboards
     for name in names:

@@ -31,7 +31,7 @@ LISTED: Final = 500
 
 @operation(SERVICE, "PutMetricData")
 async def put_metric_data(app: App, _call: Call, request: Json) -> Json:
-    """Take metrics of callers' own; all of them or none."""
+    """Record the caller's own metrics, all of them or none."""
     recorder: Recorder = app.services.metrics
     namespace = request["Namespace"]
     if namespace.startswith("AWS/"):
@@ -114,7 +114,7 @@ def dimensions_of(given: Sequence[Mapping[str, str]], where: str) -> dict[str, s
 
 @operation(SERVICE, "ListMetrics")
 async def list_metrics(app: App, _call: Call, request: Json) -> Json:
-    """Which metrics there are; here at once."""
+    """List metrics; new ones are listed immediately."""
     recorder: Recorder = app.services.metrics
     wanted = [(one["Name"], one.get("Value")) for one in request.get("Dimensions", ())]
     found = matching(

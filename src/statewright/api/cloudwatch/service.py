@@ -31,12 +31,12 @@ SERVICE: Final = Service(
 
 
 def build_metrics(make: Building) -> Recorder:
-    """The metrics, which every other part records."""
+    """The recorder of metrics, which every other part uses."""
     return make.ground.metrics
 
 
 def build_dashboards(make: Building) -> Dashboards:
-    """The dashboards."""
+    """Build the dashboards."""
     from statewright.records.dashboards import Dashboards
 
     return Dashboards(make.ground.store.catalog, make.ground.clock)

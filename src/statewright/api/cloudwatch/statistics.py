@@ -21,16 +21,16 @@ from statewright.metrics.series import MetricId
 from statewright.payload import Json, JsonMapping, JsonObject
 
 MOST_POINTS: Final = 1_440
-"""Of GetMetricStatistics. Source: API reference."""
+"""Most points of one answer of GetMetricStatistics. Source: API reference."""
 MOST_QUERIES: Final = 500
 MOST_DATA: Final = 100_800
-"""Points of one answer of GetMetricData. Source: API reference."""
+"""Most points of one answer of GetMetricData. Source: API reference."""
 DAY: Final = 86_400
 
 
 @operation(SERVICE, "GetMetricStatistics")
 async def get_metric_statistics(app: App, _call: Call, request: Json) -> Json:
-    """Statistics of one metric, by period."""
+    """Return statistics of one metric, by period."""
     recorder: Recorder = app.services.metrics
     plain, extended = request.get("Statistics", []), request.get("ExtendedStatistics", [])
     if plain and extended:
@@ -64,7 +64,7 @@ async def get_metric_statistics(app: App, _call: Call, request: Json) -> Json:
 
 @operation(SERVICE, "GetMetricData")
 async def get_metric_data(app: App, _call: Call, request: Json) -> Json:
-    """Statistics of many metrics, and what expressions make of them."""
+    """Return statistics of many metrics, and results of expressions over them."""
     recorder: Recorder = app.services.metrics
     queries = request["MetricDataQueries"]
     if len(queries) > MOST_QUERIES:
@@ -90,7 +90,7 @@ class _Line:
 
 
 class _Request:
-    """A GetMetricData at work: metrics first, then expressions in the order in which they need each other."""
+    """A GetMetricData request in progress: first metrics, then expressions in the order of their dependencies."""
 
     def __init__(self, recorder: Recorder, request: JsonMapping, queries: dict[str, JsonObject]) -> None:
         self._recorder = recorder
@@ -193,7 +193,7 @@ class _Request:
 
 
 def _page(lines: Sequence[_Line], first: int, most: int) -> Json:
-    """Results from a point on, counted through all series."""
+    """Results from the point number `first` on, counted through all series."""
     shown: list[Json] = []
     before = 0
     for line in lines:

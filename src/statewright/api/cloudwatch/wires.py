@@ -1,7 +1,7 @@
 """The three protocols of CloudWatch, and its errors in each: today's model has other names than the query protocol.
 
-Inside, errors carry the model's names. Answers in JSON and CBOR say the name in `__type` and the legacy code in a
-header; the query protocol says the legacy code alone.
+Inside, errors carry the model's names. Answers in JSON and CBOR have the name in `__type` and the legacy code in a
+header; the query protocol has the legacy code only.
 
 Source: service model (`awsQueryCompatible`); API reference, "Common Errors".
 """
@@ -25,7 +25,7 @@ from statewright.payload import JsonObject
 
 SERVICE: Final = "monitoring"
 MOST_UNPACKED: Final = 4 * 1024 * 1024
-"""Source: API reference, PutMetricData: 1 MB as it is sent."""
+"""Source: API reference, PutMetricData: 1 MB as sent."""
 _TYPES: Final = "com.amazonaws.cloudwatch.v2010_08_01#"
 _WORDS: Final = {
     "ValidationException": "ValidationError",
@@ -35,7 +35,7 @@ _WORDS: Final = {
     "InvalidSignatureException": "SignatureDoesNotMatch",
     "UnrecognizedClientException": "InvalidClientTokenId",
 }
-"""Codes of the query protocol for what every service refuses."""
+"""Codes of the query protocol for errors that every service has."""
 
 
 def type_of(error: ApiError) -> str:
@@ -44,13 +44,13 @@ def type_of(error: ApiError) -> str:
 
 
 def headers_of(error: ApiError) -> tuple[tuple[bytes, bytes], ...]:
-    """The header that tells SDKs the legacy code."""
+    """The header with the legacy code, which SDKs read."""
     fault = "Sender" if status_of(error, SERVICE) < 500 else "Receiver"
     return ((b"x-amzn-query-error", f"{legacy_code(error.code)};{fault}".encode("ascii", "replace")),)
 
 
 def legacy(error: ApiError) -> ApiError:
-    """An error as the query protocol says it."""
+    """Convert an error to that of the query protocol."""
     return ApiError(legacy_code(error.code), error.message, status=status_of(error, SERVICE))
 
 
@@ -68,7 +68,7 @@ def _codes() -> dict[str, str]:
 
 
 class Unpacking:
-    """A wire whose requests may be packed with gzip. Source: service model, `requestcompression`."""
+    """A wire whose requests may be compressed with gzip. Source: service model, `requestcompression`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -83,7 +83,7 @@ class Unpacking:
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """A body as it was, if it is no longer than it may be. Raises: ApiError."""
+    """Decompress a body, up to the longest allowed. Raises: ApiError."""
     unpacking = zlib.decompressobj(wbits=31)
     try:
         body = unpacking.decompress(packed, MOST_UNPACKED)
@@ -103,15 +103,15 @@ def wire(service: str, protocol: str) -> Wire:
 
 
 def invalid(text: str) -> ApiError:
-    """A value that cannot be."""
+    """The error for an invalid value."""
     return ApiError("InvalidParameterValueException", text)
 
 
 def not_together(text: str) -> ApiError:
-    """Members that exclude each other."""
+    """The error for members that exclude each other."""
     return ApiError("InvalidParameterCombinationException", text)
 
 
 def missing(text: str) -> ApiError:
-    """A member that is needed and not there."""
+    """The error for a missing member."""
     return ApiError("MissingRequiredParameterException", text)

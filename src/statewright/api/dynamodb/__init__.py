@@ -1,1 +1,1 @@
-"""The DynamoDB API: one function an operation."""
+"""The DynamoDB API: one function per operation."""

@@ -1,4 +1,4 @@
-"""What no table here ever has, answered as the service does for a table without it: infrastructure tools ask.
+"""Features that tables never have here, answered as the service does for a table without them: tools ask for them.
 
 Source: DynamoDB API reference, the errors of each operation.
 """
@@ -13,20 +13,20 @@ from statewright.tables.table import Table
 
 @operation("dynamodb", "DescribeContributorInsights")
 async def describe_contributor_insights(app: App, _call: Call, request: Json) -> Json:
-    """Nobody counts who uses which key."""
+    """Answer that contributor insights are disabled."""
     table = _table(app, request["TableName"])
     return {"TableName": table.definition.name, "ContributorInsightsStatus": "DISABLED"}
 
 
 @operation("dynamodb", "DescribeKinesisStreamingDestination")
 async def describe_kinesis_streaming_destination(app: App, _call: Call, request: Json) -> Json:
-    """No table streams to anywhere."""
+    """Answer that a table has no streaming destinations."""
     return {"TableName": _table(app, request["TableName"]).definition.name, "KinesisDataStreamDestinations": []}
 
 
 @operation("dynamodb", "GetResourcePolicy")
 async def get_resource_policy(app: App, _call: Call, request: Json) -> Json:
-    """No table has a policy."""
+    """Refuse: a table has no policy."""
     _table(app, request["ResourceArn"])
     raise ApiError(
         "PolicyNotFoundException", f"Resource-based policy not found for the resource: {request['ResourceArn']}"

@@ -26,7 +26,7 @@ _DUPLICATES: Final = "Provided list of item keys contains duplicates"
 
 @operation("dynamodb", "BatchGetItem")
 async def batch_get_item(app: App, call: Call, request: Json) -> Json:
-    """Items by their keys, from several tables; what would be over 16 MB comes back as unprocessed."""
+    """Read items by their keys, from several tables; keys beyond 16 MB are returned as unprocessed."""
     tables: Tables = app.services.tables
     wanted = request["RequestItems"]
     if not wanted:
@@ -69,7 +69,7 @@ async def batch_get_item(app: App, call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "BatchWriteItem")
 async def batch_write_item(app: App, _call: Call, request: Json) -> Json:
-    """Put and delete items of several tables. Here they are written together, though nobody may count on that."""
+    """Put and delete items of several tables. They are written in one transaction, which the API does not promise."""
     tables: Tables = app.services.tables
     wanted = request["RequestItems"]
     if not wanted:

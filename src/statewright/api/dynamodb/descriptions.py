@@ -1,4 +1,4 @@
-"""Tables and their indexes as DescribeTable and its kin show them."""
+"""Descriptions of tables and their indexes, as in the answer of DescribeTable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOTHING = Counted(0, 0)
 
 
 def table_description(table: Table, counts: Mapping[int, Counted], status: str = ACTIVE) -> JsonObject:
-    """A table; `counts` are items and bytes by space."""
+    """The description of a table; `counts` are items and bytes by space."""
     definition = table.definition
     counted = counts.get(definition.space, _NOTHING)
     found: JsonObject = {
@@ -49,7 +49,7 @@ def table_description(table: Table, counts: Mapping[int, Counted], status: str =
 
 
 def key_schema(hash_name: str, range_name: str | None) -> list[Json]:
-    """A key as it is described."""
+    """The description of a key."""
     found = [{"AttributeName": hash_name, "KeyType": "HASH"}]
     return [*found, {"AttributeName": range_name, "KeyType": "RANGE"}] if range_name is not None else found
 

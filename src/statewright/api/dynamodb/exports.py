@@ -13,21 +13,21 @@ MOST_LISTED = 25
 
 @operation("dynamodb", "ExportTableToPointInTime")
 async def export_table(app: App, _call: Call, request: Json) -> Json:
-    """Begin to write a table's items into a bucket."""
+    """Start to write a table's items into a bucket."""
     tables: Tables = app.services.tables
     return {"ExportDescription": _shown(await tables.exports.begin(request))}
 
 
 @operation("dynamodb", "DescribeExport")
 async def describe_export(app: App, _call: Call, request: Json) -> Json:
-    """How far an export is."""
+    """Show an export and its progress."""
     tables: Tables = app.services.tables
     return {"ExportDescription": _shown(await tables.exports.find(request["ExportArn"]))}
 
 
 @operation("dynamodb", "ListExports")
 async def list_exports(app: App, _call: Call, request: Json) -> Json:
-    """Exports of a table, or of all, newest first."""
+    """List exports of a table, or of all tables, newest first."""
     tables: Tables = app.services.tables
     found = await tables.exports.all(request.get("TableArn"))
     try:

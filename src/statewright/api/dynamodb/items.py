@@ -23,7 +23,7 @@ from statewright.tables.writes import (
 
 @operation("dynamodb", "PutItem")
 async def put_item(app: App, call: Call, request: Json) -> Json:
-    """Write an item over what is there."""
+    """Write an item, replacing the one with the same key."""
     tables: Tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
@@ -33,7 +33,7 @@ async def put_item(app: App, call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "DeleteItem")
 async def delete_item(app: App, call: Call, request: Json) -> Json:
-    """Delete an item; one that is not there is deleted already."""
+    """Delete an item, if it exists."""
     tables: Tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
@@ -43,7 +43,7 @@ async def delete_item(app: App, call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "UpdateItem")
 async def update_item(app: App, call: Call, request: Json) -> Json:
-    """Change attributes of an item, or make it."""
+    """Change attributes of an item, or create it."""
     tables: Tables = app.services.tables
     table = tables.find(request["TableName"])
     write = update_of(table, request)
@@ -58,7 +58,7 @@ async def update_item(app: App, call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "GetItem")
 async def get_item(app: App, call: Call, request: Json) -> Json:
-    """An item by its key."""
+    """Read an item by its key."""
     tables: Tables = app.services.tables
     table = tables.find(request["TableName"])
     place, project = get_of(table, request)
@@ -87,6 +87,6 @@ def _answer(call: Call, request: Json, table: Table, written: Written) -> Json:
 
 
 def _refuse_values(request: Json) -> None:
-    """A put or delete has nothing new to show."""
+    """Refuse new values in the answer to a put or delete, which has none. Raises: ApiError."""
     if request.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
         raise invalid("Return values set to invalid value")

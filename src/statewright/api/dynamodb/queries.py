@@ -12,7 +12,7 @@ from statewright.tables.tables import Tables
 
 @operation("dynamodb", "Query")
 async def query(app: App, call: Call, request: Json) -> Json:
-    """Items of one partition, in the order of their sort keys."""
+    """Read items of one partition, in the order of their sort keys."""
     tables: Tables = app.services.tables
     table = tables.find(request["TableName"])
     return _answer(call, request, table, await tables.query(table, request))
@@ -20,7 +20,7 @@ async def query(app: App, call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "Scan")
 async def scan(app: App, call: Call, request: Json) -> Json:
-    """Items of a table or index, or of a segment of one."""
+    """Read items of a table or index, or of a segment of one."""
     tables: Tables = app.services.tables
     table = tables.find(request["TableName"])
     return _answer(call, request, table, await tables.scan(table, request))

@@ -37,7 +37,7 @@ SERVICE: Final = Service(
 
 
 def build_tables(make: Building) -> Tables:
-    """The tables, which export into buckets."""
+    """Build the tables, which export into buckets."""
     from statewright.tables.tables import Tables
 
     ground, objects = make.ground, make(build_objects)

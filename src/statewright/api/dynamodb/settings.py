@@ -1,4 +1,4 @@
-"""Settings of tables that stand apart: time to live, point-in-time recovery, tags."""
+"""Operations on settings of tables: time to live, point-in-time recovery, tags."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TAGS: Final = TagRule(
 
 @operation("dynamodb", "UpdateTimeToLive")
 async def update_time_to_live(app: App, _call: Call, request: Json) -> Json:
-    """Have items expire by an attribute, or no more."""
+    """Enable or disable the expiry of items by an attribute."""
     tables: Tables = app.services.tables
     table = tables.describe(request["TableName"])
     wanted = request["TimeToLiveSpecification"]
@@ -44,7 +44,7 @@ async def update_time_to_live(app: App, _call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "DescribeTimeToLive")
 async def describe_time_to_live(app: App, _call: Call, request: Json) -> Json:
-    """Whether items expire, and by which attribute."""
+    """Show whether items expire, and by which attribute."""
     tables: Tables = app.services.tables
     ttl = tables.describe(request["TableName"]).definition.time_to_live
     if ttl is None:
@@ -57,14 +57,14 @@ async def describe_time_to_live(app: App, _call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "DescribeContinuousBackups")
 async def describe_continuous_backups(app: App, _call: Call, request: Json) -> Json:
-    """Whether a table can be exported as it was."""
+    """Show whether point-in-time recovery is on."""
     tables: Tables = app.services.tables
     return _backups(tables, _with_backups(tables, request["TableName"]))
 
 
 @operation("dynamodb", "UpdateContinuousBackups")
 async def update_continuous_backups(app: App, _call: Call, request: Json) -> Json:
-    """Switch point-in-time recovery, which exports ask for. No former state of a table is kept."""
+    """Switch point-in-time recovery, which exports require. No former state of a table is kept."""
     tables: Tables = app.services.tables
     table = _with_backups(tables, request["TableName"])
     is_wanted = request["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
@@ -97,7 +97,7 @@ def _backups(tables: Tables, table: Table) -> Json:
 
 @operation("dynamodb", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a table."""
+    """Add tags to a table."""
     tables: Tables = app.services.tables
     table = _tagged(tables, request["ResourceArn"])
     await tables.set_tags(table, TAGS.put(table.definition.tags, tags_by_key(request["Tags"])))
@@ -106,7 +106,7 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a table."""
+    """Remove tags from a table."""
     tables: Tables = app.services.tables
     table = _tagged(tables, request["ResourceArn"])
     await tables.set_tags(table, retagged(table.definition.tags, {}, request["TagKeys"]))
@@ -115,7 +115,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "ListTagsOfResource")
 async def list_tags_of_resource(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a table."""
+    """List the tags of a table."""
     tags = _tagged(app.services.tables, request["ResourceArn"]).definition.tags
     return {"Tags": tag_list(tags)}
 

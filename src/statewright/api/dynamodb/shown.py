@@ -1,7 +1,7 @@
-"""Items, capacity and metrics as answers show them.
+"""Items and consumed capacity as answers show them.
 
-A stored item goes into an answer as its text, unread. Calls from inside the process have no wire that would write the
-text, so they are given values, and bytes instead of base64.
+The text of a stored item goes into an answer unparsed. Calls from inside the process have no wire that would write the
+text, so they receive values, and bytes instead of base64.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statewright.stores.table_protocol import StoredItem
 from statewright.tables.table import Table, parse
 from statewright.tables.values import Item
 
-# Checked by `tables.values`, in the service's own words and order.
+# Checked by `tables.values`, with the service's own texts and order.
 shapes.keep_as_is("dynamodb", frozenset({"AttributeValue"}))
 
 _HAS_BINARY: Final = ('"B":', '"BS":')
@@ -50,9 +50,9 @@ def _with_bytes(value: JsonObject) -> JsonObject:
 def capacity(
     wanted: str | None, table: Table, units: Mapping[str | None, float], *, kind: str | None = None
 ) -> JsonObject | None:
-    """`ConsumedCapacity`, if the request asks for it: units of the table and of its indexes by name.
+    """`ConsumedCapacity`, if requested: units of the table and of its indexes by name.
 
-    `kind` (`Read` or `Write`) shows the units once more, as transactions do.
+    With `kind` (`Read` or `Write`) the units appear under a second name, as in transactions.
     """
     if wanted in (None, "NONE"):
         return None
@@ -76,7 +76,7 @@ def capacity(
 
 
 def with_capacity(answer: JsonObject, consumed: Json) -> JsonObject:
-    """An answer with `ConsumedCapacity`, where there is something to say."""
+    """Add `ConsumedCapacity` to an answer, if there is any."""
     if consumed:
         answer["ConsumedCapacity"] = consumed
     return answer

@@ -1,4 +1,4 @@
-"""Operations on tables as named things: create, describe, list, update, delete; limits and endpoints."""
+"""Operations on tables: create, describe, list, update, delete; limits and endpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_LISTED = 100
 
 @operation("dynamodb", "CreateTable")
 async def create_table(app: App, _call: Call, request: Json) -> Json:
-    """Create a table; it may be used at once, though the answer says as the service does that it is being made."""
+    """Create a table. It can be used immediately, although the answer says `CREATING`, as with the service."""
     tables: Tables = app.services.tables
     table = await tables.create(request)
     return {"TableDescription": table_description(table, {}, status="CREATING")}
@@ -21,7 +21,7 @@ async def create_table(app: App, _call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "DescribeTable")
 async def describe_table(app: App, _call: Call, request: Json) -> Json:
-    """A table with its indexes and figures."""
+    """Describe a table with its indexes and counts."""
     tables: Tables = app.services.tables
     table = tables.describe(request["TableName"])
     return {"Table": table_description(table, await tables.counts(table))}
@@ -29,7 +29,7 @@ async def describe_table(app: App, _call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "ListTables")
 async def list_tables(app: App, _call: Call, request: Json) -> Json:
-    """Names of tables."""
+    """List names of tables."""
     tables: Tables = app.services.tables
     names, last = tables.catalogue.page(request.get("ExclusiveStartTableName"), request.get("Limit", MOST_LISTED))
     answer: JsonObject = {"TableNames": names}
@@ -57,7 +57,7 @@ async def delete_table(app: App, _call: Call, request: Json) -> Json:
 
 @operation("dynamodb", "DescribeLimits")
 async def describe_limits(_app: App, _call: Call, _request: Json) -> Json:
-    """What the service gives an account at first; nothing here is held to it."""
+    """Return the service's initial limits of an account, which are not enforced here."""
     return {
         "AccountMaxReadCapacityUnits": 80_000,
         "AccountMaxWriteCapacityUnits": 80_000,
@@ -68,6 +68,6 @@ async def describe_limits(_app: App, _call: Call, _request: Json) -> Json:
 
 @operation("dynamodb", "DescribeEndpoints")
 async def describe_endpoints(app: App, call: Call, _request: Json) -> Json:
-    """Where the service is: here."""
+    """Return the address of this server."""
     address = call.headers.get("host") or f"dynamodb.{app.config.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}

@@ -18,7 +18,7 @@ from statewright.tables.values import invalid
 
 @operation("dynamodb", "TransactWriteItems")
 async def transact_write_items(app: App, call: Call, request: Json) -> Json:
-    """Several writes, all or none."""
+    """Execute several writes, all or none."""
     tables: Tables = app.services.tables
     try:
         done = await tables.transact(request)
@@ -29,7 +29,7 @@ async def transact_write_items(app: App, call: Call, request: Json) -> Json:
     for write, written in done:
         of_table = units.setdefault(write.table.definition.name, {})
         for name, amount in written.units.items():
-            # A transaction prepares each write, then carries it out.
+            # A transaction prepares each write, then executes it.
             of_table[name] = of_table.get(name, 0.0) + 2 * amount
     wanted = request.get("ReturnConsumedCapacity")
     consumed = [capacity(wanted, tables.find(name), amounts, kind="Write") for name, amounts in units.items()]
@@ -47,7 +47,7 @@ def _shown_reason(call: Call, reason: Reason) -> Json:
 
 @operation("dynamodb", "TransactGetItems")
 async def transact_get_items(app: App, call: Call, request: Json) -> Json:
-    """Items by their keys, as they stand at one moment."""
+    """Read items by their keys, all as of one moment."""
     tables: Tables = app.services.tables
     asked = []
     for action in request["TransactItems"]:

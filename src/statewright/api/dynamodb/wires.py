@@ -1,6 +1,6 @@
 """DynamoDB's protocol: AWS JSON with a checksum of each answer, and errors under the names of two packages.
 
-Source: header and names observed; SDKs compare the checksum where it is there.
+Source: header and names observed; SDKs compare the checksum if it is present.
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ def _checksummed(answer: Answer) -> Answer:
 
 
 def wire(service: str, _protocol: str) -> Wire:
-    """The wire of its one protocol."""
+    """The wire of DynamoDB's only protocol."""
     return ChecksummedWire(JsonWire(service, type_of=type_of))

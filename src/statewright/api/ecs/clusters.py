@@ -35,7 +35,7 @@ def _shown(app: App, cluster: Cluster) -> Json:
 
 @operation("ecs", "CreateCluster")
 async def create_cluster(app: App, _call: Call, request: Json) -> Json:
-    """Create a cluster; one that is there already is given back."""
+    """Create a cluster, or return the existing one."""
     return {"cluster": _shown(app, await _tasks(app).clusters.create(request))}
 
 

@@ -55,7 +55,7 @@ async def describe_task_definition(app: App, _call: Call, request: Json) -> Json
 
 @operation("ecs", "DeregisterTaskDefinition")
 async def deregister_task_definition(app: App, _call: Call, request: Json) -> Json:
-    """Let no further task be run from a revision."""
+    """Deactivate a revision: no further task can be run from it."""
     return {"taskDefinition": shown(await _definitions(app).deregister(request["taskDefinition"]))}
 
 

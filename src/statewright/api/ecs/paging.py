@@ -1,4 +1,4 @@
-"""Pages of ARNs, and how ECS speaks of what the service model forbids."""
+"""Pages of ARNs, and ECS's refusal of requests that violate the service model."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SERVICE: Final = Service(
 
 
 def build_jobs(make: Building) -> Jobs:
-    """The jobs of this service and of Batch; tasks that wait for one hear of its end."""
+    """Build the jobs of this service and of Batch, which report their end to the tasks that wait for them."""
     from statewright.jobs.jobs import Jobs
 
     ground = make.ground

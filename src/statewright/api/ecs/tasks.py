@@ -85,7 +85,7 @@ def _container(task: Task, one: TaskContainer, sizes: JsonMapping) -> Json:
 @operation("ecs", "RunTask")
 async def run_task(app: App, call: Call, request: Json) -> Json:
     """Run tasks; the answer shows them before they have started."""
-    # What a state asks for again after a crash has the request id of the first time.
+    # After a crash, a task repeats its call with the same request id.
     token = request.get("clientToken") or call.request_id
     tasks = await _tasks(app).run(request, token)
     return {"tasks": [shown(app, task) for task in tasks], "failures": []}
@@ -113,7 +113,7 @@ async def describe_tasks(app: App, _call: Call, request: Json) -> Json:
 
 @operation("ecs", "ListTasks")
 async def list_tasks(app: App, _call: Call, request: Json) -> Json:
-    """List tasks by ARN; those that are to run, unless stopped ones are asked for."""
+    """List tasks by ARN: those that are to run, unless stopped ones are requested."""
     cluster = _tasks(app).clusters.require(request.get("cluster"))
     if request.get("serviceName"):
         raise ApiError("ServiceNotFoundException", "Service not found.")
@@ -132,7 +132,7 @@ async def list_tasks(app: App, _call: Call, request: Json) -> Json:
 
 @operation("ecs", "StopTask")
 async def stop_task(app: App, _call: Call, request: Json) -> Json:
-    """Stop a task: its containers get SIGTERM, and SIGKILL when their grace is over."""
+    """Stop a task: its containers receive SIGTERM, and SIGKILL after their grace period."""
     return {
         "task": shown(app, await _tasks(app).stop_task(request.get("cluster"), request["task"], request.get("reason")))
     }

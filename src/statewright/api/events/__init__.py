@@ -1,1 +1,1 @@
-"""The EventBridge API: buses, rules, targets and events, one function an operation."""
+"""The EventBridge API: buses, rules, targets and events, one function per operation."""

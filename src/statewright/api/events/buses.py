@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import orjson
 
@@ -14,18 +14,15 @@ from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
 from statewright.tags import tags_by_key
 
-if TYPE_CHECKING:
-    pass
-
 T = TypeVar("T")
 TOKENS: Final = PageTokens[str]("events", lambda _: invalid("Invalid NextToken."))
 MOST_LISTED: Final = 100
 SHOWN: Final = ("KmsKeyIdentifier", "DeadLetterConfig", "LogConfig")
-"""Members of a bus that are kept and given back, no more."""
+"""Members of a bus that are stored and returned without effect."""
 
 
 def page(found: Sequence[T], names: Sequence[str], request: Json) -> tuple[Sequence[T], JsonObject]:
-    """A page of what is listed by name, and the member that says where to go on. Raises: ApiError."""
+    """A page of a list ordered by name, and the member with the token of the next page. Raises: ApiError."""
     after = TOKENS.read(request.get("NextToken"))
     start = 0 if after is None else sum(name <= after for name in names)
     end = start + request.get("Limit", MOST_LISTED)
@@ -49,7 +46,7 @@ async def create_event_bus(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "UpdateEventBus")
 async def update_event_bus(app: App, _call: Call, request: Json) -> Json:
-    """Change what a bus shows."""
+    """Change the description and settings of a bus."""
     shown = {name: request[name] for name in SHOWN if request.get(name) is not None}
     bus = await app.services.buses.update(bus_name(request.get("Name")), request.get("Description"), shown)
     return {"Arn": bus.arn(app.config), "Name": bus.name, **_shown(bus)}
@@ -57,7 +54,7 @@ async def update_event_bus(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "DescribeEventBus")
 async def describe_event_bus(app: App, _call: Call, request: Json) -> Json:
-    """A bus."""
+    """Describe a bus."""
     bus = app.services.buses.get(bus_name(request.get("Name")))
     return {
         "Name": bus.name, "Arn": bus.arn(app.config), "CreationTime": bus.created_ms,
@@ -68,7 +65,7 @@ async def describe_event_bus(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "ListEventBuses")
 async def list_event_buses(app: App, _call: Call, request: Json) -> Json:
-    """Buses by name."""
+    """List buses by name."""
     found = app.services.buses.all(request.get("NamePrefix", ""))
     listed, token = page(found, [bus.name for bus in found], request)
     shown = [
@@ -92,7 +89,7 @@ async def delete_event_bus(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "PutPermission")
 async def put_permission(app: App, _call: Call, request: Json) -> Json:
-    """Keep and show a permission of a bus; nothing is refused for want of one."""
+    """Store a permission of a bus, which is not enforced."""
     bus = app.services.buses.get(request.get("EventBusName", DEFAULT_BUS))
     if request.get("Policy"):
         await app.services.buses.set_policy(bus.name, _statements(request["Policy"]))
@@ -119,13 +116,13 @@ def _statements(policy: str) -> list[Json]:
         found = None
     statements = [found] if isinstance(found, dict) else found
     if not isinstance(statements, list) or not all(isinstance(one, dict) for one in statements):
-        raise invalid("Parameter Policy is not valid. Reason: it is no policy document.")
+        raise invalid("Parameter Policy is not valid. Reason: it is not a policy document.")
     return statements
 
 
 @operation("events", "RemovePermission")
 async def remove_permission(app: App, _call: Call, request: Json) -> Json:
-    """Take a permission of a bus away, or all of them."""
+    """Remove one or all permissions of a bus."""
     bus = app.services.buses.get(request.get("EventBusName", DEFAULT_BUS))
     if request.get("RemoveAllPermissions"):
         await app.services.buses.set_policy(bus.name, ())
@@ -147,7 +144,7 @@ async def put_events(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "TestEventPattern")
 async def try_event_pattern(_app: App, _call: Call, request: Json) -> Json:
-    """Whether a pattern matches an event."""
+    """Return whether a pattern matches an event."""
     matches = read_pattern(request["EventPattern"])
     try:
         event = orjson.loads(request["Event"])
@@ -156,6 +153,6 @@ async def try_event_pattern(_app: App, _call: Call, request: Json) -> Json:
     needed = ("id", "account", "source", "time", "region", "resources", "detail-type")
     missing = [name for name in needed if name not in event] if isinstance(event, dict) else list(needed)
     if missing:
-        # Source: API reference, TestEventPattern; the words are ours.
+        # Source: API reference, TestEventPattern; the text is Statewright's own.
         raise invalid(f"Parameter Event is not valid. Reason: {missing[0]} is a required member.")
     return {"Result": matches(event)}

@@ -36,14 +36,14 @@ async def put_rule(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "DescribeRule")
 async def describe_rule(app: App, _call: Call, request: Json) -> Json:
-    """A rule."""
+    """Describe a rule."""
     rule = app.services.buses.rules.get(request["Name"], _bus(app, request))
     return {**_shown(app, rule), "CreatedBy": app.config.account}
 
 
 @operation("events", "ListRules")
 async def list_rules(app: App, _call: Call, request: Json) -> Json:
-    """Rules of a bus by name."""
+    """List rules of a bus by name."""
     prefix = request.get("NamePrefix", "")
     found = [rule for rule in app.services.buses.rules.of(_bus(app, request)) if rule.name.startswith(prefix)]
     listed, token = page(found, [rule.name for rule in found], request)
@@ -59,14 +59,14 @@ async def delete_rule(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "EnableRule")
 async def enable_rule(app: App, _call: Call, request: Json) -> Json:
-    """Let a rule work."""
+    """Enable a rule."""
     await app.services.buses.rules.set_state(request["Name"], _bus(app, request), "ENABLED")
     return {}
 
 
 @operation("events", "DisableRule")
 async def disable_rule(app: App, _call: Call, request: Json) -> Json:
-    """Stop a rule from working."""
+    """Disable a rule."""
     await app.services.buses.rules.set_state(request["Name"], _bus(app, request), "DISABLED")
     return {}
 
@@ -83,7 +83,7 @@ async def put_targets(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "RemoveTargets")
 async def remove_targets(app: App, _call: Call, request: Json) -> Json:
-    """Take targets away from a rule."""
+    """Remove targets from a rule."""
     missing = await app.services.buses.rules.remove_targets(request["Rule"], _bus(app, request), request["Ids"])
     failed = [
         {
@@ -97,7 +97,7 @@ async def remove_targets(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "ListTargetsByRule")
 async def list_targets_by_rule(app: App, _call: Call, request: Json) -> Json:
-    """The targets of a rule by id."""
+    """List the targets of a rule by id."""
     rule = app.services.buses.rules.get(request["Rule"], _bus(app, request))
     ids = sorted(rule.targets)
     listed, token = page([rule.targets[one] for one in ids], ids, request)
@@ -106,7 +106,7 @@ async def list_targets_by_rule(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "ListRuleNamesByTarget")
 async def list_rule_names_by_target(app: App, _call: Call, request: Json) -> Json:
-    """Names of a bus's rules that have a target."""
+    """List names of a bus's rules that have a target."""
     wanted = request["TargetArn"]
     rules = app.services.buses.rules.of(_bus(app, request))
     names = [rule.name for rule in rules if any(one["Arn"] == wanted for one in rule.targets.values())]
@@ -119,7 +119,7 @@ async def list_rule_names_by_target(app: App, _call: Call, request: Json) -> Jso
 
 @operation("events", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a rule or a bus."""
+    """Add tags to a rule or a bus."""
     tags = TAGS.put(_tags(app, request["ResourceARN"]), tags_by_key(request["Tags"]))
     await _change(app, request["ResourceARN"], tags, ())
     return {}
@@ -127,19 +127,19 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
 
 @operation("events", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a rule or a bus."""
+    """Remove tags from a rule or a bus."""
     await _change(app, request["ResourceARN"], {}, tuple(request["TagKeys"]))
     return {}
 
 
 @operation("events", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a rule or a bus."""
+    """List the tags of a rule or a bus."""
     return {"Tags": tag_list(_tags(app, request["ResourceARN"]))}
 
 
 def _named(app: App, arn: str) -> tuple[str, str]:
-    """Bus and rule of an ARN; no rule for a bus. Raises: ApiError."""
+    """The bus and rule in an ARN; the rule is empty for a bus. Raises: ApiError."""
     kind, _, rest = arn.split(":", 5)[-1].partition("/")
     if kind == "event-bus" and rest:
         return app.services.buses.get(rest).name, ""

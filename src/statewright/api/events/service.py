@@ -29,7 +29,7 @@ SERVICE: Final = Service(
 
 
 def build_buses(make: Building) -> Buses:
-    """The event buses, which executions tell of their statuses."""
+    """Build the event buses, which receive the status changes of executions."""
     from statewright.events.buses import Buses
 
     ground = make.ground

@@ -1,1 +1,1 @@
-"""The IAM API: one function an operation."""
+"""The IAM API: one function per operation."""

@@ -1,8 +1,8 @@
-"""What answers of IAM have in common: pages, documents, tags, and how roles, users and groups are shown."""
+"""Parts shared by the answers of IAM: pages, documents, tags, and views of roles, users and groups."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from statewright.api import shapes
@@ -16,9 +16,6 @@ from statewright.records.identities import GROUP, ROLE, Kind
 from statewright.stores.entries import Place
 from statewright.tags import tag_list
 
-if TYPE_CHECKING:
-    pass
-
 TOKENS: Final = PageTokens[Place]("iam", lambda marker: ApiError("ValidationError", f"Invalid Marker: {marker}"))
 LISTED: Final = 100
 HOUR_SECONDS: Final = 3600
@@ -27,12 +24,12 @@ shapes.refuse_with("iam", refusal)
 
 
 def name_member(kind: Kind) -> str:
-    """The member that names one: `RoleName`."""
+    """The member with the name of an entity: `RoleName`."""
     return f"{kind.title}Name"
 
 
 def shown(app: App, kind: Kind, entry: Identity, *, in_list: bool = False) -> JsonObject:
-    """A role, user or group. Lists leave out tags, boundaries and the last use."""
+    """A role, user or group as answers show it. Lists leave out tags, boundaries and the last use."""
     view: JsonObject = {
         "Path": entry.path,
         name_member(kind): entry.name,
@@ -57,22 +54,22 @@ def shown(app: App, kind: Kind, entry: Identity, *, in_list: bool = False) -> Js
 
 
 def document_text(document: str) -> str:
-    """A policy document as answers have it: escaped. Source: RFC 3986, as the API reference asks."""
+    """A policy document escaped as in answers. Source: RFC 3986, which the API reference names."""
     return quote(document, safe="-_.~")
 
 
 def start_of(request: Json) -> tuple[Place | None, int]:
-    """Where a list goes on, and how many are wanted. Raises: ApiError (`ValidationError`)."""
+    """The start of a page and its length. Raises: ApiError (`ValidationError`)."""
     return TOKENS.read(request.get("Marker")), request.get("MaxItems", LISTED)
 
 
 def paged(place: Place | None) -> JsonObject:
-    """The members that say whether there is more."""
+    """The members of an answer about the next page."""
     return {"IsTruncated": place is not None, "Marker": TOKENS.write(place)}
 
 
 def cut(listed: list[Json], request: Json) -> tuple[list[Json], JsonObject]:
-    """A page of a list that is all there, and the members that say whether there is more."""
+    """A page of a complete list, and the members about the next page."""
     place, limit = start_of(request)
     start = place[0] if place is not None else 0
     more = start + limit < len(listed)

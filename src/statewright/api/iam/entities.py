@@ -1,4 +1,4 @@
-"""Operations that roles, users and groups have in common: their policies and tags, lists of them, the end of them."""
+"""Operations that roles, users and groups share: their policies and tags, listing and deleting them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from statewright.records.identities import GROUP, KINDS, Kind
 from statewright.tags import tag_list, tags_by_key
 
 Answering = Callable[[App, str, Json], Awaitable[Json]]
-"""What an operation does with the name of an entity and its request."""
+"""Runs an operation; its arguments are the application, the name of an entity, and the request."""
 
 
 def _register(kind: Kind, name: str, answer: Answering) -> None:

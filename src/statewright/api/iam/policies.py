@@ -51,13 +51,13 @@ async def create_policy(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "GetPolicy")
 async def get_policy(app: App, _call: Call, request: Json) -> Json:
-    """A managed policy."""
+    """Describe a managed policy."""
     return {"Policy": await _shown(app, await _policies(app).get(request["PolicyArn"]))}
 
 
 @operation("iam", "ListPolicies")
 async def list_policies(app: App, _call: Call, request: Json) -> Json:
-    """The account's managed policies; those of AWS are not listed."""
+    """List the account's managed policies; those of AWS are left out."""
     if request.get("Scope") == "AWS":
         return {"Policies": [], "IsTruncated": False}
     after, limit = start_of(request)
@@ -86,14 +86,14 @@ async def create_policy_version(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "GetPolicyVersion")
 async def get_policy_version(app: App, _call: Call, request: Json) -> Json:
-    """A version with its document."""
+    """Return a version with its document."""
     entry, version = await _policies(app).version(request["PolicyArn"], request["VersionId"])
     return {"PolicyVersion": _version(entry, request["VersionId"], version, with_document=True)}
 
 
 @operation("iam", "ListPolicyVersions")
 async def list_policy_versions(app: App, _call: Call, request: Json) -> Json:
-    """The versions of a managed policy, newest first."""
+    """List the versions of a managed policy, newest first."""
     entry = await _policies(app).get(request["PolicyArn"])
     versions, more = cut(list(entry.versions.items())[::-1], request)
     return {"Versions": [_version(entry, name, one) for name, one in versions], **more}
@@ -101,7 +101,7 @@ async def list_policy_versions(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "SetDefaultPolicyVersion")
 async def set_default_policy_version(app: App, _call: Call, request: Json) -> Json:
-    """Choose the version that counts."""
+    """Set the default version."""
     await _policies(app).set_default(request["PolicyArn"], request["VersionId"])
     return {}
 
@@ -115,7 +115,7 @@ async def delete_policy_version(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "ListEntitiesForPolicy")
 async def list_entities_for_policy(app: App, _call: Call, request: Json) -> Json:
-    """Who has a managed policy; nobody has one that is not there."""
+    """List the entities that have a managed policy; none for an unknown policy."""
     wanted = request.get("EntityFilter")
     found = [
         one for one in await _policies(app).attachments(request["PolicyArn"])
@@ -135,20 +135,20 @@ async def list_entities_for_policy(app: App, _call: Call, request: Json) -> Json
 
 @operation("iam", "TagPolicy")
 async def tag_policy(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a managed policy."""
+    """Add tags to a managed policy."""
     await _policies(app).tag(request["PolicyArn"], tags_by_key(request.get("Tags")))
     return {}
 
 
 @operation("iam", "UntagPolicy")
 async def untag_policy(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a managed policy."""
+    """Remove tags from a managed policy."""
     await _policies(app).tag(request["PolicyArn"], {}, request["TagKeys"])
     return {}
 
 
 @operation("iam", "ListPolicyTags")
 async def list_policy_tags(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a managed policy."""
+    """List the tags of a managed policy."""
     tags, more = cut(tag_list((await _policies(app).get(request["PolicyArn"])).tags), request)
     return {"Tags": tags, **more}

@@ -1,4 +1,4 @@
-"""Operations on roles that users and groups do not have."""
+"""Operations specific to roles."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def create_role(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "GetRole")
 async def get_role(app: App, _call: Call, request: Json) -> Json:
-    """A role."""
+    """Describe a role."""
     return {"Role": shown(app, ROLE, await app.services.identities.get(ROLE, request["RoleName"]))}
 
 
 @operation("iam", "UpdateRole")
 async def update_role(app: App, _call: Call, request: Json) -> Json:
-    """Change a role's description and longest session; what is left out has the default."""
+    """Change a role's description and longest session; missing members are reset to the defaults."""
     longest = request.get("MaxSessionDuration", 3600)
     await app.services.identities.set(
         ROLE, request["RoleName"], description=request.get("Description", ""), longest_seconds=longest
@@ -62,14 +62,14 @@ async def update_assume_role_policy(app: App, _call: Call, request: Json) -> Jso
 
 @operation("iam", "ListInstanceProfilesForRole")
 async def list_instance_profiles_for_role(app: App, _call: Call, request: Json) -> Json:
-    """The instance profiles of a role: there are none."""
+    """Answer that a role has no instance profiles."""
     await app.services.identities.get(ROLE, request["RoleName"])
     return {"InstanceProfiles": [], "IsTruncated": False}
 
 
 @operation("iam", "CreateServiceLinkedRole")
 async def create_service_linked_role(app: App, _call: Call, request: Json) -> Json:
-    """Create the role that a service makes for itself."""
+    """Create the role that a service uses for itself."""
     service = request["AWSServiceName"]
     if not service.endswith(_SERVICE_SUFFIX):
         raise ApiError("InvalidInput", f"{service} is not a valid service name.")
@@ -89,7 +89,7 @@ async def create_service_linked_role(app: App, _call: Call, request: Json) -> Js
 
 @operation("iam", "DeleteServiceLinkedRole")
 async def delete_service_linked_role(app: App, call: Call, request: Json) -> Json:
-    """Delete a service's role at once; the task that is named has ended when it is asked for."""
+    """Delete a service's role immediately; the deletion task in the answer has already succeeded."""
     found = await app.services.identities.get(ROLE, request["RoleName"])
     await app.services.identities.delete(ROLE, request["RoleName"])
     return {"DeletionTaskId": f"task{found.path}{found.name}/{call.request_id}"}
@@ -97,7 +97,7 @@ async def delete_service_linked_role(app: App, call: Call, request: Json) -> Jso
 
 @operation("iam", "GetServiceLinkedRoleDeletionStatus")
 async def get_service_linked_role_deletion_status(_app: App, _call: Call, request: Json) -> Json:
-    """How far a deletion is: they are done at once."""
+    """Answer that a deletion has succeeded: deletions take effect immediately."""
     if not request["DeletionTaskId"].startswith("task/aws-service-role/"):
         raise ApiError("NoSuchEntity", f"The deletion task {request['DeletionTaskId']} cannot be found.", status=404)
     return {"Status": "SUCCEEDED"}

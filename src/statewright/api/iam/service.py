@@ -30,7 +30,7 @@ SERVICE: Final = Service(
 
 
 def build_identities(make: Building) -> Identities:
-    """The roles, users and groups."""
+    """Build the roles, users and groups."""
     from statewright.records.identities import Identities
 
     ground = make.ground

@@ -1,4 +1,4 @@
-"""Operations on users and groups that roles do not have, and the account's alias. Nobody signs in as any of them."""
+"""Operations specific to users and groups, and the account's alias. Users have no credentials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statewright.tags import tags_by_key
 
 @operation("iam", "CreateUser")
 async def create_user(app: App, _call: Call, request: Json) -> Json:
-    """Create a user, who cannot sign anything: access keys are those of statewright.toml."""
+    """Create a user, who cannot sign requests: access keys are those in statewright.toml."""
     fields = {"tags": tags_by_key(request.get("Tags")), "boundary": request.get("PermissionsBoundary")}
     made = await app.services.identities.create(USER, request["UserName"], request.get("Path", "/"), fields)
     return {"User": shown(app, USER, made)}
@@ -19,7 +19,7 @@ async def create_user(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "GetUser")
 async def get_user(app: App, _call: Call, request: Json) -> Json:
-    """A user; without a name the caller, who is the account itself."""
+    """Describe a user; without a name the caller, who is the account itself."""
     if "UserName" in request:
         return {"User": shown(app, USER, await app.services.identities.get(USER, request["UserName"]))}
     account = app.config.account
@@ -36,7 +36,7 @@ async def create_group(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "GetGroup")
 async def get_group(app: App, _call: Call, request: Json) -> Json:
-    """A group and its users."""
+    """Describe a group and its users."""
     found = await app.services.identities.get(GROUP, request["GroupName"])
     users, more = cut(await app.services.identities.members(found.name), request)
     return {
@@ -46,21 +46,21 @@ async def get_group(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "AddUserToGroup")
 async def add_user_to_group(app: App, _call: Call, request: Json) -> Json:
-    """Put a user into a group."""
+    """Add a user to a group."""
     await app.services.identities.join(request["UserName"], request["GroupName"])
     return {}
 
 
 @operation("iam", "RemoveUserFromGroup")
 async def remove_user_from_group(app: App, _call: Call, request: Json) -> Json:
-    """Take a user out of a group."""
+    """Remove a user from a group."""
     await app.services.identities.leave(request["UserName"], request["GroupName"])
     return {}
 
 
 @operation("iam", "ListGroupsForUser")
 async def list_groups_for_user(app: App, _call: Call, request: Json) -> Json:
-    """The groups of a user."""
+    """List the groups of a user."""
     found = await app.services.identities.get(USER, request["UserName"])
     names, more = cut(sorted(found.groups), request)
     return {"Groups": [shown(app, GROUP, await app.services.identities.get(GROUP, name)) for name in names], **more}
@@ -68,20 +68,20 @@ async def list_groups_for_user(app: App, _call: Call, request: Json) -> Json:
 
 @operation("iam", "CreateAccountAlias")
 async def create_account_alias(app: App, _call: Call, request: Json) -> Json:
-    """Name the account."""
+    """Set the account's alias."""
     await app.services.identities.set_alias(request["AccountAlias"])
     return {}
 
 
 @operation("iam", "ListAccountAliases")
 async def list_account_aliases(app: App, _call: Call, _request: Json) -> Json:
-    """The account's name, if it has one."""
+    """List the account's alias, if it has one."""
     alias = await app.services.identities.alias()
     return {"AccountAliases": [alias] if alias is not None else [], "IsTruncated": False}
 
 
 @operation("iam", "DeleteAccountAlias")
 async def delete_account_alias(app: App, _call: Call, request: Json) -> Json:
-    """Take the account's name away."""
+    """Delete the account's alias."""
     await app.services.identities.delete_alias(request["AccountAlias"])
     return {}

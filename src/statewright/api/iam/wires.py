@@ -1,4 +1,4 @@
-"""The query protocol as STS and IAM speak it: codes of what every service refuses are other words there.
+"""The query protocol of STS and IAM, which have codes of their own for errors that every service has.
 
 Source: service API references, "Common Errors".
 """
@@ -27,7 +27,7 @@ _FORBIDDEN: Final = {
 
 
 def in_query_words(error: ApiError) -> ApiError:
-    """An error as the two services say it."""
+    """Convert an error to that of the two services."""
     code = CODES.get(error.code, error.code)
     if code == error.code:
         return error
@@ -35,5 +35,5 @@ def in_query_words(error: ApiError) -> ApiError:
 
 
 def wire(service: str, _protocol: str) -> Wire:
-    """The wire of one of the two, by signing name."""
+    """The wire of one of the two services, by signing name."""
     return QueryWire(service, legacy=in_query_words)

@@ -1,4 +1,4 @@
-"""What no function here ever has, answered as the service does for a function without it: infrastructure tools ask.
+"""Features that functions never have here, answered as the service does for a function without them: tools ask.
 
 Source: Lambda API reference, the errors of each operation.
 """
@@ -13,28 +13,28 @@ from statewright.payload import Json
 
 @operation("lambda", "GetRuntimeManagementConfig")
 async def get_runtime_management_config(app: App, _call: Call, request: Json) -> Json:
-    """Runtimes are this machine's, and change with it."""
+    """Answer that runtimes are updated automatically: they are those of this machine."""
     function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {"UpdateRuntimeOn": "Auto", "FunctionArn": function_arn(app.config, function.name, None)}
 
 
 @operation("lambda", "GetFunctionUrlConfig")
 async def get_function_url_config(app: App, _call: Call, request: Json) -> Json:
-    """No function has an address of its own."""
+    """Answer that a function has no URL."""
     await app.services.functions.definitions.existing(request["FunctionName"])
     raise ApiError("ResourceNotFoundException", "The resource you requested does not exist.")
 
 
 @operation("lambda", "ListFunctionUrlConfigs")
 async def list_function_url_configs(app: App, _call: Call, request: Json) -> Json:
-    """No function has an address of its own."""
+    """Answer that a function has no URL."""
     await app.services.functions.definitions.existing(request["FunctionName"])
     return {"FunctionUrlConfigs": []}
 
 
 @operation("lambda", "GetProvisionedConcurrencyConfig")
 async def get_provisioned_concurrency_config(app: App, _call: Call, request: Json) -> Json:
-    """Nothing is provisioned."""
+    """Answer that no concurrency is provisioned."""
     await app.services.functions.definitions.existing(request["FunctionName"])
     raise ApiError(
         "ProvisionedConcurrencyConfigNotFoundException", "No Provisioned Concurrency Config found for this function"
@@ -43,6 +43,6 @@ async def get_provisioned_concurrency_config(app: App, _call: Call, request: Jso
 
 @operation("lambda", "ListProvisionedConcurrencyConfigs")
 async def list_provisioned_concurrency_configs(app: App, _call: Call, request: Json) -> Json:
-    """Nothing is provisioned."""
+    """Answer that no concurrency is provisioned."""
     await app.services.functions.definitions.existing(request["FunctionName"])
     return {"ProvisionedConcurrencyConfigs": []}

@@ -23,7 +23,7 @@ def _sources(app: App) -> EventSources:
 
 
 def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:
-    """A mapping as answers show it; `state` is what it is on its way to, where that is not where it is."""
+    """A mapping as answers show it; `state` overrides its state, for one that is changing."""
     config = app.config
     view: JsonObject = {
         "UUID": mapping.uuid,
@@ -80,7 +80,7 @@ async def delete_event_source_mapping(app: App, _call: Call, request: Json) -> J
 
 @operation("lambda", "ListEventSourceMappings")
 async def list_event_source_mappings(app: App, _call: Call, request: Json) -> Json:
-    """List mappings, of a queue or of a function if asked."""
+    """List mappings, only those of a queue or of a function if requested."""
     marker = request.get("Marker")
     if marker is not None and len(marker) != 36:
         raise invalid("The marker is invalid.")

@@ -1,4 +1,4 @@
-"""Operations on functions as things: create, show, list, change, delete; tags and account settings."""
+"""Operations on functions: create, show, list, change, delete; tags and account settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _code(given: Json) -> Code:
 
 @operation("lambda", "CreateFunction")
 async def create_function(app: App, _call: Call, request: Json) -> Json:
-    """Create a function, and its first version if asked."""
+    """Create a function, and publish its first version if requested."""
     functions = app.services.functions
     function = await functions.definitions.create(
         request["FunctionName"], request, _code(request["Code"]), tags=request.get("Tags")
@@ -34,7 +34,7 @@ async def create_function(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "UpdateFunctionCode")
 async def update_function_code(app: App, _call: Call, request: Json) -> Json:
-    """Give a function other code."""
+    """Replace the code of a function."""
     functions = app.services.functions
     function = await functions.definitions.update_code(
         request["FunctionName"], _code(request), revision_id=request.get("RevisionId"),
@@ -57,7 +57,7 @@ async def update_function_configuration(app: App, _call: Call, request: Json) ->
 
 @operation("lambda", "GetFunction")
 async def get_function(app: App, _call: Call, request: Json) -> Json:
-    """Show a function with its code's place, tags and reserved concurrency."""
+    """Show a function with the location of its code, its tags and its reserved concurrency."""
     definitions = app.services.functions.definitions
     view = await definitions.view(request["FunctionName"], request.get("Qualifier"))
     settings = view.settings
@@ -82,7 +82,7 @@ async def get_function_configuration(app: App, _call: Call, request: Json) -> Js
 
 @operation("lambda", "ListFunctions")
 async def list_functions(app: App, _call: Call, request: Json) -> Json:
-    """List functions by name; with all their versions if asked."""
+    """List functions by name, with all their versions if requested."""
     definitions = app.services.functions.definitions
     after, limit = views.page_of(request)
     found, place = await definitions.page(after, limit)
@@ -103,9 +103,9 @@ async def delete_function(app: App, _call: Call, request: Json) -> Json:
 
 
 def _mapping_in(app: App, arn: str) -> str | None:
-    """The id in the ARN of an event source mapping of ours, `None` for the ARN of a function.
+    """The id in the ARN of an event source mapping; `None` for the ARN of a function.
 
-    Raises: ApiError (`ResourceNotFoundException`) for what else may have tags.
+    Raises: ApiError (`ResourceNotFoundException`) for the ARN of any other resource.
     """
     _, _, _, region, account, kind, *rest = arn.split(":")
     if kind == "function":
@@ -117,7 +117,7 @@ def _mapping_in(app: App, arn: str) -> str | None:
 
 @operation("lambda", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a function or an event source mapping."""
+    """Add tags to a function or an event source mapping."""
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
         await app.services.event_sources.tag(uuid, request["Tags"])
@@ -128,7 +128,7 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a function or an event source mapping."""
+    """Remove tags from a function or an event source mapping."""
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
         await app.services.event_sources.tag(uuid, {}, request["TagKeys"])
@@ -149,7 +149,7 @@ async def list_tags(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "GetAccountSettings")
 async def get_account_settings(app: App, _call: Call, _request: Json) -> Json:
-    """Show the account's limits and what of them is used."""
+    """Show the account's limits and its usage."""
     functions = await app.services.functions.definitions.records.functions.all()
     return {
         "AccountLimit": {

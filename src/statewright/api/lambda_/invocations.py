@@ -1,4 +1,4 @@
-"""The operation that runs a function."""
+"""The operation Invoke."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from statewright.payload import Json, JsonObject
 
 @operation("lambda", "Invoke")
 async def invoke(app: App, call: Call, request: Json) -> Json:
-    """Run a function and answer with its result, or keep an event for it."""
+    """Run a function and return its result, or queue an event for it."""
     kind: Kind = request.get("InvocationType") or "RequestResponse"
     payload = check_payload(request.get("Payload") or b"", kind)
     done = await app.services.functions.invoke(

@@ -1,6 +1,6 @@
-"""How reports on Event invocations reach queues, topics, event buses and buckets.
+"""Delivery of reports on Event invocations to queues, topics, event buses and buckets.
 
-Owns what each of these services is given; which of them an ARN names is `functions/destinations.py`'s.
+Owns the calls of these services; `functions/destinations.py` finds the service that an ARN names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from statewright.topics.topics import Topics
 
 
 def deliverer(clock: Clock, queues: Queues, objects: Objects, topics: Topics, buses: Buses) -> Deliver:
-    """Delivers reports to the services of this process."""
+    """Make the function that delivers reports to the services of this process."""
 
     async def put(bucket: str, key: str, content: bytes) -> None:
         await objects.put(bucket, key, content)

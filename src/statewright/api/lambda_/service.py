@@ -37,7 +37,7 @@ SERVICE: Final = Service(
 
 
 def build_functions(make: Building) -> Functions:
-    """The functions, which take their code from buckets and report on Event invocations to other services."""
+    """Build the functions, which load code from buckets and report on Event invocations to other services."""
     from statewright.api.lambda_.reports import deliverer
     from statewright.functions.functions import Functions
 
@@ -56,7 +56,7 @@ def build_functions(make: Building) -> Functions:
 
 
 def build_event_sources(make: Building) -> EventSources:
-    """The event source mappings."""
+    """Build the event source mappings."""
     from statewright.functions.event_sources.mappings import EventSources
 
     return EventSources(make.ground.store, make(build_functions), make(build_queues))

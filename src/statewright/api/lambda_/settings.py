@@ -1,4 +1,4 @@
-"""Operations on what belongs to a function: concurrency, event invoke configuration, policy, recursion setting."""
+"""Operations on settings of a function: concurrency, event invoke configuration, policy, recursion."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ async def put_function_concurrency(app: App, _call: Call, request: Json) -> Json
 
 @operation("lambda", "GetFunctionConcurrency")
 async def get_function_concurrency(app: App, _call: Call, request: Json) -> Json:
-    """Show what is reserved for a function."""
+    """Show the reserved concurrency of a function."""
     function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {} if function.reserved is None else {"ReservedConcurrentExecutions": function.reserved}
 
 
 @operation("lambda", "DeleteFunctionConcurrency")
 async def delete_function_concurrency(app: App, _call: Call, request: Json) -> Json:
-    """Give a function's reservation back."""
+    """Release a function's reserved concurrency."""
     await app.services.functions.definitions.reserve(request["FunctionName"], None)
     return {}
 
 
 @operation("lambda", "PutFunctionEventInvokeConfig")
 async def put_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
-    """Set what becomes of a function's Event invocations."""
+    """Set the retries and destinations of a function's Event invocations."""
     kept = await app.services.functions.event_settings.put(
         request["FunctionName"], request.get("Qualifier"), request, keep=False
     )
@@ -42,7 +42,7 @@ async def put_function_event_invoke_config(app: App, _call: Call, request: Json)
 
 @operation("lambda", "UpdateFunctionEventInvokeConfig")
 async def update_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
-    """Change what becomes of a function's Event invocations."""
+    """Change the retries and destinations of a function's Event invocations."""
     kept = await app.services.functions.event_settings.put(
         request["FunctionName"], request.get("Qualifier"), request, keep=True
     )
@@ -51,14 +51,14 @@ async def update_function_event_invoke_config(app: App, _call: Call, request: Js
 
 @operation("lambda", "GetFunctionEventInvokeConfig")
 async def get_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
-    """Show what becomes of a function's Event invocations."""
+    """Show the retries and destinations of a function's Event invocations."""
     found = await app.services.functions.event_settings.get(request["FunctionName"], request.get("Qualifier"))
     return views.event_settings(app, found)
 
 
 @operation("lambda", "DeleteFunctionEventInvokeConfig")
 async def delete_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
-    """Go back to the service's defaults for Event invocations."""
+    """Restore the service's defaults for Event invocations."""
     await app.services.functions.event_settings.delete(request["FunctionName"], request.get("Qualifier"))
     return {}
 
@@ -74,14 +74,14 @@ async def list_function_event_invoke_configs(app: App, _call: Call, request: Jso
 
 @operation("lambda", "AddPermission")
 async def add_permission(app: App, _call: Call, request: Json) -> Json:
-    """Add a statement to a function's policy, which is kept and not enforced."""
+    """Add a statement to a function's policy, which is stored but not enforced."""
     statement = await app.services.functions.policies.add(request["FunctionName"], request.get("Qualifier"), request)
     return {"Statement": orjson.dumps(statement).decode()}
 
 
 @operation("lambda", "RemovePermission")
 async def remove_permission(app: App, _call: Call, request: Json) -> Json:
-    """Take a statement out of a function's policy."""
+    """Remove a statement from a function's policy."""
     await app.services.functions.policies.remove(
         request["FunctionName"], request.get("Qualifier"), request["StatementId"], request.get("RevisionId")
     )
@@ -98,7 +98,7 @@ async def get_policy(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "PutFunctionRecursionConfig")
 async def put_function_recursion_config(app: App, _call: Call, request: Json) -> Json:
-    """Keep whether recursive loops are allowed; they are not detected here."""
+    """Store whether recursive loops are allowed; they are not detected here."""
     await app.services.functions.definitions.set_recursion(request["FunctionName"], request["RecursiveLoop"])
     return {"RecursiveLoop": request["RecursiveLoop"]}
 
@@ -112,6 +112,6 @@ async def get_function_recursion_config(app: App, _call: Call, request: Json) ->
 
 @operation("lambda", "GetFunctionCodeSigningConfig")
 async def get_function_code_signing_config(app: App, _call: Call, request: Json) -> Json:
-    """Say that a function's code is not signed: infrastructure tools ask."""
+    """Answer that a function's code is not signed: infrastructure tools ask."""
     function, _ = await app.services.functions.definitions.existing(request["FunctionName"])
     return {"CodeSigningConfigArn": "", "FunctionName": function.name}

@@ -11,7 +11,7 @@ from statewright.payload import Json
 
 @operation("lambda", "PublishVersion")
 async def publish_version(app: App, _call: Call, request: Json) -> Json:
-    """Freeze a function as its next version."""
+    """Publish a function as its next version."""
     function, version = await app.services.functions.versions.publish(
         request["FunctionName"], code_sha256=request.get("CodeSha256"), description=request.get("Description"),
         revision_id=request.get("RevisionId"),
@@ -63,7 +63,7 @@ async def get_alias(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "DeleteAlias")
 async def delete_alias(app: App, _call: Call, request: Json) -> Json:
-    """Delete an alias; harmless when there is none."""
+    """Delete an alias, if it exists."""
     await app.services.functions.aliases.delete(request["FunctionName"], request["Name"])
     return {}
 
@@ -80,7 +80,7 @@ async def list_aliases(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "PublishLayerVersion")
 async def publish_layer_version(app: App, _call: Call, request: Json) -> Json:
-    """Keep a package as the next version of a layer."""
+    """Store a package as the next version of a layer."""
     content = request["Content"]
     made = await app.services.functions.layers.publish(
         request["LayerName"], Code(content.get("ZipFile"), content.get("S3Bucket"), content.get("S3Key")),
@@ -128,6 +128,6 @@ async def list_layer_versions(app: App, _call: Call, request: Json) -> Json:
 
 @operation("lambda", "DeleteLayerVersion")
 async def delete_layer_version(app: App, _call: Call, request: Json) -> Json:
-    """Delete a version of a layer; harmless when there is none."""
+    """Delete a version of a layer, if it exists."""
     await app.services.functions.layers.delete(request["LayerName"], request["VersionNumber"])
     return {}

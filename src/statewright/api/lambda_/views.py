@@ -1,6 +1,6 @@
-"""How functions, versions, aliases and layers look in answers; and the markers of pages.
+"""Functions, versions, aliases and layers as answers show them, and the markers of pages.
 
-Owns shapes alone: no operation is here.
+Owns shapes only; operations are in the other modules.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def configuration(app: App, view: View) -> JsonObject:
 
 
 def latest(app: App, function: Function) -> JsonObject:
-    """`FunctionConfiguration` of `$LATEST`, as it is named when it was just made or changed."""
+    """`FunctionConfiguration` of `$LATEST`, with the name that it has just after it was created or changed."""
     return configuration(app, View(function, LATEST, function.latest))
 
 
@@ -116,11 +116,11 @@ def stamp(at_ms: int) -> str:
 
 
 TOKENS: Final = PageTokens[tuple[int, str]](
-    "lambda", lambda marker: invalid(f"The marker {marker[:200]!r} is none that this list has given.")
+    "lambda", lambda marker: invalid(f"The marker {marker[:200]!r} did not come from this list.")
 )
 
 
 def page_of(request: Json) -> tuple[tuple[int, str] | None, int]:
-    """Where a page starts and how long it is. Raises: ApiError (`InvalidParameterValueException`)."""
+    """The start of a page and its length. Raises: ApiError (`InvalidParameterValueException`)."""
     limit = min(request.get("MaxItems") or PAGE, PAGE)
     return TOKENS.read(request.get("Marker") or None), limit

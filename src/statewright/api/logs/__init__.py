@@ -1,1 +1,1 @@
-"""The CloudWatch Logs API: one function an operation."""
+"""The CloudWatch Logs API: one function per operation."""

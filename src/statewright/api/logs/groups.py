@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.api import shapes
 from statewright.api.operations import App, Call, operation
@@ -12,9 +12,6 @@ from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
 from statewright.records.entries import LogGroup
 from statewright.records.log_groups import DAYS
-
-if TYPE_CHECKING:
-    pass
 
 LISTED: Final = 50
 _ARN: Final = re.compile(r"arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)(:\*|:log-stream:.*)?")
@@ -26,7 +23,7 @@ def invalid(text: str) -> ApiError:
 
 
 def invalid_token(_: str) -> ApiError:
-    """The answer to a page token that no list has given."""
+    """The answer to an unknown page token."""
     return invalid("The specified nextToken is invalid.")
 
 
@@ -67,7 +64,7 @@ async def delete_log_group(app: App, _call: Call, request: Json) -> Json:
 
 @operation("logs", "DescribeLogGroups")
 async def describe_log_groups(app: App, _call: Call, request: Json) -> Json:
-    """Groups by name: those that were created, and those of functions and machines that have written."""
+    """List groups by name: those that were created, and those written by functions and machines."""
     prefix, part = request.get("logGroupNamePrefix"), request.get("logGroupNamePattern")
     if prefix is not None and part is not None:
         raise invalid("LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters.")
@@ -97,7 +94,7 @@ async def _shown(app: App, group: LogGroup) -> JsonObject:
 
 @operation("logs", "PutRetentionPolicy")
 async def put_retention_policy(app: App, _call: Call, request: Json) -> Json:
-    """Hide events that are older than so many days."""
+    """Hide events that are older than the given days."""
     if request["retentionInDays"] not in DAYS:
         said = ", ".join(map(str, DAYS))
         raise invalid(
@@ -110,7 +107,7 @@ async def put_retention_policy(app: App, _call: Call, request: Json) -> Json:
 
 @operation("logs", "DeleteRetentionPolicy")
 async def delete_retention_policy(app: App, _call: Call, request: Json) -> Json:
-    """Hide nothing any more."""
+    """Stop hiding old events."""
     await app.services.log_groups.change(request["logGroupName"], retention_days=None)
     return {}
 
@@ -120,39 +117,39 @@ async def delete_retention_policy(app: App, _call: Call, request: Json) -> Json:
 
 @operation("logs", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a group."""
+    """Add tags to a group."""
     await app.services.log_groups.tag(_in_arn(request["resourceArn"]), request["tags"])
     return {}
 
 
 @operation("logs", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a group."""
+    """Remove tags from a group."""
     await app.services.log_groups.tag(_in_arn(request["resourceArn"]), {}, request["tagKeys"])
     return {}
 
 
 @operation("logs", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a group."""
+    """List the tags of a group."""
     return {"tags": dict((await app.services.log_groups.get(_in_arn(request["resourceArn"]))).tags)}
 
 
 @operation("logs", "TagLogGroup")
 async def tag_log_group(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a group."""
+    """Add tags to a group."""
     await app.services.log_groups.tag(request["logGroupName"], request["tags"])
     return {}
 
 
 @operation("logs", "UntagLogGroup")
 async def untag_log_group(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a group."""
+    """Remove tags from a group."""
     await app.services.log_groups.tag(request["logGroupName"], {}, request["tags"])
     return {}
 
 
 @operation("logs", "ListTagsLogGroup")
 async def list_tags_log_group(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a group."""
+    """List the tags of a group."""
     return {"tags": dict((await app.services.log_groups.get(request["logGroupName"])).tags)}

@@ -32,7 +32,7 @@ SERVICE: Final = Service(
 
 
 def build_log_groups(make: Building) -> LogGroups:
-    """The log groups, whose files are beside those of executions; with those of functions where nothing lasts."""
+    """Build the log groups. Their files are in the data folder; if there is none, next to those of functions."""
     from statewright.records.log_groups import LogGroups
 
     ground, workers = make.ground, make(build_functions).logs
@@ -42,7 +42,7 @@ def build_log_groups(make: Building) -> LogGroups:
 
 
 def build_log_extents(_make: Building) -> Extents:
-    """What is known of streams."""
+    """Build the cache of the streams' extents."""
     from statewright.records.log_reading import Extents
 
     return Extents()

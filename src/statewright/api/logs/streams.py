@@ -15,7 +15,7 @@ from statewright.records.log_patterns import compile_pattern
 from statewright.records.log_reading import Extent, Window
 
 STREAM: Final = PageTokens[Place | tuple[()]]("logs stream", invalid_token)
-"""An empty place is the beginning or the end."""
+"""Tokens of a stream's pages; an empty position is the beginning or the end."""
 SEARCHES: Final = PageTokens[dict[str, Place]]("logs search", invalid_token)
 MOST_EVENTS: Final = 10_000
 
@@ -36,16 +36,16 @@ async def delete_log_stream(app: App, _call: Call, request: Json) -> Json:
 
 @operation("logs", "PutLogEvents")
 async def put_log_events(app: App, _call: Call, request: Json) -> Json:
-    """Keep events."""
+    """Store events."""
     events = [(one["timestamp"], one["message"]) for one in request["logEvents"]]
     rejected = await app.services.log_groups.put(request["logGroupName"], request["logStreamName"], events)
-    # The token means nothing any more, but older callers hand it back.
+    # The token has no meaning any more, but older callers send it back.
     return {"nextSequenceToken": "0", "rejectedLogEventsInfo": rejected or None}
 
 
 @operation("logs", "DescribeLogStreams")
 async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
-    """Streams of a group, by name or by their last event."""
+    """List streams of a group, by name or by their last event."""
     group = name_of(request)
     await app.services.log_groups.get(group)
     by_time = request.get("orderBy") == "LastEventTime"
@@ -57,11 +57,11 @@ async def describe_log_streams(app: App, _call: Call, request: Json) -> Json:
         extents.update(found)
     made = await app.services.log_groups.streams(group)
 
-    def order(name: str) -> tuple[int, str]:
+    def sort_key(name: str) -> tuple[int, str]:
         extent = extents[name]
         return (extent.last_ms if by_time and extent is not None else 0, name)
 
-    names = sorted((name for name in extents if name.startswith(prefix)), key=order)
+    names = sorted((name for name in extents if name.startswith(prefix)), key=sort_key)
     if request.get("descending"):
         names.reverse()
     after, limit = TOKENS.read(request.get("nextToken")), request.get("limit", LISTED)
@@ -97,7 +97,7 @@ async def _window(app: App, group: str, request: Json) -> Window:
 
 @operation("logs", "GetLogEvents")
 async def get_log_events(app: App, _call: Call, request: Json) -> Json:
-    """A page of a stream; the last one unless a token or `startFromHead` says otherwise."""
+    """Read a page of a stream: the last one, unless a token or `startFromHead` names another."""
     group, stream = name_of(request), request["logStreamName"]
     window = await _window(app, group, request)
     token = request.get("nextToken")
@@ -121,7 +121,7 @@ async def get_log_events(app: App, _call: Call, request: Json) -> Json:
 
 
 async def _lane_of(app: App, group: str, stream: str) -> Lane | None:
-    """Where a stream's events are; None for one that was created and has none. Raises: ApiError."""
+    """The lane with a stream's events; None for a stream that was created but has none. Raises: ApiError."""
     lanes = await app.services.log_groups.lanes(group)
     named = next((lane for lane in lanes if lane.stream == stream), None)
     if named is not None:
@@ -134,7 +134,7 @@ async def _lane_of(app: App, group: str, stream: str) -> Lane | None:
 
 @operation("logs", "FilterLogEvents")
 async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
-    """Events of a group by time, through a filter pattern."""
+    """Read events of a group by time, with a filter pattern."""
     group = name_of(request)
     names, prefix = set(request.get("logStreamNames", ())), request.get("logStreamNamePrefix", "")
     if names and prefix:
@@ -162,7 +162,7 @@ async def filter_log_events(app: App, _call: Call, request: Json) -> Json:
 
 
 async def _check_named(app: App, lanes: list[Lane], names: set[str]) -> None:
-    """Refuse streams that are not there. Raises: ApiError."""
+    """Refuse streams that do not exist. Raises: ApiError."""
     missing = names - {lane.stream for lane in lanes}
     if missing:
         for lane in lanes:

@@ -1,1 +1,1 @@
-"""Operations of the service `statewright`: what the cloud service has no API for."""
+"""Operations of the service `statewright`, for features that the cloud service has no API for."""

@@ -11,7 +11,7 @@ from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 @operation("statewright", "ForkExecution")
 async def fork_execution(app: App, _call: Call, request: Json) -> Json:
-    """Begin a new execution at a state that an old one has reached; answers once it cannot be lost."""
+    """Start a new execution at a state that an old one has reached; answers once it is durable."""
     name = request.get("name")
     if name is not None:
         check_name(name)
@@ -38,5 +38,5 @@ def _variables(text: str | None) -> JsonObject | None:
     except JsonTextError as problem:
         raise ApiError("ValidationException", f"The variables are not JSON: {problem}") from None
     if not isinstance(value, dict):
-        raise ApiError("ValidationException", "The variables are an object: each by its name.")
+        raise ApiError("ValidationException", "The variables must be a JSON object, with a member for each variable.")
     return value

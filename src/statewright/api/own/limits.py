@@ -1,4 +1,4 @@
-"""Semaphores and machines with limits: who holds, who waits, and taking a permit away."""
+"""Operations on semaphores and machines with limits: show holders and waiters, and revoke a permit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statewright.payload import Json, JsonObject
 
 @operation("statewright", "ListLimits")
 async def list_limits(app: App, _call: Call, _request: Json) -> Json:
-    """Every semaphore that somebody holds or waits for, and every machine with a limit."""
+    """List every semaphore with holders or waiters, and every machine with a limit."""
     return {
         "semaphores": [
             {
@@ -37,7 +37,7 @@ async def list_limits(app: App, _call: Call, _request: Json) -> Json:
 
 @operation("statewright", "DescribeSemaphore")
 async def describe_semaphore(app: App, _call: Call, request: Json) -> Json:
-    """Who holds permits of a semaphore, and who waits, in order."""
+    """Show the holders of a semaphore's permits, and the waiters in order."""
     semaphore = _semaphore(app, request)
     return {
         "name": semaphore.name,
@@ -50,14 +50,14 @@ async def describe_semaphore(app: App, _call: Call, request: Json) -> Json:
 
 @operation("statewright", "ReleasePermit")
 async def release_permit(app: App, _call: Call, request: Json) -> Json:
-    """Take a permit from its holder; the next in line gets it."""
+    """Take a permit from its holder and grant it to the next waiter."""
     number = request["permit"]
     key = request.get("key", "")
     taken = None
     if number.isascii() and number.isdigit():
         taken = await app.engine.semaphores.take_away(request["name"], key, int(number), request["reason"])
     if taken is None:
-        raise ApiError("PermitDoesNotExist", f"Nobody holds the permit {number} of the semaphore '{request['name']}'.")
+        raise ApiError("PermitDoesNotExist", f"The semaphore '{request['name']}' has no permit {number} in use.")
     return {"executionArn": taken.execution_arn}
 
 
@@ -67,7 +67,7 @@ def _semaphore(app: App, request: Json) -> Semaphore:
         if (one.name, one.key) == (name, key):
             return one
     shown = f"'{name}' with the key '{key}'" if key else f"'{name}'"
-    raise ApiError("SemaphoreDoesNotExist", f"Nobody holds or waits for the semaphore {shown}.")
+    raise ApiError("SemaphoreDoesNotExist", f"The semaphore {shown} has no holders and no waiters.")
 
 
 def _shown(permit: Permit) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Statewright's own operations: what the cloud service has no API for."""
+"""Statewright's own service, for features that the cloud service has no API for."""
 
 from __future__ import annotations
 

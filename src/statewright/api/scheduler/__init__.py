@@ -1,1 +1,1 @@
-"""The EventBridge Scheduler API: one function an operation."""
+"""The EventBridge Scheduler API: one function per operation."""

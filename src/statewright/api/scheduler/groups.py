@@ -12,7 +12,7 @@ from statewright.payload import Json, JsonObject
 from statewright.tags import MOST_TAGS, TagRule, tag_list, tags_by_key
 
 TAGS: Final = TagRule(lambda _: ApiError("ValidationException", f"A schedule group may have {MOST_TAGS} tags at most."))
-"""Source: API reference, TagResource; the words of refusals are ours."""
+"""Source: API reference, TagResource; the error texts are Statewright's own."""
 
 
 def _shown(app: App, group: Group) -> JsonObject:
@@ -32,7 +32,7 @@ async def create_schedule_group(app: App, _call: Call, request: Json) -> Json:
 
 @operation("scheduler", "GetScheduleGroup")
 async def get_schedule_group(app: App, _call: Call, request: Json) -> Json:
-    """A group."""
+    """Describe a group."""
     return _shown(app, await app.services.scheduler.group(request["Name"]))
 
 
@@ -45,7 +45,7 @@ async def delete_schedule_group(app: App, _call: Call, request: Json) -> Json:
 
 @operation("scheduler", "ListScheduleGroups")
 async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
-    """Groups by name."""
+    """List groups by name."""
     found, last = await app.services.scheduler.list_groups(
         request.get("NamePrefix", ""), TOKENS.read(request.get("NextToken")), request.get("MaxResults", MOST_LISTED)
     )
@@ -54,7 +54,7 @@ async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
 
 @operation("scheduler", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a group."""
+    """Add tags to a group."""
     group = await app.services.scheduler.group(_name(request))
     await app.services.scheduler.tag_group(group.name, TAGS.put(group.tags, tags_by_key(request["Tags"])))
     return {}
@@ -62,14 +62,14 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
 
 @operation("scheduler", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a group."""
+    """Remove tags from a group."""
     await app.services.scheduler.tag_group(_name(request), {}, tuple(request["TagKeys"]))
     return {}
 
 
 @operation("scheduler", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a group."""
+    """List the tags of a group."""
     group = await app.services.scheduler.group(_name(request))
     return {"Tags": tag_list(group.tags)}
 

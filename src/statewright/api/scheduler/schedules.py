@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.events.schedule_records import DEFAULT_GROUP, shown
 from statewright.pages import PageTokens
 from statewright.payload import Json
-
-if TYPE_CHECKING:
-    pass
 
 TOKENS: Final = PageTokens[str]("scheduler", lambda _: ApiError("ValidationException", "Invalid NextToken."))
 MOST_LISTED: Final = 100
@@ -33,7 +30,7 @@ async def update_schedule(app: App, _call: Call, request: Json) -> Json:
 
 @operation("scheduler", "GetSchedule")
 async def get_schedule(app: App, _call: Call, request: Json) -> Json:
-    """A schedule."""
+    """Describe a schedule."""
     return shown(await app.services.scheduler.get(request.get("GroupName", DEFAULT_GROUP), request["Name"]), app.config)
 
 
@@ -46,7 +43,7 @@ async def delete_schedule(app: App, _call: Call, request: Json) -> Json:
 
 @operation("scheduler", "ListSchedules")
 async def list_schedules(app: App, _call: Call, request: Json) -> Json:
-    """Schedules by group and name."""
+    """List schedules by group and name."""
     found, last = await app.services.scheduler.list_schedules(
         request.get("GroupName"), request.get("NamePrefix", ""), request.get("State"),
         TOKENS.read(request.get("NextToken")), request.get("MaxResults", MOST_LISTED),

@@ -26,7 +26,7 @@ SERVICE: Final = Service(
 
 
 def build_scheduler(make: Building) -> Scheduler:
-    """The schedules."""
+    """Build the schedules."""
     from statewright.events.scheduler import Scheduler
 
     ground = make.ground

@@ -1,1 +1,1 @@
-"""The Secrets Manager API: one function an operation."""
+"""The Secrets Manager API: one function per operation."""

@@ -1,4 +1,4 @@
-"""Operations that look through secrets, their tags and policies, and random passwords."""
+"""Operations that list secrets, and those on their tags and policies; random passwords."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Test = Callable[[Secret], bool]
 
 @operation("secretsmanager", "ListSecrets")
 async def list_secrets(app: App, _call: Call, request: Json) -> Json:
-    """Secrets by name, by filters."""
+    """List secrets by name, with filters."""
     found, token = await _page(app, request, LISTED, with_deleted=bool(request.get("IncludePlannedDeletion")))
     return {
         "SecretList": [{**described(one), "SecretVersionsToStages": stages_of(one)} for one in found],
@@ -42,7 +42,7 @@ async def list_secrets(app: App, _call: Call, request: Json) -> Json:
 
 @operation("secretsmanager", "BatchGetSecretValue")
 async def batch_get_secret_value(app: App, _call: Call, request: Json) -> Json:
-    """Values of several secrets, by their names or by filters; what is wrong with each is said of it."""
+    """Read values of several secrets, by their names or by filters; each failure is reported with its name."""
     names, filters = request.get("SecretIdList"), request.get("Filters")
     if bool(names) == bool(filters):
         raise invalid("You must provide either SecretIdList or Filters, but not both.")
@@ -85,7 +85,7 @@ def _texts(key: str, entry: Secret) -> list[str]:
 
 
 def _filter(given: JsonMapping) -> Test:
-    """What a filter asks: one of its values begins the text, `!` says that none does. Source: user guide."""
+    """Compile a filter: the text must begin with one of its values, or with `!`, must not. Source: user guide."""
     key, values = given.get("Key", "all"), given.get("Values", [])
     loose = key in ("description", "all")
 
@@ -105,21 +105,21 @@ def _filter(given: JsonMapping) -> Test:
 
 @operation("secretsmanager", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a secret."""
+    """Add tags to a secret."""
     await app.services.secrets.tag(request["SecretId"], tags_of(request))
     return {}
 
 
 @operation("secretsmanager", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a secret."""
+    """Remove tags from a secret."""
     await app.services.secrets.tag(request["SecretId"], {}, request["TagKeys"])
     return {}
 
 
 @operation("secretsmanager", "PutResourcePolicy")
 async def put_resource_policy(app: App, _call: Call, request: Json) -> Json:
-    """Keep a policy with a secret; nobody enforces it."""
+    """Store a policy with a secret; it is not enforced."""
     try:
         document = parse_json(request["ResourcePolicy"])
     except JsonTextError:
@@ -131,14 +131,14 @@ async def put_resource_policy(app: App, _call: Call, request: Json) -> Json:
 
 @operation("secretsmanager", "GetResourcePolicy")
 async def get_resource_policy(app: App, _call: Call, request: Json) -> Json:
-    """The policy that is kept with a secret."""
+    """Return the policy of a secret."""
     entry = await app.services.secrets.find(request["SecretId"])
     return {**named(entry), "ResourcePolicy": entry.policy}
 
 
 @operation("secretsmanager", "DeleteResourcePolicy")
 async def delete_resource_policy(app: App, _call: Call, request: Json) -> Json:
-    """Forget a secret's policy."""
+    """Delete a secret's policy."""
     return named(await app.services.secrets.set(request["SecretId"], policy=None))
 
 
@@ -155,7 +155,7 @@ _KINDS: Final = (
 
 @operation("secretsmanager", "GetRandomPassword")
 async def get_random_password(_app: App, _call: Call, request: Json) -> Json:
-    """A password."""
+    """Generate a password."""
     length, excluded = request.get("PasswordLength", 32), set(request.get("ExcludeCharacters", ""))
     kinds = [letters for name, letters in _KINDS if not request.get(name)]
     if request.get("IncludeSpace"):
@@ -178,5 +178,5 @@ async def get_random_password(_app: App, _call: Call, request: Json) -> Json:
 
 
 def _below(count: int) -> int:
-    # With so many bits, no number is noticeably likelier than another.
+    # With 128 bits, the bias of the remainder is negligible.
     return int.from_bytes(chance.random_bytes(16), "big") % count

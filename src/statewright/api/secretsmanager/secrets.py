@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
@@ -11,9 +11,6 @@ from statewright.payload import Json, JsonObject
 from statewright.records.entries import Secret
 from statewright.records.secrets import CURRENT, LONGEST_BYTES
 from statewright.tags import tag_list
-
-if TYPE_CHECKING:
-    pass
 
 _NAME: Final = re.compile(r"[\w/+=.@!-]+", re.ASCII)
 SHORTEST_WINDOW_DAYS = 7
@@ -26,7 +23,7 @@ def invalid(text: str) -> ApiError:
 
 
 def named(entry: Secret) -> JsonObject:
-    """A secret's ARN and name, as every answer has them."""
+    """A secret's ARN and name, which are in every answer."""
     return {"ARN": entry.arn, "Name": entry.name}
 
 
@@ -36,7 +33,7 @@ def stages_of(entry: Secret) -> JsonObject:
 
 
 def described(entry: Secret) -> JsonObject:
-    """What is said of a secret besides its value."""
+    """The description of a secret, without its value."""
     return {
         **named(entry), "Description": entry.description, "KmsKeyId": entry.kms,
         "LastChangedDate": entry.changed_ms, "CreatedDate": entry.created_ms,
@@ -46,7 +43,7 @@ def described(entry: Secret) -> JsonObject:
 
 
 def tags_of(request: Json) -> dict[str, str]:
-    """The tags of a request. Raises: ApiError for one without a key."""
+    """List the tags of a request. Raises: ApiError for one without a key."""
     tags = request.get("Tags", ())
     if not all("Key" in one for one in tags):
         raise invalid("Every tag must have a Key.")
@@ -90,7 +87,7 @@ async def create_secret(app: App, call: Call, request: Json) -> Json:
 
 @operation("secretsmanager", "GetSecretValue")
 async def get_secret_value(app: App, _call: Call, request: Json) -> Json:
-    """A secret's value."""
+    """Return a secret's value."""
     return await value_shown(app, request["SecretId"], request.get("VersionId"), request.get("VersionStage"))
 
 
@@ -105,7 +102,7 @@ async def value_shown(app: App, reference: str, version: str | None = None, stag
 
 @operation("secretsmanager", "PutSecretValue")
 async def put_secret_value(app: App, call: Call, request: Json) -> Json:
-    """Give a secret a new value."""
+    """Store a new value of a secret."""
     value, token = _value(request), _token(request, call)
     if not value:
         raise invalid("You must provide either SecretString or SecretBinary.")
@@ -128,14 +125,14 @@ async def update_secret(app: App, call: Call, request: Json) -> Json:
 
 @operation("secretsmanager", "DescribeSecret")
 async def describe_secret(app: App, _call: Call, request: Json) -> Json:
-    """What is said of a secret, also while it is marked for deletion."""
+    """Describe a secret, also while it is marked for deletion."""
     entry = await app.services.secrets.find(request["SecretId"])
     return {**described(entry), "VersionIdsToStages": stages_of(entry) or None}
 
 
 @operation("secretsmanager", "ListSecretVersionIds")
 async def list_secret_version_ids(app: App, _call: Call, request: Json) -> Json:
-    """The versions of a secret, newest last."""
+    """List the versions of a secret, newest last."""
     entry = await app.services.secrets.find(request["SecretId"])
     deprecated = bool(request.get("IncludeDeprecated"))
     views = [
@@ -156,7 +153,7 @@ async def update_secret_version_stage(app: App, _call: Call, request: Json) -> J
 
 @operation("secretsmanager", "DeleteSecret")
 async def delete_secret(app: App, _call: Call, request: Json) -> Json:
-    """Mark a secret for deletion, or delete it at once."""
+    """Mark a secret for deletion, or delete it immediately."""
     window, at_once = request.get("RecoveryWindowInDays"), bool(request.get("ForceDeleteWithoutRecovery"))
     if at_once and window is not None:
         raise invalid("You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays.")
@@ -169,5 +166,5 @@ async def delete_secret(app: App, _call: Call, request: Json) -> Json:
 
 @operation("secretsmanager", "RestoreSecret")
 async def restore_secret(app: App, _call: Call, request: Json) -> Json:
-    """Take back a deletion."""
+    """Cancel a deletion."""
     return named(await app.services.secrets.restore(request["SecretId"]))

@@ -28,7 +28,7 @@ SERVICE: Final = Service(
 
 
 def build_secrets(make: Building) -> Secrets:
-    """The secrets."""
+    """Build the secrets."""
     from statewright.records.secrets import Secrets
 
     ground = make.ground

@@ -1,1 +1,1 @@
-"""The SNS API: one function an operation."""
+"""The SNS API: one function per operation."""

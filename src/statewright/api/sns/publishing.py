@@ -26,7 +26,7 @@ async def publish(app: App, _call: Call, request: Json) -> Json:
     if not given:
         raise invalid("TopicArn or TargetArn Reason: no value for required parameter")
     if len(given) > 1:
-        raise invalid("TopicArn, TargetArn and PhoneNumber are mutually exclusive")  # The words are ours.
+        raise invalid("TopicArn, TargetArn and PhoneNumber are mutually exclusive")  # The text is Statewright's own.
     if given == ["PhoneNumber"]:
         raise invalid("PhoneNumber Reason: this version of Statewright sends no text messages")
     arn = request[given[0]]
@@ -37,7 +37,7 @@ async def publish(app: App, _call: Call, request: Json) -> Json:
     [receipt] = await topics.publish(arn, [read_message(request)])
     if isinstance(receipt, ApiError):
         raise receipt
-    return _told(receipt)
+    return _shown(receipt)
 
 
 @operation("sns", "PublishBatch")
@@ -58,7 +58,7 @@ async def publish_batch(app: App, _call: Call, request: Json) -> Json:
     receipts = await topics.publish(hub.arn, list(messages.values()))
     answers.update(zip(messages, receipts, strict=True))
     return {
-        "Successful": [{"Id": name, **_told(one)} for name, one in answers.items() if isinstance(one, Receipt)],
+        "Successful": [{"Id": name, **_shown(one)} for name, one in answers.items() if isinstance(one, Receipt)],
         "Failed": [
             {"Id": name, "Code": one.code, "Message": one.message, "SenderFault": True}
             for name, one in answers.items()
@@ -67,7 +67,7 @@ async def publish_batch(app: App, _call: Call, request: Json) -> Json:
     }
 
 
-def _told(receipt: Receipt) -> JsonObject:
+def _shown(receipt: Receipt) -> JsonObject:
     sequence: JsonObject = {} if receipt.sequence is None else {"SequenceNumber": receipt.sequence}
     return {"MessageId": receipt.message_id, **sequence}
 

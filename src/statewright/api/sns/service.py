@@ -1,4 +1,4 @@
-"""SNS: topics, subscriptions and what is published to them."""
+"""SNS: topics, subscriptions and messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SERVICE: Final = Service(
 
 
 def build_topics(make: Building) -> Topics:
-    """The topics."""
+    """Build the topics."""
     from statewright.topics.topics import Topics
 
     ground, queues = make.ground, make(build_queues)

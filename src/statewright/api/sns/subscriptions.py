@@ -28,7 +28,7 @@ async def subscribe(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sns", "ConfirmSubscription")
 async def confirm_subscription(app: App, call: Call, request: Json) -> Json:
-    """Confirm a subscription by the token that its endpoint got."""
+    """Confirm a subscription by the token that its endpoint received."""
     needs_signature = request.get("AuthenticateOnUnsubscribe")
     if needs_signature is not None and needs_signature.lower() not in ("true", "false"):
         raise invalid("AuthenticateOnUnsubscribe")
@@ -49,13 +49,13 @@ async def unsubscribe(app: App, call: Call, request: Json) -> Json:
 
 
 def _is_signed(call: Call) -> bool:
-    """Calls from inside have no headers, and are ours."""
+    """True if a call is signed, or comes from inside the process: such calls have no headers."""
     return not call.headers or "authorization" in call.headers or "X-Amz-Signature=" in call.query
 
 
 @operation("sns", "GetSubscriptionAttributes")
 async def get_subscription_attributes(app: App, _call: Call, request: Json) -> Json:
-    """Everything about a subscription."""
+    """Return the attributes of a subscription."""
     return {"Attributes": app.services.topics.subscription_attributes(request["SubscriptionArn"])}
 
 
@@ -70,13 +70,13 @@ async def set_subscription_attributes(app: App, _call: Call, request: Json) -> J
 
 @operation("sns", "ListSubscriptions")
 async def list_subscriptions(app: App, _call: Call, request: Json) -> Json:
-    """All subscriptions, oldest first."""
+    """List all subscriptions, oldest first."""
     return _listed(app, None, request)
 
 
 @operation("sns", "ListSubscriptionsByTopic")
 async def list_subscriptions_by_topic(app: App, _call: Call, request: Json) -> Json:
-    """The subscriptions of a topic, oldest first."""
+    """List the subscriptions of a topic, oldest first."""
     return _listed(app, request["TopicArn"], request)
 
 

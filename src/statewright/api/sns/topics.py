@@ -1,6 +1,6 @@
 """Operations on topics, their attributes, tags, permissions and data protection policies.
 
-Source: API reference; texts of refusals as users of the service have seen them, or ours where a comment says so.
+Source: API reference; error texts as users of the service have seen them, unless a comment says otherwise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE: Final = 100
 """Source: API reference, ListTopics and ListSubscriptions."""
 TAGS: Final = TagRule(
     lambda _: ApiError("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
-    # The words are ours.
+    # The text is Statewright's own.
     reserved=lambda _: invalid("Tag keys must not start with aws:"),
 )
 _ACTIONS: Final = frozenset({
@@ -36,7 +36,7 @@ _ACTIONS: Final = frozenset({
 
 @operation("sns", "CreateTopic")
 async def create_topic(app: App, _call: Call, request: Json) -> Json:
-    """Create a topic, or find the one that is there."""
+    """Create a topic, or return the existing one."""
     tags = TAGS.put({}, _tags(request.get("Tags") or ()))
     if request.get("DataProtectionPolicy"):
         raise _no_data_protection()
@@ -53,14 +53,14 @@ async def delete_topic(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sns", "ListTopics")
 async def list_topics(app: App, _call: Call, request: Json) -> Json:
-    """Topics by name."""
+    """List topics by name."""
     found, last = app.services.topics.list_topics(TOKENS.read(request.get("NextToken") or None), PAGE)
     return {"Topics": [{"TopicArn": arn} for arn in found], "NextToken": TOKENS.write(last)}
 
 
 @operation("sns", "GetTopicAttributes")
 async def get_topic_attributes(app: App, _call: Call, request: Json) -> Json:
-    """Everything about a topic."""
+    """Return the attributes of a topic."""
     return {"Attributes": app.services.topics.attributes(request["TopicArn"])}
 
 
@@ -77,7 +77,7 @@ async def set_topic_attributes(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sns", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a topic."""
+    """Add tags to a topic."""
     tags = _tags(request["Tags"])
     await _change(app, request, lambda topic: replace(topic, tags=TAGS.put(topic.tags, tags)))
     return {}
@@ -85,7 +85,7 @@ async def tag_resource(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sns", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a topic."""
+    """Remove tags from a topic."""
     keys = request["TagKeys"]
     await _change(app, request, lambda topic: replace(topic, tags=retagged(topic.tags, {}, keys)))
     return {}
@@ -93,7 +93,7 @@ async def untag_resource(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sns", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a topic."""
+    """List the tags of a topic."""
     try:
         hub = app.services.topics.find(request["ResourceArn"])
     except ApiError as problem:
@@ -109,7 +109,7 @@ async def _change(app: App, request: Json, change: Callable[[Topic], Topic]) -> 
 
 
 def _of_resource(problem: ApiError) -> ApiError:
-    """Operations on tags say so in words of their own."""
+    """Convert an unknown topic's error: operations on tags have one of their own."""
     return ApiError("ResourceNotFound", "Resource does not exist") if problem.code == "NotFound" else problem
 
 
@@ -127,7 +127,7 @@ def _tags(given: Json) -> dict[str, str]:
 
 @operation("sns", "AddPermission")
 async def add_permission(app: App, _call: Call, request: Json) -> Json:
-    """Add a statement to a topic's policy. It is kept and shown; nobody is asked for permission here."""
+    """Add a statement to a topic's policy, which is stored and returned but not enforced."""
     label, actions = request["Label"], request["ActionName"]
     for action in actions:
         if action not in _ACTIONS:
@@ -155,7 +155,7 @@ async def add_permission(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sns", "RemovePermission")
 async def remove_permission(app: App, _call: Call, request: Json) -> Json:
-    """Take a statement out of a topic's policy; one that is not there does not matter."""
+    """Remove a statement from a topic's policy, if it exists."""
     arn = request["TopicArn"]
 
     def change(topic: Topic) -> Topic:
@@ -183,14 +183,14 @@ def _with_policy(topic: Topic, policy: JsonObject) -> Topic:
 
 @operation("sns", "PutDataProtectionPolicy")
 async def put_data_protection_policy(app: App, _call: Call, request: Json) -> Json:
-    """Refuse a policy: a topic that only kept it would let pass what it must not."""
+    """Refuse a policy: it could be stored but not enforced, and messages would pass that must not."""
     app.services.topics.find(request["ResourceArn"])
     raise _no_data_protection()
 
 
 @operation("sns", "GetDataProtectionPolicy")
 async def get_data_protection_policy(app: App, _call: Call, request: Json) -> Json:
-    """The data protection policy of a topic: there is none."""
+    """Answer that a topic has no data protection policy."""
     app.services.topics.find(request["ResourceArn"])
     return {"DataProtectionPolicy": ""}
 

@@ -1,11 +1,11 @@
-"""The protocol of SNS, and how it refuses requests that its model refuses.
+"""The protocol of SNS, and its refusal of requests that violate the service model.
 
 Source: texts observed by users of the service.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.api.protocols.query import QueryWire
 from statewright.api.protocols.wire import Wire
@@ -13,15 +13,12 @@ from statewright.api.shapes import Problems, problem_text, refuse_with
 from statewright.errors import ApiError
 from statewright.topics.refusals import invalid
 
-if TYPE_CHECKING:
-    pass
-
 _NULL: Final = "Member must not be null"
 _MEMBERS: Final = {"topicArn": "TopicArn", "message": "Message", "awsAccountId": "AWSAccountId"}
 
 
 def _refusal(problems: Problems) -> ApiError:
-    """Required members are missed one by one, the rest is a validation error."""
+    """Report the first missing member by itself; all other violations are one validation error."""
     for _, path, what in problems:
         if what == _NULL and "." not in path:
             name = _MEMBERS.get(path, path[:1].upper() + path[1:])
@@ -30,7 +27,7 @@ def _refusal(problems: Problems) -> ApiError:
 
 
 def wire(service: str, _protocol: str) -> Wire:
-    """The wire of its one protocol."""
+    """The wire of SNS's only protocol."""
     return QueryWire(service)
 
 

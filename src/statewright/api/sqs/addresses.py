@@ -1,4 +1,4 @@
-"""From a QueueUrl to a queue, and back.
+"""Conversion from a QueueUrl to a queue, and back.
 
 Source: API reference, "Queue and message identifiers"; error text observed.
 """
@@ -14,13 +14,13 @@ from statewright.queues.queues import Queue
 
 
 def queue_at(app: App, url: str) -> Queue:
-    """The queue of a URL, whatever its scheme and host: they are those by which the caller knows this server.
+    """The queue of a URL, whatever its scheme and host, which depend on how the caller reaches this server.
 
-    Raises: ApiError (`QueueDoesNotExist`; `InvalidAddress` for what is no queue's URL, such as a bare name).
+    Raises: ApiError (`QueueDoesNotExist`; `InvalidAddress` for a text that is not a queue's URL, such as a bare name).
     """
     before, _, name = url.rpartition("/")
     if before.rpartition("/")[2] == app.config.account:
-        # Nearly every call: the rest is for URLs that are written otherwise.
+        # Nearly every call: the rest is for URLs in other forms.
         return app.services.queues.find(name)
     parts = [unquote(part) for part in urlsplit(url).path.split("/") if part]
     if len(parts) < 2 or "/" not in url:
@@ -34,7 +34,7 @@ def queue_at(app: App, url: str) -> Queue:
 
 
 def url_of(app: App, call: Call, queue: Queue) -> str:
-    """The URL of a queue, by the host that the caller uses."""
+    """The URL of a queue, with the host that the caller uses."""
     host = call.headers.get("host") or "localhost"
     return f"http://{host}/{app.config.account}/{queue.name}"
 

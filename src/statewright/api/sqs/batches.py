@@ -1,4 +1,4 @@
-"""What the three batch operations share: the rules for entries and their ids, and the answer in two halves.
+"""Rules shared by the three batch operations: for entries and their ids, and for the answer in two halves.
 
 Source: API reference; texts observed.
 """
@@ -16,13 +16,13 @@ from statewright.payload import Json, JsonObject
 MOST_ENTRIES: Final = 10
 
 Failures = list[tuple[str, ApiError]]
-"""What was wrong, by the id of the entry."""
+"""Errors, with the id of the entry."""
 
 _id_matches: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII).fullmatch
 
 
 def check_entries(entries: Sequence[Json], kind: str) -> list[str]:
-    """The ids of a batch's entries, in order; `kind` is what the service calls an entry.
+    """Check a batch's entries and return their ids, in order; `kind` is the service's name for an entry.
 
     Raises: ApiError, which refuses the whole request.
     """
@@ -49,7 +49,7 @@ def check_entries(entries: Sequence[Json], kind: str) -> list[str]:
 
 
 def outcome(successful: list[Json], failures: Iterable[tuple[str, ApiError]]) -> Json:
-    """The answer: what succeeded, and what failed with legacy codes, as the service says them in batches."""
+    """The answer: entries that succeeded, and entries that failed, with legacy codes as the service has them here."""
     failed = [
         {"Id": name, "SenderFault": True, "Code": LEGACY.get(error.code, error.code), "Message": error.message}
         for name, error in failures

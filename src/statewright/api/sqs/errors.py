@@ -1,7 +1,7 @@
-"""Error codes of SQS: each has a name of today's model and a legacy code, which SDKs still show.
+"""Error codes of SQS: each has a name in today's model and a legacy code, which SDKs still show.
 
-Inside, errors carry the model's names. JSON answers say the name in `__type` and the legacy code in a header, because
-the service is compatible with its old query protocol; the query protocol says the legacy code alone.
+Inside, errors carry the model's names. JSON answers have the name in `__type` and the legacy code in a header, because
+the service is compatible with its old query protocol; the query protocol has the legacy code only.
 
 Source: service model (`awsQueryCompatible`); headers observed.
 """
@@ -45,14 +45,14 @@ def type_of(error: ApiError) -> str:
 
 
 def headers_of(error: ApiError) -> tuple[tuple[bytes, bytes], ...]:
-    """The header that tells SDKs the legacy code."""
+    """The header with the legacy code, which SDKs read."""
     fault = "Sender" if (error.status or 400) < 500 and error.code != "InternalServerError" else "Receiver"
     code = LEGACY.get(error.code, error.code)
     return ((b"x-amzn-query-error", f"{code};{fault}".encode("ascii", "replace")),)
 
 
 def legacy(error: ApiError) -> ApiError:
-    """An error as the query protocol says it."""
+    """Convert an error to that of the query protocol."""
     message = error.message
     if error.code == "QueueDoesNotExist" and message == NO_SUCH_QUEUE:
         message = "The specified queue does not exist for this wsdl version."
@@ -60,7 +60,7 @@ def legacy(error: ApiError) -> ApiError:
 
 
 def no_such_queue() -> ApiError:
-    """The answer to a request for a queue that is not there."""
+    """The answer to a request for a queue that does not exist."""
     return ApiError("QueueDoesNotExist", NO_SUCH_QUEUE)
 
 

@@ -16,7 +16,7 @@ MOST_LISTED: Final = 10
 
 @operation("sqs", "StartMessageMoveTask")
 async def start_message_move_task(app: App, _call: Call, request: Json) -> Json:
-    """Begin to move the messages of a dead-letter queue."""
+    """Start to move the messages of a dead-letter queue."""
     rate = _within(request, "MaxNumberOfMessagesPerSecond", MOST_PER_SECOND)
     handle = await app.services.queues.start_move(request["SourceArn"], request.get("DestinationArn"), rate)
     return {"TaskHandle": handle}
@@ -24,7 +24,7 @@ async def start_message_move_task(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "ListMessageMoveTasks")
 async def list_message_move_tasks(app: App, _call: Call, request: Json) -> Json:
-    """Tasks of a source queue, newest first."""
+    """List the tasks of a source queue, newest first."""
     most = _within(request, "MaxResults", MOST_LISTED)
     found = await app.services.queues.list_moves(request["SourceArn"], 1 if most is None else most)
     return {"Results": [_listed(task) for task in found]} if found else {}
@@ -32,7 +32,7 @@ async def list_message_move_tasks(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "CancelMessageMoveTask")
 async def cancel_message_move_task(app: App, _call: Call, request: Json) -> Json:
-    """Stop a task; what it has moved stays moved."""
+    """Stop a task; messages that it has moved stay moved."""
     return {"ApproximateNumberOfMessagesMoved": await app.services.queues.cancel_move(request["TaskHandle"])}
 
 

@@ -1,4 +1,4 @@
-"""Operations that write statements into a queue's access policy. Nobody enforces the policy here.
+"""Operations that write statements into a queue's access policy, which is not enforced.
 
 Source: API reference, AddPermission and RemovePermission; texts observed unless a comment says otherwise.
 """
@@ -32,7 +32,7 @@ _SHARED: Final = frozenset(
         "SendMessage",
     }
 )
-"""Actions that others than the owner may be let do. Source: developer guide, "API permissions reference"."""
+"""Actions that accounts other than the owner may be allowed. Source: developer guide, "API permissions reference"."""
 
 
 @operation("sqs", "AddPermission")
@@ -41,7 +41,7 @@ async def add_permission(app: App, _call: Call, request: Json) -> Json:
     queue = queue_at(app, request["QueueUrl"])
     label, accounts, actions = request["Label"], request["AWSAccountIds"], request["Actions"]
     if _label_matches(label) is None:
-        # The words are ours.
+        # The text is Statewright's own.
         raise invalid_value(
             label, "Label", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
         )
@@ -72,7 +72,7 @@ async def add_permission(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "RemovePermission")
 async def remove_permission(app: App, _call: Call, request: Json) -> Json:
-    """Take a statement out of the access policy of a queue."""
+    """Remove a statement from the access policy of a queue."""
     queue = queue_at(app, request["QueueUrl"])
     label = request["Label"]
     policy = _policy(queue)

@@ -1,6 +1,6 @@
-"""Operations on queues as named things: create, find, list, delete, purge them, and their attributes.
+"""Operations on queues: create, find, list, delete and purge them, and their attributes.
 
-Attributes are checked and shown by `queues.attributes`; which queues there are is up to `queues.queues`.
+Attributes are checked and shown by `queues.attributes`; `queues.queues` keeps the queues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_LISTED: Final = 1000
 
 @operation("sqs", "CreateQueue")
 async def create_queue(app: App, call: Call, request: Json) -> Json:
-    """Create a queue, or answer as before for one that is there."""
+    """Create a queue; for an existing one, answer as the first time."""
     name, given = request["QueueName"], request.get("Attributes", {})
     tags = request.get("tags", {})
     check_tags(name, {}, tags)
@@ -41,14 +41,14 @@ async def delete_queue(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "PurgeQueue")
 async def purge_queue(app: App, _call: Call, request: Json) -> Json:
-    """Drop every message of a queue."""
+    """Delete every message of a queue."""
     await app.services.queues.purge(queue_at(app, request["QueueUrl"]))
     return {}
 
 
 @operation("sqs", "GetQueueUrl")
 async def get_queue_url(app: App, call: Call, request: Json) -> Json:
-    """The URL of a queue by its name."""
+    """Return the URL of a queue by its name."""
     if request.get("QueueOwnerAWSAccountId", app.config.account) != app.config.account:
         raise no_such_queue()
     name = request["QueueName"]
@@ -58,7 +58,7 @@ async def get_queue_url(app: App, call: Call, request: Json) -> Json:
 
 @operation("sqs", "ListQueues")
 async def list_queues(app: App, call: Call, request: Json) -> Json:
-    """URLs of queues, by name."""
+    """List URLs of queues, by name."""
     prefix = request.get("QueueNamePrefix", "")
     found, token = _page(request, lambda after, limit: app.services.queues.list_queues(prefix, after, limit))
     return _present({"QueueUrls": [url_of(app, call, queue) for queue in found], "NextToken": token})
@@ -66,7 +66,7 @@ async def list_queues(app: App, call: Call, request: Json) -> Json:
 
 @operation("sqs", "ListDeadLetterSourceQueues")
 async def list_dead_letter_source_queues(app: App, call: Call, request: Json) -> Json:
-    """URLs of the queues whose dead letters go to a queue."""
+    """List URLs of the queues whose dead letters go to a queue."""
     queue = queue_at(app, request["QueueUrl"])
     found, token = _page(request, lambda after, limit: app.services.queues.dead_letter_sources(queue, after, limit))
     answer: JsonObject = {"queueUrls": [url_of(app, call, source) for source in found]}
@@ -76,7 +76,7 @@ async def list_dead_letter_source_queues(app: App, call: Call, request: Json) ->
 def _page(
     request: Json, listed: Callable[[str | None, int], tuple[list[Queue], str | None]]
 ) -> tuple[list[Queue], str | None]:
-    """One page, and the token of the next. Without MaxResults there is no next: the service stops at 1,000."""
+    """One page, and the token of the next. Without MaxResults there is no next page: the service stops at 1,000."""
     most = request.get("MaxResults")
     if most is not None and not 1 <= most <= MOST_LISTED:
         raise invalid_value(most, "MaxResults", f"Must be between 1 and {MOST_LISTED}, if provided.")
@@ -104,7 +104,7 @@ async def set_queue_attributes(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "GetQueueAttributes")
 async def get_queue_attributes(app: App, _call: Call, request: Json) -> Json:
-    """Those attributes of a queue that are asked for."""
+    """Return the requested attributes of a queue."""
     queue = queue_at(app, request["QueueUrl"])
     wanted = request.get("AttributeNames") or ()
     for name in wanted:
@@ -125,5 +125,5 @@ async def get_queue_attributes(app: App, _call: Call, request: Json) -> Json:
 
 
 def _present(answer: JsonObject) -> JsonObject:
-    """The answer without what it lacks: the service leaves out empty lists here."""
+    """The answer without empty members: the service leaves out empty lists here."""
     return {name: value for name, value in answer.items() if value}

@@ -1,4 +1,4 @@
-"""Operations on messages that are received: receive, delete, change their visibility.
+"""Operations on received messages: receive, delete, change their visibility.
 
 Source: API reference; texts observed.
 """
@@ -21,7 +21,7 @@ from statewright.queues.messages import Received
 MOST_RECEIVED: Final = 10
 MOST_PEEKED: Final = 1000
 PEEK_HEADER: Final = "x-statewright-peek"
-"""Ours: with this header, messages are shown as they stand, and not received."""
+"""Statewright's own header: with it, messages are returned without being received."""
 LONGEST_WAIT_SECONDS: Final = 20
 LONGEST_VISIBILITY_SECONDS: Final = 43_200
 
@@ -79,7 +79,7 @@ def _within(value: int, name: str, most: int) -> int:
 
 
 def _system_names(request: Json) -> Iterable[str]:
-    """The system attributes that a receive asks for, by either of the two parameters."""
+    """The system attributes that a request asks for, by either of the two parameters."""
     wanted = [*request.get("AttributeNames", ()), *request.get("MessageSystemAttributeNames", ())]
     if "All" in wanted:
         return _SYSTEM
@@ -137,7 +137,7 @@ async def delete_message_batch(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "ChangeMessageVisibility")
 async def change_message_visibility(app: App, _call: Call, request: Json) -> Json:
-    """Hide a message for longer or shorter."""
+    """Change how long a message stays hidden."""
     queue = queue_at(app, request["QueueUrl"])
     seconds = _within(request["VisibilityTimeout"], "VisibilityTimeout", LONGEST_VISIBILITY_SECONDS)
     [wrong] = await app.services.queues.change_visibility(queue, [(request["ReceiptHandle"], 1000 * seconds)])
@@ -148,7 +148,7 @@ async def change_message_visibility(app: App, _call: Call, request: Json) -> Jso
 
 @operation("sqs", "ChangeMessageVisibilityBatch")
 async def change_message_visibility_batch(app: App, _call: Call, request: Json) -> Json:
-    """Hide up to ten messages for longer or shorter."""
+    """Change how long up to ten messages stay hidden."""
     queue = queue_at(app, request["QueueUrl"])
     ids = check_entries(request["Entries"], "ChangeMessageVisibilityBatchRequestEntry")
     changes: list[tuple[str, int]] = []

@@ -1,7 +1,7 @@
-"""Requests of SQS checked against the service model: types and required members, in the service's own words.
+"""Checks of SQS requests against the service model: types and required members, with the service's own texts.
 
-What the model says beyond that (enums of attribute names, for one) the service words in its own way in each operation,
-so it is checked there. Compiled once for each operation: checks only the members that are given.
+For further constraints of the model (enums of attribute names, for one) the service has texts of its own in each
+operation, so they are checked there. A check is compiled once per operation, and reads only the given members.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 
 Check = Callable[[Json, str], Json]
-"""Reads one value; the text is where it stands, with the point before a member: `SendMessageBatchRequestEntry.1.`"""
+"""Reads one value; the text is its path, with the dot before a member: `SendMessageBatchRequestEntry.1.`"""
 
 _EMPTY_REFUSED: Final = frozenset({"QueueUrl", "QueueName", "MessageBody", "ReceiptHandle", "Label", "SourceArn"})
-"""Members for which the service takes an empty text as a missing one."""
+"""Members for which the service treats an empty text as missing."""
 
 
 _TYPED: Final = "DataType"
-"""The member of message attributes whose absence the service words in its own way; see `queues.message_attributes`."""
+"""The member of message attributes whose absence has an error of its own; see `queues.message_attributes`."""
 
 
 @cache
 def validator(operation: str) -> Callable[[Json], JsonObject]:
-    """The check of an operation's requests; it gives the request without what the model does not know.
+    """Compile the check of an operation's requests; it returns the request without members that the model lacks.
 
     Raises (the check): ApiError (`MissingRequiredParameterException`, `SerializationException`).
     """
@@ -80,7 +80,7 @@ def _compile(model: JsonObject, name: str) -> Check:
 
 
 def _entry_of(model: JsonObject, name: str) -> str | None:
-    """The shape of a list's entries, `None` for what is no list of structures."""
+    """The shape of a list's entries; `None` for a shape that is not a list of structures."""
     if model[name]["type"] != "list":
         return None
     item: str = model[name]["member"]["shape"]
@@ -91,7 +91,7 @@ def _structure(model: JsonObject, shape: JsonObject) -> Check:
     required: tuple[str, ...] = () if _TYPED in shape["members"] else tuple(shape.get("required", ()))
     texts = frozenset(name for name, of in shape["members"].items() if model[of["shape"]]["type"] == "string")
     checks = {name: _compile(model, of["shape"]) for name, of in shape["members"].items() if name not in texts}
-    # Of a list of entries, the service misses the first thing of the first entry (observed).
+    # For a missing list of entries, the service names the first member of the first entry (observed).
     entries = {name: _entry_of(model, shape["members"][name]["shape"]) for name in required}
     wanted = {name: f"{item}.1.Id" for name, item in entries.items() if item is not None}
     refused_empty = _EMPTY_REFUSED.intersection(required)

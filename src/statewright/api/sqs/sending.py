@@ -1,7 +1,7 @@
 """Operations that send messages.
 
-Owns what a message must be like to be sent: sizes, delays, groups and deduplication ids, batches. Bodies and attributes
-themselves are checked by `queues.message_attributes`. Messages without attributes take the short way through.
+Owns the rules for messages: sizes, delays, groups and deduplication ids, batches. Bodies and attributes themselves are
+checked by `queues.message_attributes`. Messages without attributes take a shorter path.
 
 Source: API reference, SendMessage and SendMessageBatch; texts observed.
 """
@@ -30,11 +30,11 @@ from statewright.queues.queues import Queue
 WRONG_KIND: Final = "The request include parameter that is not valid for this queue type."
 
 _identifies: Final = re.compile(r"[!-~]{1,128}", re.ASCII).fullmatch
-"""Letters, digits and punctuation of ASCII."""
+"""Matches letters, digits and punctuation of ASCII."""
 
 
 class _Ready(NamedTuple):
-    """A checked message, and what its sender is told of it."""
+    """A checked message, and the digests for the answer to its sender."""
 
     message: Outgoing
     body_md5: str
@@ -50,7 +50,7 @@ async def send_message(app: App, call: Call, request: Json) -> Json:
     ready = _ready(app, call, queue, request)
     _check_group(queue, request, "MissingRequiredParameterException")
     [sent] = await app.services.queues.send(queue, [ready.message])
-    return _told(ready, sent)
+    return _receipt(ready, sent)
 
 
 @operation("sqs", "SendMessageBatch")
@@ -77,18 +77,18 @@ async def send_message_batch(app: App, call: Call, request: Json) -> Json:
     if not ready:
         return outcome([], failed)
     sent = await app.services.queues.send(queue, [one.message for _, one in ready])
-    return outcome([{"Id": name, **_told(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed)
+    return outcome([{"Id": name, **_receipt(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed)
 
 
-def _told(ready: _Ready, sent: Sent) -> JsonObject:
-    told: JsonObject = {"MessageId": sent.message_id, "MD5OfMessageBody": ready.body_md5}
+def _receipt(ready: _Ready, sent: Sent) -> JsonObject:
+    receipt: JsonObject = {"MessageId": sent.message_id, "MD5OfMessageBody": ready.body_md5}
     if ready.attributes_md5 is not None:
-        told["MD5OfMessageAttributes"] = ready.attributes_md5
+        receipt["MD5OfMessageAttributes"] = ready.attributes_md5
     if ready.system_md5 is not None:
-        told["MD5OfMessageSystemAttributes"] = ready.system_md5
+        receipt["MD5OfMessageSystemAttributes"] = ready.system_md5
     if sent.sequence_number is not None:
-        told["SequenceNumber"] = sent.sequence_number
-    return told
+        receipt["SequenceNumber"] = sent.sequence_number
+    return receipt
 
 
 # ------------------------------------------------------------------ one message
@@ -125,7 +125,7 @@ def _ready(app: App, call: Call, queue: Queue, given: Json) -> _Ready:
     message = Outgoing(
         body,
         attributes,
-        # A FIFO queue knows only its own delay.
+        # A FIFO queue has only its own delay.
         None if delay is None or settings.fifo else delay * 1000,
         group,
         deduplication,
@@ -153,7 +153,7 @@ def _check_identifiers(queue: Queue, group: str | None, deduplication: str | Non
 
 
 def check_identifier(name: str, value: str) -> None:
-    """Refuse an id that the service would. Raises: ApiError (`InvalidParameterValueException`)."""
+    """Refuse an id that the service refuses. Raises: ApiError (`InvalidParameterValueException`)."""
     if _identifies(value) is None:
         raise invalid_value(
             value, name, f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length."
@@ -161,7 +161,7 @@ def check_identifier(name: str, value: str) -> None:
 
 
 def _check_group(queue: Queue, given: Json, code: str) -> None:
-    """What a FIFO queue asks of every message; a batch is refused as a whole."""
+    """Check the members that a FIFO queue requires of every message; a batch is refused as a whole."""
     if not queue.settings.fifo:
         return
     if not given.get("MessageGroupId"):

@@ -45,7 +45,7 @@ SERVICE: Final = Service(
 
 
 def build_queues(make: Building) -> Queues:
-    """The queues."""
+    """Build the queues."""
     from statewright.queues.queues import Queues
 
     ground = make.ground

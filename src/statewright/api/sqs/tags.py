@@ -13,7 +13,7 @@ from statewright.tags import KEY_CHARACTERS, VALUE_CHARACTERS, TagRule
 
 @operation("sqs", "TagQueue")
 async def tag_queue(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a queue."""
+    """Add tags to a queue."""
     queue = queue_at(app, request["QueueUrl"])
     if not request["Tags"]:
         raise missing("Tags")
@@ -24,7 +24,7 @@ async def tag_queue(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "UntagQueue")
 async def untag_queue(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a queue."""
+    """Remove tags from a queue."""
     queue = queue_at(app, request["QueueUrl"])
     if not request["TagKeys"]:
         raise missing("TagKeys")
@@ -34,7 +34,7 @@ async def untag_queue(app: App, _call: Call, request: Json) -> Json:
 
 @operation("sqs", "ListQueueTags")
 async def list_queue_tags(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a queue."""
+    """List the tags of a queue."""
     tags = queue_at(app, request["QueueUrl"]).tags
     return {"Tags": dict(tags)} if tags else {}
 
@@ -42,7 +42,7 @@ async def list_queue_tags(app: App, _call: Call, request: Json) -> Json:
 def check_tags(queue_name: str, there: Mapping[str, str], added: Mapping[str, str]) -> None:
     """Refuse tags that a queue cannot have. Raises: ApiError (`InvalidParameterValueException`).
 
-    Source: developer guide, "Amazon SQS cost allocation tags"; the words of refusals are ours.
+    Source: developer guide, "Amazon SQS cost allocation tags"; the error texts are Statewright's own.
     """
     TagRule(
         lambda _: invalid(f"Too many tags added for queue {queue_name}."),

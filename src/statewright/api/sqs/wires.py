@@ -13,7 +13,7 @@ from statewright.payload import Json, parse_json
 
 
 def parse(body: bytes) -> Json:
-    """Read a request. It has no numbers that must stay exact, so that nobody looks through its messages for any.
+    """Read a request. It has no numbers that must stay exact, so the faster parser is enough.
 
     Raises: JsonTextError.
     """

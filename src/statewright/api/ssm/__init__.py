@@ -1,1 +1,1 @@
-"""The Parameter Store API: one function an operation."""
+"""The Parameter Store API: one function per operation."""

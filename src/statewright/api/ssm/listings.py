@@ -1,4 +1,4 @@
-"""Operations that look through parameters: by path, by filters; and their tags."""
+"""Operations that list parameters, by path or filters, and those on their tags."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIELDS: Final = {"Type": "type", "KeyId": "key_id", "Tier": "tier", "DataType":
 
 @operation("ssm", "GetParametersByPath")
 async def get_parameters_by_path(app: App, _call: Call, request: Json) -> Json:
-    """Values of the parameters below a path."""
+    """Read values of the parameters below a path."""
     path = request["Path"]
     if not path.startswith("/"):
         raise ApiError("ValidationException", "The parameter path must start with a forward slash: /.")
@@ -40,7 +40,7 @@ async def get_parameters_by_path(app: App, _call: Call, request: Json) -> Json:
 
 @operation("ssm", "DescribeParameters")
 async def describe_parameters(app: App, _call: Call, request: Json) -> Json:
-    """Parameters without their values, by filters."""
+    """List parameters without their values, with filters."""
     if request.get("Filters") and request.get("ParameterFilters"):
         raise ApiError("ValidationException", "You can use either Filters or ParameterFilters in a single request.")
     tests = [_filter(one) for one in request.get("ParameterFilters", ())]
@@ -65,7 +65,7 @@ async def _page(app: App, request: Json, prefix: str, wanted: Test, limit: int) 
 
 
 def _filter(given: JsonMapping) -> Test:
-    """What a filter asks of a parameter. Raises: ApiError."""
+    """Compile a filter to a test of parameters. Raises: ApiError."""
     key, values = given["Key"], given.get("Values") or []
     if key == "Path":
         return _path_filter(given.get("Option", "OneLevel"), values)
@@ -115,7 +115,7 @@ def _path_filter(option: str, values: Sequence[str]) -> Test:
 def _parameter(request: Json) -> str:
     if request["ResourceType"] != "Parameter":
         raise ApiError(
-            "InvalidResourceType", f"Statewright has parameters alone: {request['ResourceType']} is not one of them."
+            "InvalidResourceType", f"Statewright has only the resource type Parameter, not {request['ResourceType']}."
         )
     name: str = request["ResourceId"]
     return name
@@ -138,21 +138,21 @@ def _bad_id(error: ApiError) -> ApiError:
 
 @operation("ssm", "AddTagsToResource")
 async def add_tags_to_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a parameter."""
+    """Add tags to a parameter."""
     await _tagged(app, request, tags_by_key(request["Tags"]))
     return {}
 
 
 @operation("ssm", "RemoveTagsFromResource")
 async def remove_tags_from_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a parameter."""
+    """Remove tags from a parameter."""
     await _tagged(app, request, {}, request["TagKeys"])
     return {}
 
 
 @operation("ssm", "ListTagsForResource")
 async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
-    """The tags of a parameter."""
+    """List the tags of a parameter."""
     try:
         found = await app.services.parameters.get(_parameter(request))
     except ApiError as error:

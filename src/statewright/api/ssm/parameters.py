@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
@@ -12,16 +12,13 @@ from statewright.records.entries import Parameter, ParameterVersion
 from statewright.records.parameters import Found
 from statewright.stores.entries import Place
 
-if TYPE_CHECKING:
-    pass
-
 TOKENS: Final = PageTokens[Place]("ssm", lambda _: ApiError("InvalidNextToken", "The specified token isn't valid."))
 SECRETS: Final = "/aws/reference/secretsmanager/"
-"""Names below this one are those of secrets. Source: user guide, "Referencing Secrets Manager secrets"."""
+"""Names with this prefix refer to secrets. Source: user guide, "Referencing Secrets Manager secrets"."""
 
 
 def value_shown(app: App, found: Found, *, decrypted: bool) -> JsonObject:
-    """A parameter with its value."""
+    """A parameter with its value, as answers show it."""
     of = found.of
     sealed = of.type == "SecureString" and not decrypted
     return {
@@ -32,7 +29,7 @@ def value_shown(app: App, found: Found, *, decrypted: bool) -> JsonObject:
 
 
 def metadata_shown(app: App, of: Parameter | ParameterVersion) -> JsonObject:
-    """What is said of a parameter besides its value."""
+    """The description of a parameter, without its value."""
     return {
         "Name": of.name, "Type": of.type, "KeyId": of.key_id,
         "LastModifiedDate": of.modified_ms, "LastModifiedUser": f"arn:aws:iam::{app.config.account}:root",
@@ -43,14 +40,14 @@ def metadata_shown(app: App, of: Parameter | ParameterVersion) -> JsonObject:
 
 @operation("ssm", "PutParameter")
 async def put_parameter(app: App, _call: Call, request: Json) -> Json:
-    """Create a parameter, or give it a new value."""
+    """Create a parameter, or store a new value of it."""
     made = await app.services.parameters.put(request)
     return {"Version": made.version, "Tier": made.tier}
 
 
 @operation("ssm", "GetParameter")
 async def get_parameter(app: App, call: Call, request: Json) -> Json:
-    """A parameter's value; also a secret's, by its reference."""
+    """Return a parameter's value, or a secret's by its reference."""
     decrypted = bool(request.get("WithDecryption"))
     if request["Name"].startswith(SECRETS):
         return {"Parameter": await _secret(app, call, request["Name"], decrypted=decrypted)}
@@ -59,7 +56,7 @@ async def get_parameter(app: App, call: Call, request: Json) -> Json:
 
 @operation("ssm", "GetParameters")
 async def get_parameters(app: App, _call: Call, request: Json) -> Json:
-    """Values of several parameters; those that are not there are named."""
+    """Return values of several parameters, and the names of unknown ones."""
     found, missing = [], []
     for name in dict.fromkeys(request["Names"]):
         try:
@@ -73,7 +70,7 @@ async def get_parameters(app: App, _call: Call, request: Json) -> Json:
 
 @operation("ssm", "GetParameterHistory")
 async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
-    """The versions of a parameter, oldest first."""
+    """List the versions of a parameter, oldest first."""
     found, entry, place = await app.services.parameters.history(
         request["Name"], TOKENS.read(request.get("NextToken")), request.get("MaxResults", 50)
     )
@@ -95,7 +92,7 @@ async def delete_parameter(app: App, _call: Call, request: Json) -> Json:
 
 @operation("ssm", "DeleteParameters")
 async def delete_parameters(app: App, _call: Call, request: Json) -> Json:
-    """Delete several parameters; those that are not there are named."""
+    """Delete several parameters, and return the names of unknown ones."""
     gone, missing = [], []
     for name in dict.fromkeys(request["Names"]):
         try:
@@ -109,7 +106,7 @@ async def delete_parameters(app: App, _call: Call, request: Json) -> Json:
 
 @operation("ssm", "LabelParameterVersion")
 async def label_parameter_version(app: App, _call: Call, request: Json) -> Json:
-    """Put labels on a version, taking them from others."""
+    """Move labels to a version."""
     version, bad = await app.services.parameters.label(
         request["Name"], request.get("ParameterVersion"), request["Labels"]
     )
@@ -118,7 +115,7 @@ async def label_parameter_version(app: App, _call: Call, request: Json) -> Json:
 
 @operation("ssm", "UnlabelParameterVersion")
 async def unlabel_parameter_version(app: App, _call: Call, request: Json) -> Json:
-    """Take labels from a version."""
+    """Remove labels from a version."""
     gone, missing = await app.services.parameters.unlabel(
         request["Name"], request["ParameterVersion"], request["Labels"]
     )

@@ -28,7 +28,7 @@ SERVICE: Final = Service(
 
 
 def build_parameters(make: Building) -> Parameters:
-    """The parameters."""
+    """Build the parameters."""
     from statewright.records.parameters import Parameters
 
     ground = make.ground

@@ -1,1 +1,1 @@
-"""Operations of Step Functions, one module per kind of resource. Importing a module registers what it has."""
+"""Operations of Step Functions, one module per kind of resource. Importing a module registers its operations."""

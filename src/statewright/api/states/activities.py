@@ -1,6 +1,6 @@
-"""Operations on activities: create, describe, list, delete them, and ask for work of one.
+"""Operations on activities: create, describe, list and delete them, and poll for tasks.
 
-The rules for activities as named things are in `engine.machines.activities`, the polls in `engine.activities`.
+The rules for named activities are in `engine.machines.activities`, the polls in `engine.activities`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from statewright.payload import Json, JsonObject
 
 @operation("states", "GetActivityTask", waits=True)
 async def get_activity_task(app: App, _call: Call, request: Json) -> Json:
-    """Wait for a task of an activity; an answer without a token says that there was none."""
+    """Wait for a task of an activity; the answer has no token if none came."""
     arn = request["activityArn"]
     parse_arn(arn, ACTIVITY)
     task = await app.engine.activities.poll(arn, request.get("workerName"))
@@ -25,7 +25,7 @@ async def get_activity_task(app: App, _call: Call, request: Json) -> Json:
 
 @operation("states", "CreateActivity")
 async def create_activity(app: App, _call: Call, request: Json) -> Json:
-    """Create an activity, or answer as before for one that is there."""
+    """Create an activity; for an existing one, answer as the first time."""
     activity = await app.engine.machines.activities.create(
         request["name"], request.get("tags", ()), request.get("encryptionConfiguration")
     )
@@ -50,7 +50,7 @@ async def list_activities(app: App, _call: Call, request: Json) -> Json:
 
 @operation("states", "DeleteActivity")
 async def delete_activity(app: App, _call: Call, request: Json) -> Json:
-    """Delete an activity; harmless when there is none."""
+    """Delete an activity, if it exists."""
     await app.engine.machines.activities.delete(request["activityArn"])
     return {}
 

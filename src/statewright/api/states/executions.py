@@ -14,12 +14,12 @@ from statewright.payload import Json, JsonObject
 INCLUDED: Json = {"included": True}
 METADATA_ONLY = "METADATA_ONLY"
 TRACE_CHARACTERS = 256
-"""Source: service model, `TraceHeader`; the header of the same meaning is cut to it."""
+"""Source: service model, `TraceHeader`; the HTTP header of the same meaning is cut to this length."""
 
 
 @operation("states", "StartExecution")
 async def start_execution(app: App, call: Call, request: Json) -> Json:
-    """Begin an execution; answers once it cannot be lost."""
+    """Start an execution; answers once it is durable."""
     target, name, text, trace = await _start_of(app, call, request)
     if app.throttle is not None:
         app.throttle.take_start(is_express=target.type == "EXPRESS")
@@ -32,7 +32,7 @@ async def start_execution(app: App, call: Call, request: Json) -> Json:
 
 @operation("states", "StartSyncExecution")
 async def start_sync_execution(app: App, call: Call, request: Json) -> Json:
-    """Run an EXPRESS execution to its end, and answer with what came of it."""
+    """Run an EXPRESS execution to its end, and return its result."""
     target, name, text, trace = await _start_of(app, call, request)
     try:
         done = await app.engine.start_sync_execution(target, name, text, trace)
@@ -132,7 +132,7 @@ async def _start_of(app: App, call: Call, request: Json) -> tuple[Json, str | No
 
 
 def refuse_label(arn: StatesArn) -> None:
-    """Refuse the ARN of a distributed Map's child machine where only whole machines are meant.
+    """Refuse the ARN of a distributed Map's child machine if only whole machines are allowed.
 
     Raises: ApiError (`ValidationException`).
     """

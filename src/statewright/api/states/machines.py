@@ -18,7 +18,7 @@ DELIVERY_STREAM: Final = "log_stream_created_by_aws_to_validate_log_delivery_sub
 
 @operation("states", "CreateStateMachine")
 async def create_state_machine(app: App, _call: Call, request: Json) -> Json:
-    """Create a machine, and a version of it if asked to."""
+    """Create a machine, and publish a version of it if requested."""
     changed = await app.engine.machines.create(
         NewMachine(
             name=request["name"],
@@ -42,9 +42,9 @@ async def create_state_machine(app: App, _call: Call, request: Json) -> Json:
 
 
 async def _try_delivery(app: App, logging: Json) -> None:
-    """Leave the empty stream in a log group that the service leaves there when it tries whether it may write.
+    """Create the empty stream that the service creates in a log group when it checks that it can write there.
 
-    A group that nobody has created is there once something is written. Source: observed; not so of updates.
+    Groups that do not exist yet are created by the first write. Source: observed; updates do not do so.
     """
     if logging.get("level", "OFF") == "OFF":
         return
@@ -57,7 +57,7 @@ async def _try_delivery(app: App, logging: Json) -> None:
 
 @operation("states", "UpdateStateMachine")
 async def update_state_machine(app: App, _call: Call, request: Json) -> Json:
-    """Change a machine, and publish the outcome if asked to."""
+    """Change a machine, and publish the new revision if requested."""
     changed = await app.engine.machines.update(
         request["stateMachineArn"],
         MachineChange(
@@ -97,7 +97,7 @@ async def describe_state_machine(app: App, _call: Call, request: Json) -> Json:
 
 @operation("states", "DescribeStateMachineForExecution")
 async def describe_state_machine_for_execution(app: App, _call: Call, request: Json) -> Json:
-    """Show the definition that an execution runs, whatever has become of its machine since."""
+    """Show the definition that an execution runs, even if its machine has changed since."""
     parse_arn(request["executionArn"], EXECUTION)
     execution = await app.engine.describe(request["executionArn"])
     arn = parse_arn(execution.machine_arn)
@@ -127,7 +127,7 @@ async def list_state_machines(app: App, _call: Call, request: Json) -> Json:
 
 @operation("states", "DeleteStateMachine")
 async def delete_state_machine(app: App, _call: Call, request: Json) -> Json:
-    """Delete a machine, or begin to while executions run."""
+    """Delete a machine, once its executions have ended."""
     await app.engine.machines.delete(request["stateMachineArn"])
     return {}
 
@@ -143,7 +143,7 @@ def _configuration(revision: Revision) -> JsonObject:
 
 
 def _definition(request: Json, definition: str, references: Json) -> JsonObject:
-    """The definition and what is derived from it, unless only metadata is wanted."""
+    """The definition and the variables that it references, unless only metadata is requested."""
     if request.get("includedData") == "METADATA_ONLY":
         return {}
     return {"definition": definition, "variableReferences": references or None}

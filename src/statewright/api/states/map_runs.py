@@ -32,7 +32,7 @@ async def list_map_runs(app: App, _call: Call, request: Json) -> Json:
 
 @operation("states", "UpdateMapRun")
 async def update_map_run(app: App, _call: Call, request: Json) -> Json:
-    """Change what a running Map Run may do at once, and how much of it may fail."""
+    """Change the concurrency and the tolerated failures of a running Map Run."""
     arn = request["mapRunArn"]
     parse_arn(arn, MAP_RUN)
     if all(request.get(name) is None for name in CHANGES):

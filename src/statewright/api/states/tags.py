@@ -8,14 +8,14 @@ from statewright.payload import Json
 
 @operation("states", "TagResource")
 async def tag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Put tags on a machine or activity."""
+    """Add tags to a machine or activity."""
     await app.engine.machines.tags.put(request["resourceArn"], request["tags"])
     return {}
 
 
 @operation("states", "UntagResource")
 async def untag_resource(app: App, _call: Call, request: Json) -> Json:
-    """Take tags away from a machine or activity."""
+    """Remove tags from a machine or activity."""
     await app.engine.machines.tags.take(request["resourceArn"], request["tagKeys"])
     return {}
 

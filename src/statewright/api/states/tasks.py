@@ -10,7 +10,7 @@ from statewright.payload import Json
 
 @operation("states", "SendTaskSuccess")
 async def send_task_success(app: App, _call: Call, request: Json) -> Json:
-    """Give a task its result."""
+    """Complete a task with its result."""
     output = request["output"]
     try:
         await app.engine.task_succeeded(request["taskToken"], output)
@@ -28,6 +28,6 @@ async def send_task_failure(app: App, _call: Call, request: Json) -> Json:
 
 @operation("states", "SendTaskHeartbeat")
 async def send_task_heartbeat(app: App, _call: Call, request: Json) -> Json:
-    """Say that a task is being worked on."""
+    """Report that a worker is still working on a task."""
     await app.engine.task_heartbeat(request["taskToken"])
     return {}

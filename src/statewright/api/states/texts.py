@@ -1,4 +1,4 @@
-"""What the service says of JSON texts that are none: its parser's own words."""
+"""Errors for malformed JSON texts, with the reasons that the service's parser gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from statewright.errors import ApiError
 
 
 def worded(refused: ApiError, text: str) -> ApiError:
-    """The error for a text that the engine could not read, with the service's reason; any other error as it is.
+    """Add the service's reason to the error for a text that the engine could not read; other errors are unchanged.
 
     Source: observed for inputs; outputs by analogy.
     """

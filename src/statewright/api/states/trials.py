@@ -1,10 +1,9 @@
-"""TestState: one state, run by itself.
+"""TestState: one state, executed by itself.
 
-Owns what the request may hold and how the answer is written; the trial itself is `interpreter.trial`, the
-judgement of mocked results `api.mock_shapes`. A Task without a mock makes its call through the same integrations as an
-execution.
+Owns the checks of the request and the form of the answer; the trial itself is `interpreter.trial`, the check of mocked
+results `api.mock_shapes`. A Task without a mock makes its call through the same integrations as an execution.
 
-Source: API reference, TestState; texts as observed, where no comment says otherwise.
+Source: API reference, TestState; texts observed unless a comment says otherwise.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ LONGEST_TRIAL_MS: Final = 5 * 60 * 1000
 """Source: developer guide, "Using TestState API": a test can run for up to five minutes."""
 
 NUMBERS: Final = frozenset({"maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage", "errorDetails"})
-"""Members of `inspectionData` that are no JSON texts. Source: service model."""
+"""Members of `inspectionData` that are not JSON texts. Source: service model."""
 
 _TARGETS: Final = frozenset({"MISSING_TRANSITION_TARGET", "MISSING_END_STATE"})
-"""What the definition of a single state may lack: the states around it are not there."""
+"""Findings that the definition of a single state may have, because the states around it are missing."""
 
 
 @operation("states", "TestState", waits=True)
 async def test_state(app: App, call: Call, request: JsonObject) -> Json:
-    """Run one state with the given input, mock and context; answer with its output and, if asked, its inside."""
+    """Execute one state with the given input, mock and context; answer with its output and the requested inspection."""
     del call
     level = request.get("inspectionLevel", "INFO")
     mock = _mock_of(request)
@@ -98,7 +97,7 @@ def _mock_of(request: JsonMapping) -> Mock | None:
 
 
 def _program_of(request: JsonMapping) -> tuple[Program, str]:
-    """The program to try a state of, and the state's name.
+    """The program of the trial, and the name of its state.
 
     Raises: ApiError (`InvalidDefinition`).
     """
@@ -177,13 +176,13 @@ _CONTEXT: Final[dict[str, dict[str, str]]] = {
     "StateMachine": {"Id": "a string", "Name": "a string"},
     "Task": {"Token": "a string"},
 }
-"""What a context object may hold. Source: developer guide, "Accessing execution data from the Context object"."""
+"""Fields of a context object. Source: developer guide, "Accessing execution data from the Context object"."""
 
 
 def _context_of(text: str) -> JsonObject:
-    """Read a context object that stands in for the whole one.
+    """Read a context object that replaces the whole one.
 
-    Raises: ApiError. Observed: the words for a foreign field, a wrong type and `Map`; others by analogy.
+    Raises: ApiError. Observed: the texts for an unknown field, a wrong type and `Map`; others by analogy.
     """
     context = _json_of(text, "Invalid Context object provided: Context must be valid JSON")
     if not isinstance(context, dict):
@@ -221,7 +220,7 @@ def _has_type(value: Json, expected: str) -> bool:
 async def _make_call(
     app: App, pending: PendingTrial, identity: Identity, *, reveal_secrets: bool
 ) -> tuple[StateTrial, JsonObject]:
-    """Make the task's call, and end the trial with its result or with the timer that comes first."""
+    """Make the task's call, and finish the trial with its result or with the first timer, whichever comes first."""
     clock = app.clock
     now_ms = clock.now_ms()
     key = f"trial-{identity.name}"

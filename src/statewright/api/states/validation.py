@@ -1,4 +1,4 @@
-"""ValidateStateMachineDefinition: what is wrong with a definition, without creating a machine."""
+"""ValidateStateMachineDefinition: findings about a definition, without creating a machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from statewright.engine.machines.definitions import findings_of
 from statewright.payload import Json
 
 MOST_DIAGNOSTICS: Final = 100
-"""Source: API reference, `maxResults` of ValidateStateMachineDefinition; 0 and the default stand for it."""
+"""Source: API reference, `maxResults` of ValidateStateMachineDefinition; also used for 0 and by default."""
 
 
 @operation("states", "ValidateStateMachineDefinition")
 async def validate_state_machine_definition(_app: App, _call: Call, request: Json) -> Json:
-    """List a definition's findings. The result is FAIL if there is an error, even one that the list leaves out."""
+    """List a definition's findings. The result is FAIL if there is any error, even one left out of the list."""
     findings = findings_of(request["definition"], request.get("type", "STANDARD"))
     failed = any(finding["severity"] == "ERROR" for finding in findings)
     if request.get("severity", "ERROR") == "ERROR":

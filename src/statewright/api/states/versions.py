@@ -8,7 +8,7 @@ from statewright.payload import Json
 
 @operation("states", "PublishStateMachineVersion")
 async def publish_state_machine_version(app: App, _call: Call, request: Json) -> Json:
-    """Make a version of a machine's current revision."""
+    """Publish a machine's current revision as a version."""
     version = await app.engine.machines.versions.publish(
         request["stateMachineArn"], request.get("revisionId"), request.get("description")
     )

@@ -1,1 +1,1 @@
-"""The STS API: one function an operation."""
+"""The STS API: one function per operation."""

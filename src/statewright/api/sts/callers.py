@@ -1,6 +1,6 @@
-"""Operations of STS: who calls, and temporary credentials.
+"""Operations of STS: the caller's identity, and temporary credentials.
 
-Policies are kept and never enforced, so any role can be assumed, also one that nobody has created.
+Policies are stored but never enforced, so any role can be assumed, even one that does not exist.
 
 Source: STS API reference.
 """
@@ -26,7 +26,7 @@ _LONGEST_SESSION_SECONDS: Final = 12 * HOUR_SECONDS
 
 
 def refusal(problems: shapes.Problems) -> ApiError:
-    """How services of the query protocol speak of what the model forbids."""
+    """The error of services of the query protocol for requests that violate the service model."""
     return ApiError("ValidationError", shapes.problem_text(problems))
 
 
@@ -35,7 +35,7 @@ shapes.refuse_with("sts", refusal)
 
 @operation("sts", "GetCallerIdentity")
 async def get_caller_identity(app: App, call: Call, _request: Json) -> Json:
-    """Who calls: the session of temporary credentials, else the account."""
+    """Return the caller: the session of temporary credentials, else the account."""
     session = app.services.sessions.session_of(call.headers, call.query)
     if session is not None:
         return {"UserId": session.user_id, "Account": app.config.account, "Arn": session.arn}
@@ -44,7 +44,7 @@ async def get_caller_identity(app: App, call: Call, _request: Json) -> Json:
 
 @operation("sts", "AssumeRole")
 async def assume_role(app: App, call: Call, request: Json) -> Json:
-    """Credentials of a role."""
+    """Issue credentials of a role."""
     chained = app.services.sessions.session_of(call.headers, call.query)
     seconds = request.get("DurationSeconds", HOUR_SECONDS)
     if chained is not None and ":assumed-role/" in chained.arn and seconds > HOUR_SECONDS:
@@ -60,9 +60,9 @@ async def assume_role(app: App, call: Call, request: Json) -> Json:
 
 @operation("sts", "AssumeRoleWithWebIdentity")
 async def assume_role_with_web_identity(app: App, call: Call, request: Json) -> Json:
-    """Credentials of a role for whoever has a token, which nobody here can verify.
+    """Issue credentials of a role for a web identity token, which is not verified.
 
-    The call is unsigned, so a server with credentials refuses it before it comes here.
+    The call is unsigned, so a server with credentials refuses it before it reaches this operation.
     """
     answer = await _assumed(app, call, request, request.get("DurationSeconds", HOUR_SECONDS))
     return {**answer, "Provider": request.get("ProviderId"), "SubjectFromWebIdentityToken": request["RoleSessionName"]}
@@ -70,7 +70,7 @@ async def assume_role_with_web_identity(app: App, call: Call, request: Json) -> 
 
 @operation("sts", "GetSessionToken")
 async def get_session_token(app: App, call: Call, request: Json) -> Json:
-    """Temporary credentials of the caller."""
+    """Issue temporary credentials of the caller."""
     if app.services.sessions.session_of(call.headers, call.query) is not None:
         raise ApiError("AccessDenied", "Cannot call GetSessionToken with session credentials", status=403)
     seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
@@ -80,7 +80,7 @@ async def get_session_token(app: App, call: Call, request: Json) -> Json:
 
 @operation("sts", "GetFederationToken")
 async def get_federation_token(app: App, call: Call, request: Json) -> Json:
-    """Temporary credentials for somebody whom the caller vouches for."""
+    """Issue temporary credentials for a user named by the caller."""
     account, name = app.config.account, request["Name"]
     arn = f"arn:aws:sts::{account}:federated-user/{name}"
     seconds = request.get("DurationSeconds", _LONGEST_SESSION_SECONDS)
@@ -94,13 +94,13 @@ async def get_federation_token(app: App, call: Call, request: Json) -> Json:
 
 @operation("sts", "GetAccessKeyInfo")
 async def get_access_key_info(app: App, _call: Call, _request: Json) -> Json:
-    """The account of an access key: there is one."""
+    """Return the account, which is the same for every access key."""
     return {"Account": app.config.account}
 
 
 @operation("sts", "DecodeAuthorizationMessage")
 async def decode_authorization_message(_app: App, _call: Call, _request: Json) -> Json:
-    """Refuse: nothing is forbidden here, so nobody has a message of ours to decode."""
+    """Refuse: Statewright forbids nothing, so it issues no messages to decode."""
     raise ApiError("InvalidAuthorizationMessageException", "Statewright forbids nothing: there is no such message.")
 
 

@@ -1,4 +1,4 @@
-"""STS: temporary credentials and who a caller is."""
+"""STS: temporary credentials and the identity of callers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SERVICE: Final = Service(
 
 
 def build_sessions(make: Building) -> Sessions:
-    """The sessions of temporary credentials."""
+    """Build the sessions of temporary credentials."""
     from statewright.records.sessions import Sessions
 
     ground = make.ground
