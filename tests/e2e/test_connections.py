@@ -126,7 +126,7 @@ def test_when_no_more_files_are_allowed_idle_connections_make_room(tmp_path):
             one.close()
     assert server.stop() == 0
     log = server.log.read_text()
-    assert log.count("make room for new ones") == 1
+    assert log.count("idle ones are closed to make room") == 1
     assert "Traceback" not in log
 
 

@@ -299,7 +299,7 @@ def _shutting_down() -> ApiError:
 
 
 async def _nothing() -> Message:
-    """Stands for `receive` where the answer is short and nothing more is read."""
+    """A `receive` for short answers, for which nothing more is read."""
     return {"type": "http.disconnect"}
 
 

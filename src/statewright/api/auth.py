@@ -56,7 +56,8 @@ class _Signed:
 def verify(request: Request, credentials: Mapping[str, str], now_seconds: float) -> str | None:
     """The access key of a genuine request; `None` if no credentials are configured.
 
-    Raises: ApiError, with the services' codes, for a request that is unsigned, wrongly signed, or signed too long ago.
+    Raises: ApiError, with the services' codes, for a request that is unsigned or wrongly signed, or signed at a time
+        too far from now.
     """
     if not credentials:
         return None

@@ -42,7 +42,7 @@ WHOLE_BYTES: Final = 64 * 1024
 """Longest body that is copied behind its head, to be written in one piece."""
 _CONTROLS: Final = bytes(range(32)) + b"\x7f"
 SWEEP_TICKS: Final = 10
-"""Slow connections are looked for once a second; uvicorn's loop turns ten times in one."""
+"""Ticks between two checks for slow connections: one second, as uvicorn ticks ten times a second."""
 TICK_SECONDS: Final = 0.1
 BACKLOG: Final = 2048
 MOST_FILES: Final = 1 << 20

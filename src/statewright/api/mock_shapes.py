@@ -65,7 +65,7 @@ _REWRITTEN: Final = {
 
 
 _MAXIMA: Final = {("lambda", "MemorySize"): 10_240}
-"""Largest values by service and shape where the service is stricter than the model that botocore ships (observed)."""
+"""Largest values by service and shape, if the service is stricter than the model that botocore ships (observed)."""
 
 
 def check_mock(resource: Resource, result: Json, mode: Mode) -> None:
@@ -118,7 +118,7 @@ class _Check:
 
     def check(self, shape: StructureShape, result: Json) -> None:
         if not isinstance(result, dict):
-            # The result itself has no name in the service's words.
+            # The service's text has no name for the result itself.
             raise ApiError("ValidationException", "Mocked result must be a JSON object.")
         pending: list[tuple[Shape, Json, str]] = self._members(shape, result, top=True)
         while pending:

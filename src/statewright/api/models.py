@@ -1,4 +1,4 @@
-"""Service models as botocore ships them, and our own: the contract that requests and answers are checked against.
+"""Service models as botocore ships them, and Statewright's own: the contract of requests and answers.
 
 Models are read from botocore's folder without importing botocore, which would cost more than the rest of a start.
 """

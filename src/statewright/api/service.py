@@ -17,7 +17,7 @@ REST: Final = "rest"
 CBOR: Final = "cbor"
 
 BODY_BYTES: Final = 2 * 1024 * 1024
-"""Longest body of a request for JSON services. Source: service quotas, 1 MB a request; ours leaves room for escapes."""
+"""Longest body of a request for JSON services. Source: service quotas, 1 MB a request; this leaves room for escapes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,7 +39,7 @@ class Service:
     wires: str | None = None
     """A module with `wire(service, protocol) -> Wire`, as a dotted name; `None` for the plain protocols."""
     json_version: str = "1.0"
-    """Of AWS JSON. Source: `jsonVersion` of the service model."""
+    """The version of AWS JSON. Source: `jsonVersion` of the service model."""
     target: str | None = None
     """Prefix of its X-Amz-Target. Source: `targetPrefix` of the service model."""
     version: str | None = None

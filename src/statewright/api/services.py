@@ -85,10 +85,10 @@ SERVICES: Final = (
     STATEWRIGHT,
     STS,
 )
-"""In the order of `docs/services.md`."""
+"""All services, in the sequence of `docs/services.md`."""
 
 BY_NAME: Final[Mapping[str, Service]] = {one.name: one for one in SERVICES}
-"""By signing name."""
+"""The services by signing name."""
 
 
 def service_named(name: str) -> Service:

@@ -250,7 +250,7 @@ class _Compiler:
         return mapped
 
     def _rules(self, name: str, shape: Model) -> list[tuple[Callable[[Json], bool], str]]:
-        """Constraints as (is broken, the service's words), in the service's order."""
+        """Constraints as (is broken, the service's text), in the service's sequence."""
         rules: list[tuple[Callable[[Json], bool], str]] = []
         most, least = shape.get("max"), shape.get("min")
         if shape["type"] in ("integer", "long", "short", "float", "double"):

@@ -51,7 +51,7 @@ def test_an_answer_in_full():
         (ZeroDivisionError("swordfish"), 500, "InternalServerError"),
     ],
 )
-def test_what_goes_wrong_in_an_operation(problem, status, code, caplog):
+def test_failures_in_operations(problem, status, code, caplog):
     async def fails(arn, error, cause):
         raise problem
 
@@ -77,14 +77,14 @@ def test_operations_that_this_version_lacks(monkeypatch):
     ("body", "said"),
     [(b"{", "not JSON"), (b"[]", "not a JSON object"), (b'{"a": NaN}', "not JSON"), (b"\xff", "not JSON")],
 )
-def test_bodies_that_are_no_objects(body, said):
+def test_bodies_that_are_not_objects(body, said):
     reply = call(make_api(), "ListActivities", body)
     assert (reply.status, reply.json["__type"]) == (400, "SerializationException")
     assert said in reply.json["message"]
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
-def test_what_forms_can_send_is_refused(kind):
+def test_content_types_that_forms_can_send_are_refused(kind):
     reply = call(make_api(), "ListActivities", {}, {"content-type": kind})
     assert reply.status == 415
 
@@ -121,7 +121,7 @@ def test_bodies_in_pieces():
     assert asyncio.run(exchange(api, scope, pieces)).status == 200
 
 
-def test_a_caller_who_goes_while_sending_gets_no_answer():
+def test_a_caller_who_disconnects_while_sending_gets_no_answer():
     pieces: list[dict[str, Any]] = [
         {"type": "http.request", "body": b"{", "more_body": True},
         {"type": "http.disconnect"},
@@ -163,7 +163,7 @@ def test_metrics_count_calls_by_how_they_end():
     assert "Made" not in text
 
 
-def test_signatures_are_asked_for_once_there_are_credentials():
+def test_signatures_are_required_with_credentials():
     api = make_api(Config(credentials={"AKID": "secret"}))
     reply = call(api, "ListActivities", {})
     assert reply.json["__type"] == "IncompleteSignatureException"
@@ -195,7 +195,7 @@ def test_a_poll_without_a_task():
     assert asyncio.run(polling(api, [POLL])).json == {}
 
 
-def test_a_poll_is_given_up_when_its_worker_goes():
+def test_a_poll_is_cancelled_when_its_worker_disconnects():
     given_up = []
 
     async def poll(arn, worker):

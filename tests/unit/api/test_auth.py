@@ -34,16 +34,16 @@ def refused(request: Request, now: float | None = None) -> str:
     return caught.value.code
 
 
-def test_without_credentials_nothing_is_asked():
+def test_without_credentials_nothing_is_verified():
     assert verify(Request("POST", "/", "", {}, b""), {}, 0) is None
 
 
-def test_what_botocore_signs_is_genuine():
+def test_signatures_of_botocore_are_genuine():
     assert verify(signed(), KEYS, time.time()) == "AKID"
     assert verify(signed(key="OTHER", secret="other secret"), KEYS, time.time()) == "OTHER"
 
 
-def test_what_botocore_signs_for_s3_is_genuine():
+def test_signatures_of_botocore_for_s3_are_genuine():
     assert verify(signed(S3SigV4Auth, "s3"), KEYS, time.time()) == "AKID"
 
 
@@ -59,7 +59,7 @@ def test_presigned_queries_are_genuine():
     )
 
 
-def test_whatever_is_signed_may_not_change():
+def test_changes_to_signed_parts_are_refused():
     request = signed()
     now = time.time()
     for changed in (
@@ -73,7 +73,7 @@ def test_whatever_is_signed_may_not_change():
     assert refused(signed(secret="wrong")) == "InvalidSignatureException"
 
 
-def test_who_is_unknown_or_late():
+def test_unknown_keys_and_late_requests_are_refused():
     assert refused(signed(key="NOBODY")) == "UnrecognizedClientException"
     for offset in (-3600, 3600):
         assert refused(signed(), time.time() + offset) == "InvalidSignatureException"
@@ -95,5 +95,5 @@ def test_who_is_unknown_or_late():
           "x-amz-date": "20260101 midnight"}, "IncompleteSignatureException"),
     ],
 )  # fmt: skip
-def test_signatures_that_are_not_complete(headers, code):
+def test_incomplete_signatures_are_refused(headers, code):
     assert refused(Request("POST", "/", "", headers, b"")) == code

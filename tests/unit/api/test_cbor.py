@@ -40,7 +40,7 @@ MODEL = ServiceModel(Loader().load_service_model("cloudwatch", "service-2"), "cl
         ("c249010000000000000000", 18446744073709551616),
     ],
 )  # fmt: skip
-def test_it_reads_what_the_rfc_shows(text: str, value: Any) -> None:
+def test_examples_of_the_rfc(text: str, value: Any) -> None:
     found = decode(bytes.fromhex(text))
     assert found == value
     assert type(found) is type(value)
@@ -50,7 +50,7 @@ def test_it_reads_what_the_rfc_shows(text: str, value: Any) -> None:
     "text",
     ["", "18", "62c3", "8301", "ff", "9f01", "a1", "0000", "a10102", "c101020", "1c", "9bffffffffffffffff", "f0"],
 )
-def test_what_is_no_cbor_is_refused(text: str) -> None:
+def test_malformed_cbor_is_refused(text: str) -> None:
     with pytest.raises(CborError):
         decode(bytes.fromhex(text + "0" * (len(text) % 2)))
     with pytest.raises(CborError):
@@ -60,7 +60,7 @@ def test_what_is_no_cbor_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "value", [0, 23, 24, 255, 256, 65536, 2**32, 2**63, -1, -500, 1.5, "", "ü" * 300, [1, [None]], {"a": {"b": False}}]
 )
-def test_what_is_written_reads_back(value: Any) -> None:
+def test_values_round_trip(value: Any) -> None:
     assert decode(encode(value)) == value
 
 
@@ -72,14 +72,14 @@ def test_what_is_written_reads_back(value: Any) -> None:
         "c16161", "c26161", "a1410102", "a1820102f5", "a1f501", "81f820", "a16161f0",
     ],
 )  # fmt: skip
-def test_nothing_is_made_of_other_tags_keys_and_simple_values(text: str) -> None:
+def test_other_tags_keys_and_simple_values_are_refused(text: str) -> None:
     for sent in (text, "82f6" + text, "a16161" + text):
         with pytest.raises(CborError):
             decode(bytes.fromhex(sent))
 
 
 @pytest.mark.parametrize("text", ["9a", "ba", "5a", "7a", "9b00000001", "bb00000001", "5b00000001", "7b00000001"])
-def test_a_length_that_is_not_there_takes_no_memory(text: str) -> None:
+def test_a_declared_length_takes_no_memory(text: str) -> None:
     tracemalloc.start()
     with pytest.raises(CborError):
         decode(bytes.fromhex(text + "ffffffff") + b"\x00" * 100)
@@ -172,7 +172,7 @@ def test_errors_are_understood() -> None:
     [("text/plain", b"\xa0", "UnsupportedMediaType"), ("application/cbor", b"\xff", "SerializationException"),
      ("application/cbor", b"\x01", "SerializationException")],
 )  # fmt: skip
-def test_what_a_body_may_not_be(content_type: str, body: bytes, code: str) -> None:
+def test_malformed_bodies_are_refused(content_type: str, body: bytes, code: str) -> None:
     sent = {
         "method": "POST", "url_path": "/service/GraniteServiceVersion20100801/operation/ListMetrics", "body": body,
         "headers": {"content-type": content_type},
@@ -182,5 +182,5 @@ def test_what_a_body_may_not_be(content_type: str, body: bytes, code: str) -> No
     assert refused.value.code == code
 
 
-def test_numbers_stay_what_they_are() -> None:
+def test_numbers_keep_their_types() -> None:
     assert math.isnan(decode(bytes.fromhex("f97e00")))

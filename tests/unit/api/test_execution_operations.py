@@ -62,7 +62,7 @@ def failed(reply: Reply) -> tuple[str, str]:
     return reply.json["__type"], reply.json["message"]
 
 
-def test_starts_hand_on_texts_as_they_are():
+def test_starts_pass_texts_on_unchanged():
     api, engine = api_of(start_execution=Started(EXECUTION, AT))
     reply = call(api, "StartExecution", {"stateMachineArn": MACHINE, "name": "e", "input": "[ 1 ]"})
     assert reply.json == {"executionArn": EXECUTION, "startDate": AT / 1000}

@@ -19,7 +19,7 @@ from statewright.errors import ApiError
         {"host": "flows.example:4566", "origin": "https://flows.example:4566", "sec-fetch-site": "same-origin"},
     ],
 )
-def test_programs_and_our_pages_pass(headers):
+def test_programs_and_own_pages_pass(headers):
     refuse_web_pages(headers, frozenset({"https://flows.example:4566"}))
 
 
@@ -53,7 +53,7 @@ def test_web_pages_are_refused(headers):
     assert caught.value.code == "CrossOriginRequestRefused"
 
 
-def test_what_people_open_is_shown_to_old_browsers_on_loopback_alone():
+def test_pages_are_shown_to_old_browsers_on_loopback_only():
     refuse_web_pages({"host": "127.0.0.1:4566", "user-agent": "Mozilla/5.0"}, is_page=True)
     with pytest.raises(ApiError):
         refuse_web_pages({"host": "rebound.evil.example", "user-agent": "Mozilla/5.0"}, is_page=True)

@@ -24,7 +24,7 @@ def test_an_address_in_use():
             bind("127.0.0.1", port)
 
 
-def test_an_address_of_nobody():
+def test_an_unknown_address():
     with pytest.raises(CannotListen, match=r"cannot listen on 203\.0\.113\.1"):
         bind("203.0.113.1", 0)
     with pytest.raises(CannotListen, match="cannot listen on no such name"):
@@ -142,7 +142,7 @@ def answer(body: bytes, *headers: tuple[bytes, bytes]) -> tuple[dict[str, Any], 
     return {"status": 200, "headers": [length, *headers]}, {"body": body}
 
 
-def test_a_short_answer_is_written_at_once():
+def test_a_short_answer_is_written_in_one_piece():
     taken = Taken()
     cycle = a_cycle(taken)
     assert written_whole(cycle, *answer(b"{}", (b"x-a", b"b")))

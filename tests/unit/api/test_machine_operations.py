@@ -348,7 +348,7 @@ def test_validate(request_: Any, result: Any, codes: Any, truncated: Any) -> Non
     with_client(test)
 
 
-def test_warnings_are_shown_to_those_who_ask() -> None:
+def test_warnings_are_shown_on_request() -> None:
     text = json.dumps({"StartAt": "a", "States": {"a": {"Type": "Pass", "Parameters": {"x": "$.y"}, "End": True}}})
 
     async def test(client: Client) -> None:
@@ -362,7 +362,7 @@ def test_warnings_are_shown_to_those_who_ask() -> None:
     with_client(test)
 
 
-def test_an_express_machine_is_judged_as_one() -> None:
+def test_an_express_machine_is_validated_as_one() -> None:
     text = json.dumps(
         {
             "StartAt": "a",

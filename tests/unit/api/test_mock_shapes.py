@@ -54,30 +54,30 @@ def problem(resource: Any, result: Any, mode: Any = "STRICT") -> Any:
         ("aws-sdk:rds:describeDBClusters", {"DbClusters": [{"Status": 5}]}, "Field 'Status' must be a string"),
     ],
 )  # fmt: skip
-def test_a_result_is_judged_by_the_apis_model(resource, result, said):
+def test_a_result_is_checked_against_the_model(resource, result, said):
     assert problem(resource, result) == said
 
 
-def test_the_first_problem_in_the_results_order_is_said():
+def test_the_first_problem_in_the_results_order_is_reported():
     result = {"Entries": [{"EventId": 1}], "FailedEntryCount": "x"}
     assert problem("events:putEvents", result) == "Field 'EventId' must be a string"
     backwards = dict(reversed(result.items()))
     assert problem("events:putEvents", backwards) == "Field 'FailedEntryCount' must be a number"
 
 
-def test_present_asks_for_no_required_members():
+def test_present_requires_no_members():
     assert problem("states:startExecution", {}, "PRESENT") is None
     assert problem("states:startExecution", {"ExecutionArn": 5}, "PRESENT") == "Field 'ExecutionArn' must be a string"
 
 
-def test_none_asks_for_nothing():
+def test_none_checks_nothing():
     assert problem("states:startExecution", {"ExecutionArn": 5}, "NONE") is None
 
 
 DESCRIBED = {"ExecutionArn": "a", "StateMachineArn": "m", "Status": "SUCCEEDED", "StartDate": 5}
 
 
-def test_a_sync_mock_is_what_asking_about_the_job_answers():
+def test_a_sync_mock_has_the_shape_of_the_polled_answer():
     assert problem("states:startExecution.sync", {"ExecutionArn": "a", "StartDate": 5}) == (
         "Required field 'StateMachineArn' is missing"
     )
@@ -103,5 +103,5 @@ def test_a_sync_mock_is_what_asking_about_the_job_answers():
         "aws-sdk:s3:deleteBucket",
     ],
 )
-def test_what_no_model_describes_may_be_anything(resource):
+def test_results_without_a_model_may_be_anything(resource):
     assert problem(resource, [1, 2]) is None

@@ -114,7 +114,7 @@ def test_a_crash_loses_neither_parent_nor_child(after_ms: int) -> None:
 
 
 @pytest.mark.parametrize("how", ["stop", "timeout"])
-def test_a_parent_that_ends_takes_its_child_along(how: str) -> None:
+def test_a_parent_that_ends_stops_its_child(how: str) -> None:
     async def main(clock: VirtualClock) -> None:
         nest = await Nest(clock).up()
         child = await nest.machine(machine(W=wait(3600)), "child")
@@ -134,7 +134,7 @@ def test_a_parent_that_ends_takes_its_child_along(how: str) -> None:
     run_virtual(main)
 
 
-def test_a_machine_that_is_not_there() -> None:
+def test_a_missing_machine() -> None:
     async def main(clock: VirtualClock) -> None:
         nest = await Nest(clock).up()
         for resource, error, event in (
@@ -185,7 +185,7 @@ def test_a_callback_by_the_child() -> None:
     run_virtual(main)
 
 
-def test_what_is_nowhere_fails_the_execution_with_what_to_do() -> None:
+def test_a_missing_service_fails_the_execution_with_advice() -> None:
     async def main(clock: VirtualClock) -> None:
         nest = await Nest(clock).up()
         call = calling("dynamodb:getItem", TableName="t", Key={})

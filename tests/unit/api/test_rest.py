@@ -51,13 +51,13 @@ def read(service: str, *request, **more):
         ("s3", "HEAD", "/b/k", {}, {}, "HeadObject", {"Bucket": "b", "Key": "k"}),
     ],
 )  # fmt: skip
-def test_requests_mean_operations(service, method, path, query, headers, operation, places):
+def test_requests_are_routed_to_operations(service, method, path, query, headers, operation, places):
     found = rest_routes.match(service, method, path, query, headers)
     assert found is not None
     assert (found.operation, dict(found.places)) == (operation, places)
 
 
-def test_nobody_is_meant():
+def test_requests_without_an_operation():
     assert rest_routes.match("lambda", "PATCH", "/2015-03-31/functions/f", {}, {}) is None
     with pytest.raises(ApiError, match="no operation at PATCH") as caught:
         read("lambda", "PATCH", "/2015-03-31/functions/f")

@@ -16,7 +16,7 @@ def test_the_scope_of_the_signature_comes_first():
     assert route("POST", "/", "", headers) == Route("states", "json")
 
 
-def test_the_target_alone_will_do():
+def test_the_target_is_enough():
     assert route("POST", "/", "", {"x-amz-target": "AWSStepFunctions.ListActivities"}) == Route("states", "json")
 
 
@@ -35,7 +35,7 @@ def test_a_presigned_query_has_a_scope_too():
         ({**signed_for("states"), "x-amz-target": "AWSGlue.GetTables"}, "UnknownOperationException"),
     ],
 )
-def test_requests_for_nobody(headers, code):
+def test_requests_without_a_service(headers, code):
     with pytest.raises(ApiError) as caught:
         route("POST", "/", "", headers)
     assert caught.value.code == code
@@ -72,7 +72,7 @@ def test_every_service_is_found(method, path, query, headers, expected):
 
 
 @pytest.mark.parametrize("path", ["/console", "/console/api/x", "/favicon.ico"])
-def test_pages_of_ours_are_no_buckets(path):
+def test_own_pages_are_not_buckets(path):
     with pytest.raises(ApiError) as caught:
         route("GET", path, "", {})
     assert caught.value.code == "NotFound"

@@ -163,7 +163,7 @@ def test_the_path_may_be_the_queue(request_: Incoming, members: dict[str, str]) 
 @pytest.mark.parametrize(
     ("method", "kind", "code"), [("PUT", FORM, "MethodNotAllowed"), ("POST", "text/plain", "UnsupportedMediaType")]
 )
-def test_what_is_no_form(method: str, kind: str, code: str) -> None:
+def test_requests_that_are_not_forms(method: str, kind: str, code: str) -> None:
     with pytest.raises(ApiError) as caught:
         asyncio.run(wire_of(SQS, QUERY).read(incoming(method, body=b"Action=ListQueues", kind=kind)))
     assert caught.value.code == code

@@ -84,7 +84,7 @@ def test_without_an_input_there_is_an_empty_one():
 
 
 @pytest.mark.parametrize("level", ["DEBUG", "TRACE"])
-def test_the_inside_of_a_state_as_texts(level):
+def test_inspection_data_are_texts(level):
     shown = call(PASS, input='{"a": 1}', inspectionLevel=level)["inspectionData"]
     assert shown["input"] == '{"a":1}'
     assert shown["afterParameters"] == '{"b":1}'
@@ -127,7 +127,7 @@ def test_a_mocked_error_is_retried_and_caught():
     assert (answer["status"], answer["nextState"]) == ("CAUGHT_ERROR", "Handler")
 
 
-def test_what_an_item_reader_has_read():
+def test_mocked_data_of_an_item_reader():
     definition = {
         **MAP,
         "ItemReader": {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}},
@@ -149,7 +149,7 @@ def test_what_an_item_reader_has_read():
 # ------------------------------------------------------------------ what is refused
 
 
-def test_mocks_are_one_of_two():
+def test_a_mock_is_a_result_or_an_error():
     said = "A test mock should have only one of the following fields: [result, errorOutput]."
     both = {"result": "{}", "errorOutput": {"error": "E"}}
     assert refusal(TASK, mock=both) == ("ValidationException", said)
@@ -179,7 +179,7 @@ def test_mocks_are_one_of_two():
         (MAP, {"mock": mock({})}, "Mocked result must be an array."),
     ],
 )  # fmt: skip
-def test_requests_that_do_not_fit(definition, request_, said):
+def test_requests_that_are_refused(definition, request_, said):
     assert refusal(definition, **request_) == ("ValidationException", said)
 
 
@@ -201,19 +201,19 @@ def test_requests_that_do_not_fit(definition, request_, said):
         ),
     ],
 )
-def test_context_objects_that_do_not_fit(context, said):
+def test_context_objects_that_are_refused(context, said):
     code, message = refusal(TASK, mock=mock(RESULT), context=context)
     assert (code, message) == ("ValidationException", f"Invalid Context object provided: {said}")
 
 
-def test_a_context_object_stands_in_for_the_whole():
+def test_a_context_object_replaces_the_whole():
     definition = {**TASK, "ResultSelector": {"c.$": "$$"}}
     context = {"Execution": {"Input": [1], "RedriveCount": 2}, "State": {"RetryCount": 1}}
     answer = call(definition, mock=mock(RESULT), context=json.dumps(context))
     assert json.loads(answer["output"]) == {"c": context}
 
 
-def test_an_input_that_is_no_json():
+def test_an_input_that_is_not_json():
     code, message = refusal(PASS, input="not")
     assert code == "InvalidExecutionInput"
     assert message.startswith("Invalid State Machine Execution Input: 'Unrecognized token 'not'")
@@ -229,7 +229,7 @@ def test_an_input_that_is_no_json():
         ({"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"}}}, {"stateName": "A"}, "MISSING_"),
     ],
 )
-def test_definitions_that_are_none(definition, request_, said):
+def test_invalid_definitions(definition, request_, said):
     code, message = refusal(definition, **request_)
     assert code == "InvalidDefinition"
     assert message.startswith("Invalid State Machine Definition: '")
@@ -274,7 +274,7 @@ def test_a_task_that_takes_too_long(definition):
     assert integrations.cancelled
 
 
-def test_what_went_over_the_wire_shows_on_level_trace():
+def test_level_trace_shows_the_request_and_the_response():
     wire = {"request": {"method": "GET"}, "response": {"statusCode": "200"}}
     definition = {
         "Type": "Task",

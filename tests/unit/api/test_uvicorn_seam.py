@@ -99,7 +99,7 @@ def bases(ours: type) -> list[type]:
 
 
 @pytest.mark.parametrize("ours", OVERRIDDEN)
-def test_what_is_overridden_is_as_it_was(ours: type) -> None:
+def test_overridden_methods_are_unchanged(ours: type) -> None:
     theirs = bases(ours)[0]
     for name, known in OVERRIDDEN[ours].items():
         found = parameters(of_uvicorn(theirs, name, f"override in {ours.__name__}"))
@@ -117,19 +117,19 @@ def test_nothing_else_is_overridden(ours: type) -> None:
 
 
 @pytest.mark.parametrize(("owner", "name"), CALLED)
-def test_what_is_called_is_as_it_was(owner: type, name: str) -> None:
+def test_called_methods_are_unchanged(owner: type, name: str) -> None:
     found = parameters(of_uvicorn(owner, name, "call"))
     assert found == CALLED[owner, name], f"uvicorn's {owner.__name__}.{name} takes ({found})"
 
 
 @pytest.mark.parametrize("owner", USED)
-def test_what_is_read_and_set_is_there(owner: type) -> None:
+def test_used_attributes_exist(owner: type) -> None:
     gone = USED[owner] - set(re.findall(r"self\.(\w+)", inspect.getsource(owner)))
     assert not gone, f"uvicorn's {owner.__name__} no longer has {sorted(gone)}, which ours read or set"
 
 
 @pytest.mark.parametrize(("owner", "name"), IMITATED)
-def test_what_is_imitated_is_as_it_was(owner: type, name: str) -> None:
+def test_imitated_code_is_unchanged(owner: type, name: str) -> None:
     ours, known = IMITATED[owner, name]
     found = digest(of_uvicorn(owner, name, f"imitate in {ours}"))
     assert found == known, (

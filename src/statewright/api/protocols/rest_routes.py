@@ -77,12 +77,14 @@ def _templates(service: str) -> dict[str, list[_Template]]:
         weight = 2 * template.weight - bool(operation.get("deprecated"))
         found.setdefault(operation["http"]["method"], []).append((weight, own_letters, template))
     return {
-        method: _alone([template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))])
+        method: _without_needless_conditions(
+            [template for _, _, template in sorted(of, key=lambda one: (-one[0], -one[1]))]
+        )
         for method, of in found.items()
     }
 
 
-def _alone(templates: list[_Template]) -> list[_Template]:
+def _without_needless_conditions(templates: list[_Template]) -> list[_Template]:
     # A template that shares its path and literals with no other matches even if members are missing: its validator
     # reports them.
     count = Counter((one.path, one.literals) for one in templates)

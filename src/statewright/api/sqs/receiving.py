@@ -129,7 +129,7 @@ async def delete_message_batch(app: App, _call: Call, request: Json) -> Json:
     queue = queue_at(app, request["QueueUrl"])
     ids = check_entries(request["Entries"], "DeleteMessageBatchRequestEntry")
     wrongs = await app.services.queues.delete(queue, [entry["ReceiptHandle"] for entry in request["Entries"]])
-    return _sorted_out(zip(ids, wrongs, strict=True))
+    return _batch_answer(zip(ids, wrongs, strict=True))
 
 
 # ------------------------------------------------------------------ visibility
@@ -165,10 +165,10 @@ async def change_message_visibility_batch(app: App, _call: Call, request: Json) 
         changed.append(name)
         changes.append((entry["ReceiptHandle"], 1000 * seconds))
     wrongs = await app.services.queues.change_visibility(queue, changes) if changes else []
-    return _sorted_out(zip(changed, wrongs, strict=True), failed)
+    return _batch_answer(zip(changed, wrongs, strict=True), failed)
 
 
-def _sorted_out(results: Iterable[tuple[str, ApiError | None]], failed: Iterable[tuple[str, ApiError]] = ()) -> Json:
+def _batch_answer(results: Iterable[tuple[str, ApiError | None]], failed: Iterable[tuple[str, ApiError]] = ()) -> Json:
     successful = []
     failures = list(failed)
     for name, wrong in results:
