@@ -58,15 +58,10 @@ def test_the_map_names_every_package():
     assert [name for name in packages + modules if f"`{name}`" not in text] == []
 
 
-AWAITED = {"0011"}
-"""Decisions that are being written."""
-
-
 def test_decisions_are_numbered_without_gaps():
     files = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     numbers = [path.name[:4] for path in files]
-    known = [*numbers, *(number for number in AWAITED if number < numbers[-1] and number not in numbers)]
-    assert sorted(known) == [f"{number:04}" for number in range(1, len(known) + 1)]
+    assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]
     for path in files:
         lines = path.read_text().splitlines()
         assert lines[0].startswith(f"# {path.name[:4]} "), path.name
