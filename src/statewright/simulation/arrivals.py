@@ -19,13 +19,13 @@ from typing import Any, Final, NamedTuple
 
 from statewright import chance
 from statewright.errors import ApiError, DefinitionError, Diagnostic
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonObject, dump_json
 from statewright.simulation.reader import INVALID_VALUE
 from statewright.simulation.scenario import ArrivalSpec, Scenario
 from statewright.virtual import VirtualSystem
 
 TICK_MS: Final = 50
-"""What comes faster than this is sent together."""
+"""Arrivals closer together than this are sent together."""
 POISON: Final = "poison"
 """The member of a message's body that says that it cannot be treated."""
 
@@ -42,7 +42,7 @@ class Arriving(NamedTuple):
 
 @dataclass(slots=True)
 class Sent:
-    """What was sent so far, by arrival of the scenario; `refused` by error code."""
+    """Counts of what was sent so far, by arrival of the scenario; `refused` by error code."""
 
     sent: dict[int, int]
     refused: dict[str, int]
@@ -136,7 +136,7 @@ class Sender:
                     requests.append(("sqs", "SendMessageBatch", {"QueueUrl": url, "Entries": entries}))
         self._system.run(self._all(requests))
 
-    async def _all(self, requests: list[tuple[str, str, dict[str, Any]]]) -> None:
+    async def _all(self, requests: list[tuple[str, str, JsonObject]]) -> None:
         answers = await asyncio.gather(*(self._system.ask(*one) for one in requests), return_exceptions=True)
         for answer in answers:
             if isinstance(answer, ApiError):
@@ -144,7 +144,7 @@ class Sender:
             elif isinstance(answer, BaseException):
                 raise answer
 
-    def _one(self, spec: ArrivalSpec, one: Arriving, body: str) -> tuple[str, str, dict[str, Any]]:
+    def _one(self, spec: ArrivalSpec, one: Arriving, body: str) -> tuple[str, str, JsonObject]:
         if spec.kind == "machine":
             name = one.name or spec.name.replace("{n}", str(one.number))
             return (
@@ -154,8 +154,8 @@ class Sender:
             )
         return "lambda", "Invoke", {"FunctionName": spec.target, "InvocationType": "Event", "Payload": body.encode()}
 
-    def _message(self, spec: ArrivalSpec, body: str, place: int | None) -> dict[str, Any]:
-        made: dict[str, Any] = {"MessageBody": body}
+    def _message(self, spec: ArrivalSpec, body: str, place: int | None) -> JsonObject:
+        made: JsonObject = {"MessageBody": body}
         if spec.target.endswith(".fifo"):
             made["MessageGroupId"] = "all"
         return {**made, "Id": str(place)} if place is not None else {**made, "QueueUrl": self._queue + spec.target}

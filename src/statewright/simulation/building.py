@@ -21,7 +21,7 @@ from statewright.config import Config
 from statewright.errors import ApiError, DefinitionError, Diagnostic
 from statewright.functions.workers.models import Model
 from statewright.limits import AWS, OPEN, RateSettings
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.deployment import Deployment
 from statewright.projects.deploy.record import Record
@@ -38,11 +38,11 @@ RUNTIME: Final = "python{}.{}".format(*sys.version_info)
 DEFAULT_VISIBILITY: Final = 30
 LONGEST_TIMEOUT: Final = 900
 """Seconds. Source: SQS API reference, VisibilityTimeout; Lambda quotas, function timeout."""
-Answer = Callable[[Any], Awaitable[Json]]
+Answer = Callable[[Json], Awaitable[Json]]
 
 
 class PoisonMessage(Exception):
-    """A message that the scenario says nobody can treat."""
+    """A message that, by the scenario, cannot be handled."""
 
 
 class Outage(Exception):
@@ -51,7 +51,7 @@ class Outage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What was made: mappings by their specifications' order, and what is to be said of it."""
+    """The system as built: mappings in the order of their specifications, and notes on it."""
 
     mappings: list[str]
     notes: list[str]
@@ -115,7 +115,7 @@ class _Builder:
         """Deploy a project. Raises: DefinitionError."""
         config = self._system.config
 
-        def call(service: str, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        def call(service: str, operation: str, request: JsonMapping) -> JsonObject:
             try:
                 answer = self._system.call(service, operation, request)
             except ApiError as refusal:
@@ -131,7 +131,7 @@ class _Builder:
         if failed:
             raise _refused(*(f"project: {one.type} {one.name}: {one.message}" for one in failed))
         self.notes += [
-            f"project: {one.type} {one.name} is made by nobody: {one.message}"
+            f"project: {one.type} {one.name} cannot be created: {one.message}"
             for one in report.results
             if one.outcome == "noted"
         ]
@@ -170,7 +170,7 @@ class _Builder:
         if file.suffix in (".yaml", ".yml") or timeout is not None:
             from statewright.asl.reader import read_document
 
-            value: Any = read_document(text, name=file.name).value
+            value: Json = read_document(text, name=file.name).value
             text = json.dumps({**value, "TimeoutSeconds": timeout} if timeout is not None else value)
         self.ask(
             ("machines", name), "stepfunctions", "CreateStateMachine", name=name, definition=text,
@@ -180,7 +180,7 @@ class _Builder:
     def mapping(self, number: int, spec: MappingSpec) -> str:
         """Let a queue invoke a function; returns the mapping's id."""
         config = self._system.config
-        more: dict[str, Any] = {}
+        more: JsonObject = {}
         if spec.profile:
             more["Tags"] = {"statewright:scalingProfile": spec.profile}
         if spec.maximum is not None:
@@ -197,12 +197,12 @@ class _Builder:
     # ------------------------------------------------------------------ models
 
     def _model(self, spec: FunctionSpec) -> Model:
-        given: dict[str, Any] = {
+        given: JsonObject = {
             "duration": spec.duration, "failure_rate": spec.failure_rate, "error": spec.error, "answer": spec.answer,
         }  # fmt: skip
         plain = Model.read(given)
         answer = self._answer(spec)
-        duration: Any = plain.duration
+        duration: Json = plain.duration
         if spec.per_message_ms:
             if not isinstance(spec.duration, int | float | str):
                 raise _refused(f"function {spec.name}: perMessage goes with a constant duration")
@@ -217,7 +217,7 @@ class _Builder:
         return Model(duration, plain.failure_rate, plain.error, spec.answer if answer is None else answer)
 
     def _answer(self, spec: FunctionSpec) -> Answer | None:
-        """What an invocation answers, where it is more than a value."""
+        """The function behind an invocation's answer, where that is more than a value."""
         outages = [one for one in self._scenario.faults if one.kind == "function" and one.target == spec.name]
         poisoned = any(one.poison for one in self._scenario.arrivals) and spec.on_poison != "ignore"
         own = _loaded(spec.python, spec.name) if spec.python is not None else None
@@ -228,7 +228,7 @@ class _Builder:
         )
         draws = chance.draws_of(f"{self._scenario.seed} faults {spec.name}")
 
-        async def answer(event: Any) -> Json:
+        async def answer(event: Json) -> Json:
             self._strike(outages, draws)
             failed = _poison(event) if poisoned else []
             if failed and not reports:
@@ -246,7 +246,7 @@ class _Builder:
                 raise Outage("The scenario says that this function is out of order.")
 
 
-def _poison(event: Any) -> list[str]:
+def _poison(event: Json) -> list[str]:
     """The ids of an event's messages that cannot be treated."""
     records = event.get("Records", ()) if isinstance(event, dict) else ()
     return [one["messageId"] for one in records if f'"{POISON}":true' in one["body"]]
@@ -271,7 +271,7 @@ def _loaded(python: tuple[Path, str], name: str) -> Callable[..., Awaitable[Json
 
 
 async def _own_answer(own: Callable[..., Awaitable[Json]], event: Any, call: Callable[..., Any]) -> Json:
-    """What a user's function answers; an error of a service that it lets through fails the invocation by its code."""
+    """The answer of a user's function; an uncaught error of a service fails the invocation by its code."""
     try:
         return await own(event, call)
     except ApiError as refusal:

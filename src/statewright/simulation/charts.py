@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
+from statewright.payload import JsonObject
+
 WIDTH: Final = 560
 HEIGHT: Final = 220
 LEFT: Final = 56
@@ -23,7 +25,7 @@ _TIMES: Final = (
 Points = Sequence[Sequence[float]]
 
 
-def chart_svg(chart: dict[str, Any], end_seconds: float) -> str:
+def chart_svg(chart: JsonObject, end_seconds: float) -> str:
     """A chart as an SVG element; its title is read out."""
     most = max(value for line in chart["lines"] for _, value in line["points"])
     limit = chart.get("limit")
@@ -58,7 +60,7 @@ def chart_svg(chart: dict[str, Any], end_seconds: float) -> str:
     return "".join(parts)
 
 
-def legend(chart: dict[str, Any]) -> str:
+def legend(chart: JsonObject) -> str:
     """The names of the curves, each with a stroke in its colour."""
     return "".join(
         '<span><svg class="key" viewBox="0 0 16 4" aria-hidden="true">'

@@ -6,11 +6,12 @@ Owns which metrics make which chart, and their resolution. Drawing is `charts.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.metrics.reading import Range, points_of
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId, Series
+from statewright.payload import Json, JsonObject
 from statewright.simulation.scenario import Scenario
 from statewright.simulation.usage_meter import LISTS, NAMESPACE
 from statewright.virtual import VirtualSystem
@@ -25,7 +26,7 @@ _ENDS: Final = (
     ("timed out", "ExecutionsTimedOut", "caught"),
     ("stopped", "ExecutionsAborted", "idle"),
 )
-Curve = dict[str, Any]
+Curve = JsonObject
 
 
 class Curves:
@@ -89,7 +90,7 @@ class Curves:
 
     # ------------------------------------------------------------------ charts
 
-    def charts(self, costs: Sequence[tuple[int, float]]) -> list[dict[str, Any]]:
+    def charts(self, costs: Sequence[tuple[int, float]]) -> list[JsonObject]:
         """Every chart that has something to show."""
         made = [
             self._queues(),
@@ -103,7 +104,7 @@ class Curves:
         ]
         return [chart for chart in made if chart is not None]
 
-    def _queues(self) -> dict[str, Any] | None:
+    def _queues(self) -> JsonObject | None:
         dead = self._dead_letters()
         names = [one for one in self._queue_names() if one not in dead]
         tones = ("wait", "accent", "run", "caught", "ok", "idle")
@@ -112,7 +113,7 @@ class Curves:
             [self._visible(name, tones[number % len(tones)]) for number, name in enumerate(names)],
         )  # fmt: skip
 
-    def _in_flight(self) -> dict[str, Any] | None:
+    def _in_flight(self) -> JsonObject | None:
         dead = self._dead_letters()
         curves = [
             self._level(name, "run", "AWS/SQS", "ApproximateNumberOfMessagesNotVisible", {"QueueName": name})
@@ -120,7 +121,7 @@ class Curves:
         ]  # fmt: skip
         return _chart("In flight", "messages", curves)
 
-    def _concurrency(self) -> list[dict[str, Any] | None]:
+    def _concurrency(self) -> list[JsonObject | None]:
         reserved = {one.name: one.reserved for one in self._scenario.functions if one.reserved is not None}
         names = self._function_names()
         tones = ("run", "accent", "ok", "caught", "wait", "idle")
@@ -136,19 +137,19 @@ class Curves:
             charts.append(_chart(f"Concurrency of {name} against its reservation", "invocations", [curve], limit=limit))
         return charts
 
-    def _throttles(self) -> dict[str, Any] | None:
+    def _throttles(self) -> JsonObject | None:
         curves = [
             self._counted(name, "fail", "AWS/Lambda", "Throttles", {"FunctionName": name})
             for name in self._function_names()
         ]
         return _chart("Throttles", "invocations", curves)
 
-    def _dead(self) -> dict[str, Any] | None:
+    def _dead(self) -> JsonObject | None:
         return _chart(
             "Dead letters", "messages", [self._visible(name, "fail") for name in sorted(self._dead_letters())]
         )
 
-    def _executions(self) -> dict[str, Any] | None:
+    def _executions(self) -> JsonObject | None:
         curves = [self._level("running", "run", "AWS/States", "OpenExecutionCount", {})]
         arns = sorted(
             {
@@ -184,7 +185,7 @@ class Curves:
         every = range(0, max(1, self.end - self.start), self.period) if any(found.values()) else ()
         return _curve(words, tone, [(at, found.get(at, 0.0)) for at in every])
 
-    def _points(self, namespace: str, name: str, dimensions: dict[str, str]) -> list[tuple[float, Any]]:
+    def _points(self, namespace: str, name: str, dimensions: dict[str, str]) -> list[tuple[float, Json]]:
         start = self.start - (self.start % 60 if self.period >= 60 else 0)
         asked = Range(start, self.end + 1, self.period)
         found = self._system.run(points_of(self._recorder, MetricId.of(namespace, name, dimensions), asked))
@@ -223,9 +224,9 @@ def _short(value: float) -> float | int:
 
 def _chart(
     title: str, unit: str, curves: Sequence[Curve], *, limit: int | None = None, steps: bool = True
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     shown = [curve for curve in curves if any(value for _, value in curve["points"])]
     if not shown:
         return None
-    made: dict[str, Any] = {"title": title, "unit": unit, "steps": steps, "lines": shown}
+    made: JsonObject = {"title": title, "unit": unit, "steps": steps, "lines": shown}
     return {**made, "limit": limit} if limit is not None else made

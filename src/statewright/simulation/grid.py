@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.simulation.charts import time_words
 from statewright.simulation.reader import INVALID_VALUE
 from statewright.simulation.run import Progress, simulate
@@ -77,7 +77,7 @@ def variants_of(scenario: Scenario, common: Mapping[str, Json]) -> list[Variant]
 
 def compare(
     path: Path, variants: Iterable[Variant], tell: Callable[[str, Progress], None] = lambda _name, _progress: None
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Run each of some variants; the documents in their order. All are read before the first is run.
 
     Raises: DefinitionError.
@@ -95,7 +95,7 @@ def compare(
     return found
 
 
-def table_of(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def table_of(documents: Sequence[JsonObject]) -> JsonObject:
     """The comparison: columns with titles, rows of texts, and what is assumed in any of them."""
     columns = [column for column in _COLUMNS if any(column[1](one) for one in documents)]
     rows = [
@@ -110,7 +110,7 @@ def table_of(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"columns": [{"title": title} for title, _, _ in columns], "rows": rows, "notes": list(notes)}
 
 
-def _total(key: str, part: str) -> Callable[[dict[str, Any]], Any]:
+def _total(key: str, part: str) -> Callable[[JsonObject], Json]:
     return lambda document: sum(one[key] for one in document[part])
 
 
@@ -143,7 +143,7 @@ def _count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-_COLUMNS: Final[tuple[tuple[str, Callable[[dict[str, Any]], Any], Callable[[float], str]], ...]] = (
+_COLUMNS: Final[tuple[tuple[str, Callable[[JsonObject], Json], Callable[[float], str]], ...]] = (
     ("over after", lambda document: document["virtualSeconds"], time_words),
     ("most at once", _most, _count),
     ("limit reached", _reached, lambda value: time_words(value) if value else "never"),

@@ -15,6 +15,7 @@ from statewright.cost.bill import bill
 from statewright.cost.hints import hints
 from statewright.errors import ApiError
 from statewright.functions.event_sources.scaling import PROFILES
+from statewright.payload import JsonObject
 from statewright.simulation.curves import Curves
 from statewright.simulation.played import Parts
 from statewright.simulation.scenario import Scenario
@@ -28,7 +29,7 @@ FITTED: Final = (
     "lambda-2022: what becomes of a throttled batch is assumed, and fitted to one published figure (103 dead letters); "
     "it is not validated by another"
 )
-Document = dict[str, Any]
+Document = JsonObject
 
 
 def gather(system: VirtualSystem, scenario: Scenario, parts: Parts) -> Document:
@@ -165,7 +166,7 @@ def _mapping(system: VirtualSystem, mapping: Any) -> Document:
 
 
 def _machine_arns(system: VirtualSystem) -> list[str]:
-    found, more = [], dict[str, Any]()
+    found, more = [], JsonObject()
     while True:
         page = system.call("states", "ListStateMachines", more)
         found += [one["stateMachineArn"] for one in page["stateMachines"]]
@@ -219,7 +220,7 @@ def _outcomes(document: Document) -> Iterator[Document]:
         if mapping["failed"]:
             yield _row(what, "failed deliveries", mapping["failed"], "the function failed, or said so", "fail")
         if mapping["pulledNeverRun"]:
-            why = "throttled: pulled from the queue, and let go without having been run"
+            why = "throttled: pulled from the queue, and released without an invocation"
             yield _row(what, "throttled and dropped deliveries", mapping["pulledNeverRun"], why, "caught")
         if mapping["filtered"]:
             yield _row(what, "filtered", mapping["filtered"], "no filter meant them", "idle")
@@ -280,7 +281,7 @@ def _why_dead(document: Document, queues: list[str]) -> str:
 
 
 def _wait_hints(system: VirtualSystem, machines: list[Document]) -> list[str]:
-    """What a machine's loops cost, seen on the execution that began last: it has waited longest where they queue up."""
+    """The cost of a machine's loops, by the execution that began last: it has waited longest where they queue up."""
     found = []
     for machine in machines:
         arn = system.config.arn("states", f"stateMachine:{machine['machine']}")
@@ -297,7 +298,7 @@ def _path(system: VirtualSystem, execution: str) -> tuple[list[str], dict[str, f
     path: list[str] = []
     stays: dict[str, list[int]] = {}
     entered: dict[str, int] = {}
-    more: dict[str, Any] = {}
+    more: JsonObject = {}
     while True:
         asked = {"executionArn": execution, "maxResults": 1000, **more}
         page = system.call("states", "GetExecutionHistory", asked)

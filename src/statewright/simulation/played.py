@@ -23,7 +23,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a simulation leaves besides its system."""
+    """The records of a simulation besides its system."""
 
     built: Built
     meter: UsageMeter

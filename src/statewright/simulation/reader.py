@@ -6,15 +6,16 @@ Owns types, units and findings. Which keys there are and what they mean is `scen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.findings import closest
 from statewright.asl.text.document import Document
 from statewright.clock import parse_duration_ms
 from statewright.errors import Diagnostic, Step
 from statewright.functions.workers.models import Model
+from statewright.payload import Json, JsonMapping, JsonObject
 
 At = tuple[Step, ...]
 
@@ -52,7 +53,7 @@ class Reader:
         """The line and column of a value, or of the nearest that is there."""
         return self._document.position(at)
 
-    def members(self, at: At, value: Any, known: Iterable[str], what: str) -> dict[str, Any]:
+    def members(self, at: At, value: Json, known: Iterable[str], what: str) -> JsonObject:
         """The members of an object that are known; others are findings."""
         if value is None:
             return {}
@@ -70,7 +71,7 @@ class Reader:
             self.bad((*at, key), f"{what} has no '{key}'", hint, code=UNKNOWN_KEY, key=True)
         return found
 
-    def each(self, at: At, value: Any, what: str) -> list[tuple[At, str, Any]]:
+    def each(self, at: At, value: Json, what: str) -> list[tuple[At, str, Json]]:
         """The members of an object whose keys are names."""
         if value is None:
             return []
@@ -79,7 +80,7 @@ class Reader:
             return []
         return [((*at, key), str(key), member) for key, member in value.items()]
 
-    def entries(self, at: At, value: Any, what: str) -> list[tuple[At, Any]]:
+    def entries(self, at: At, value: Json, what: str) -> list[tuple[At, Json]]:
         """The entries of a list; one object may stand for a list of one."""
         if value is None:
             return []
@@ -94,7 +95,7 @@ class Reader:
         """Note that a key is not there."""
         self.bad(at, f"{what} needs '{key}'", hint, code=MISSING_KEY)
 
-    def text(self, at: At, value: Any, default: str = "") -> str:
+    def text(self, at: At, value: Json, default: str = "") -> str:
         """A text."""
         if value is None:
             return default
@@ -103,7 +104,7 @@ class Reader:
             return default
         return str(value)
 
-    def whole(self, at: At, value: Any, default: int, least: int = 0, most: int | None = None) -> int:
+    def whole(self, at: At, value: Json, default: int, least: int = 0, most: int | None = None) -> int:
         """A whole number within bounds; `1_000` and `"1,000"` are one, too."""
         if value is None:
             return default
@@ -121,7 +122,7 @@ class Reader:
             return value
         return default
 
-    def share(self, at: At, value: Any) -> float:
+    def share(self, at: At, value: Json) -> float:
         """A part of a whole: `0.01`, or `1%`."""
         if value is None:
             return 0.0
@@ -135,14 +136,14 @@ class Reader:
             return 0.0
         return float(value)
 
-    def number(self, at: At, value: Any) -> float:
+    def number(self, at: At, value: Json) -> float:
         """A number that is not negative."""
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             self.bad(at, f"expected a number of at least 0, not {shown(value)}")
             return 0.0
         return float(value)
 
-    def truth(self, at: At, value: Any, default: bool) -> bool:
+    def truth(self, at: At, value: Json, default: bool) -> bool:
         """Yes or no."""
         if value is None:
             return default
@@ -162,7 +163,7 @@ class Reader:
             return default
         return found
 
-    def milliseconds(self, at: At, value: Any, default: int) -> int:
+    def milliseconds(self, at: At, value: Json, default: int) -> int:
         """A length of time."""
         if value is None:
             return default
@@ -175,7 +176,7 @@ class Reader:
             self.bad(at, str(problem))
             return default
 
-    def rate(self, at: At, value: Any) -> float:
+    def rate(self, at: At, value: Json) -> float:
         """How often, in a second: `100/s`, `10/min`; a number is for a second."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             if value > 0:
@@ -187,7 +188,7 @@ class Reader:
         self.bad(at, f"{shown(value)} is not a rate above nothing", "write it like 100/s, 10/min or 3/h")
         return 1.0
 
-    def choice(self, at: At, value: Any, known: Iterable[str], default: str) -> str:
+    def choice(self, at: At, value: Json, known: Iterable[str], default: str) -> str:
         """One of some words."""
         if value is None:
             return default
@@ -202,7 +203,7 @@ class Reader:
             return default
         return str(value)
 
-    def name(self, at: At, value: Any, known: Iterable[str], what: str) -> str:
+    def name(self, at: At, value: Json, known: Iterable[str], what: str) -> str:
         """The name of something that the scenario has."""
         name = self.text(at, value)
         names = list(known)
@@ -212,7 +213,7 @@ class Reader:
             self.bad(at, f"there is no {what} '{name}' in this scenario", hint, code=UNKNOWN_NAME)
         return name
 
-    def file(self, at: At, value: Any, *, folders: bool = False) -> Path:
+    def file(self, at: At, value: Json, *, folders: bool = False) -> Path:
         """A file beside the scenario."""
         path = self.folder / self.text(at, value)
         if not (path.is_file() or (folders and path.is_dir())):
@@ -220,7 +221,7 @@ class Reader:
             self.bad(at, f"there is no file {value}", f"did you mean {near}?" if near else None, code=NO_FILE)
         return path
 
-    def model(self, at: At, given: Mapping[str, Any]) -> None:
+    def model(self, at: At, given: JsonMapping) -> None:
         """Check what a function's model says of durations and failures."""
         duration = given.get("duration")
         if isinstance(duration, int | float) and duration < 0:
@@ -232,7 +233,7 @@ class Reader:
             self.bad((*at, "duration"), str(problem))
 
 
-def shown(value: Any) -> str:
+def shown(value: Json) -> str:
     """A value as findings quote it."""
     if isinstance(value, dict):
         return "an object"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from statewright.cost.usage import ITEMS
+from statewright.payload import JsonObject
 from statewright.simulation.charts import chart_svg, legend, number_words, time_words
 
-Document = dict[str, Any]
+Document = JsonObject
 MOST_ROWS: Final = 60
 """Points of a chart that its table shows; the JSON document has them all."""
 

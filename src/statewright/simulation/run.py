@@ -10,10 +10,11 @@ import heapq
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from statewright.cost.bill import bill
 from statewright.cost.prices import PriceTable, load
+from statewright.payload import JsonObject
 from statewright.simulation.arrivals import Arriving, Sender, groups
 from statewright.simulation.building import build, config_of
 from statewright.simulation.outcomes import gather
@@ -41,7 +42,7 @@ class Progress:
     share: float
 
 
-def simulate(scenario: Scenario, tell: Callable[[Progress], None] = lambda _progress: None) -> dict[str, Any]:
+def simulate(scenario: Scenario, tell: Callable[[Progress], None] = lambda _progress: None) -> JsonObject:
     """Run a scenario; the result is its document (see `outcomes.gather`), the same for the same seed.
 
     Raises: DefinitionError for what cannot be built.
@@ -109,7 +110,7 @@ class _Play:
             due_ms = system.next_due_ms
             if planned_ms == NEVER and due_ms is None:
                 return "stuck: something waits for what never comes, and nothing more is due"
-            # While more is to come nobody asks whether all is done, so time may pass in one go.
+            # While more is to come there is no need to check for the end, so time may pass in one go.
             to_ms = planned_ms if planned_ms != NEVER else max(due_ms or 0, now_ms)
             system.run_until(max(now_ms, min(to_ms, self._next_sample_ms, self._end_ms)))
             self._jumps += 1
@@ -158,7 +159,7 @@ def _switches(scenario: Scenario) -> list[tuple[int, int, int]]:
 
 
 class _Quiet(logging.Filter):
-    """Keeps what the system logs of every failing batch from the terminal; what really blocks is told."""
+    """Keeps log lines of failing batches from the terminal; lines on what really blocks are shown."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.name == "statewright.virtual" or record.levelno >= logging.ERROR or "real" in record.getMessage()

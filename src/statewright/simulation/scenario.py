@@ -20,7 +20,7 @@ from statewright.cost.usage import ITEMS
 from statewright.errors import DefinitionError, Diagnostic
 from statewright.functions.event_sources.scaling import PROFILES
 from statewright.limits import FUNCTION_CONCURRENCY
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.simulation.reader import INVALID_VALUE, At, Reader
 
 UNTIL_MS: Final = 7 * 86_400_000
@@ -39,7 +39,7 @@ class FunctionSpec:
     """
 
     name: str
-    duration: Any = 0
+    duration: Json = 0
     per_message_ms: int = 0
     failure_rate: float = 0.0
     error: str = "ModelledFailure"
@@ -90,7 +90,7 @@ class MappingSpec:
 
 @dataclass(frozen=True, slots=True)
 class ArrivalSpec:
-    """What comes, when and where. Times are milliseconds since the start, `rate` is for a second.
+    """An arrival: what comes, when and where. Times are milliseconds since the start, `rate` is for a second.
 
     `count` is None where `for_ms` ends it.
     """
@@ -112,7 +112,7 @@ class ArrivalSpec:
 
 @dataclass(frozen=True, slots=True)
 class FaultSpec:
-    """What goes wrong, from when and for how long.
+    """A fault, from when it lasts and for how long.
 
     `kind` is `function` (invocations fail), `call` (an operation `service.Operation` is refused with `error`), or
     `concurrency` (the account has so many slots).
@@ -230,7 +230,7 @@ def changed_at(value: Any, key: str, changed: Json) -> Any:
 class _Scenario:
     """Reads the parts in the order in which they refer to each other."""
 
-    def __init__(self, document: Document, value: dict[str, Any], path: Path) -> None:
+    def __init__(self, document: Document, value: JsonObject, path: Path) -> None:
         self._reader = Reader(document, path.resolve().parent)
         self._value = value
         self._path = path
@@ -286,16 +286,16 @@ class _Scenario:
             raise DefinitionError(read.findings)
         return scenario
 
-    def _list(self, key: str, given: Mapping[str, Any], read: Callable[[At, Any], Any]) -> list[Any]:
+    def _list(self, key: str, given: JsonMapping, read: Callable[[At, Json], Json]) -> list[Json]:
         return [read(at, entry) for at, entry in self._reader.entries((key,), given.get(key), key)]
 
-    def _named(self, at: At, value: Any, what: str) -> str:
+    def _named(self, at: At, value: Json, what: str) -> str:
         """A name of the scenario; what a project has is known only when it is deployed."""
         if self._has_project:
             return self._reader.text(at, value)
         return self._reader.name(at, value, self._names[what], what)
 
-    def _start(self, value: Any) -> int:
+    def _start(self, value: Json) -> int:
         if value is None:
             return VIRTUAL_START_MS
         try:
@@ -307,7 +307,7 @@ class _Scenario:
             return VIRTUAL_START_MS
         return round(found.timestamp() * 1000)
 
-    def _prices(self, value: Any) -> str | None:
+    def _prices(self, value: Json) -> str | None:
         if value is None:
             return None
         name = self._reader.text(("prices",), value)
@@ -319,12 +319,12 @@ class _Scenario:
             self._reader.bad(("prices",), str(problem))
         return chosen
 
-    def _usage(self, at: At, value: Any) -> dict[str, float]:
+    def _usage(self, at: At, value: Json) -> dict[str, float]:
         read = self._reader
         given = read.members(at, value, ITEMS, "usage")
         return {item: read.number((*at, item), quantity) for item, quantity in given.items()}
 
-    def _variants(self, value: Any) -> dict[str, dict[str, Json]]:
+    def _variants(self, value: Json) -> dict[str, dict[str, Json]]:
         found = {}
         for at, name, changes in self._reader.each(("variants",), value, "variants"):
             if changes is not None and not isinstance(changes, dict):
@@ -335,7 +335,7 @@ class _Scenario:
 
     # ------------------------------------------------------------------ parts
 
-    def _function(self, at: At, name: str, value: Any) -> FunctionSpec:
+    def _function(self, at: At, name: str, value: Json) -> FunctionSpec:
         read = self._reader
         given = read.members(
             at, value if isinstance(value, dict) else {"duration": value}, _FUNCTION, f"function {name}"
@@ -365,14 +365,14 @@ class _Scenario:
             self._usage((*at, "usage"), given.get("usage")),
         )
 
-    def _timeout(self, at: At, value: Any) -> int | None:
+    def _timeout(self, at: At, value: Json) -> int | None:
         if value is None:
             return None
         return self._reader.whole(
             (*at, "timeout"), self._reader.milliseconds((*at, "timeout"), value, 0) // 1000, 3, 1, 900
         )
 
-    def _python(self, at: At, value: Any) -> tuple[Path, str]:
+    def _python(self, at: At, value: Json) -> tuple[Path, str]:
         text = self._reader.text(at, value)
         file, _, function = text.rpartition(":")
         if not file or not function:
@@ -380,7 +380,7 @@ class _Scenario:
             return Path(text), ""
         return self._reader.file(at, file), function
 
-    def _queue(self, at: At, name: str, value: Any) -> QueueSpec:
+    def _queue(self, at: At, name: str, value: Json) -> QueueSpec:
         read = self._reader
         given = read.members(at, value, _QUEUE, f"queue {name}")
         attributes = {}
@@ -400,7 +400,7 @@ class _Scenario:
             name, attributes, dead_letter, read.whole((*at, "maxReceiveCount"), given.get("maxReceiveCount"), 1, 1)
         )
 
-    def _machine(self, at: At, name: str, value: Any) -> MachineSpec:
+    def _machine(self, at: At, name: str, value: Json) -> MachineSpec:
         read = self._reader
         given = read.members(at, value if isinstance(value, dict) else {"file": value}, _MACHINE, f"machine {name}")
         if "file" not in given:
@@ -414,7 +414,7 @@ class _Scenario:
             read.milliseconds((*at, "timeout"), given["timeout"], 0) // 1000 if "timeout" in given else None,
         )
 
-    def _mapping(self, at: At, value: Any) -> MappingSpec:
+    def _mapping(self, at: At, value: Json) -> MappingSpec:
         read = self._reader
         given = read.members(at, value, _MAPPING, "a mapping")
         for key in ("queue", "function"):
@@ -431,7 +431,7 @@ class _Scenario:
             read.truth((*at, "reportBatchItemFailures"), given.get("reportBatchItemFailures"), False),
         )
 
-    def _arrival(self, at: At, value: Any) -> ArrivalSpec:
+    def _arrival(self, at: At, value: Json) -> ArrivalSpec:
         read = self._reader
         given = read.members(at, value, _ARRIVAL, "an arrival")
         kinds = [key for key in ("queue", "machine", "function") if key in given]
@@ -462,7 +462,7 @@ class _Scenario:
             read.whole((*at, "batch"), given.get("batch"), 1, 1, 10),
         )
 
-    def _fault(self, at: At, value: Any) -> FaultSpec:
+    def _fault(self, at: At, value: Json) -> FaultSpec:
         read = self._reader
         given = read.members(at, value, _FAULT, "a fault")
         kinds = [key for key in ("function", "call", "concurrency") if key in given]

@@ -1,7 +1,7 @@
-"""What a whole system uses of what the service charges for, counted where it is used; and faults of its API.
+"""The billable usage of a whole system, counted where it occurs; and faults of its API.
 
 Stands around every call of the system: what comes from handlers, models, tasks, arrivals and schedules alike.
-Invocations are told by the functions' own meter, transitions by the engine's counts, the requests of mappings by their
+Invocations come from the functions' own meter, transitions by the engine's counts, the requests of mappings by their
 pollers.
 Owns which operation is charged as what. Prices are `cost/`'s.
 """
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from statewright import chance
 from statewright.api.operations import Call
 from statewright.cost.usage import EVENT_CHUNK_BYTES, Usage, chunks
 from statewright.errors import ApiError
 from statewright.metrics.series import MetricId
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.simulation.scenario import FaultSpec, Scenario
 from statewright.virtual import VirtualSystem
 
@@ -32,7 +32,7 @@ _TABLE_WRITES: Final = frozenset(
     {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement"}
 )
 
-Run = Callable[[Any], Awaitable[Json]]
+Run = Callable[[Json], Awaitable[Json]]
 
 
 class UsageMeter:
@@ -42,9 +42,9 @@ class UsageMeter:
         self.calls: Counter[str] = Counter()
         """By `service.Operation`."""
         self.refused: Counter[tuple[str, str]] = Counter()
-        """By `service.Operation` and error code; by whoever refused."""
+        """By `service.Operation` and error code."""
         self.called = Usage()
-        """What calls are charged for."""
+        """The billable usage of calls."""
         self.billed_ms: dict[str, int] = {}
         """Milliseconds of invocations by function, each rounded up."""
         self.invocations: Counter[str] = Counter()
@@ -76,7 +76,7 @@ class UsageMeter:
 
     # ------------------------------------------------------------------ calls
 
-    async def _around(self, call: Call, request: Any, run: Run) -> Json:
+    async def _around(self, call: Call, request: Json, run: Run) -> Json:
         name = f"{call.service}.{call.operation}"
         self.calls[name] += 1
         if call.service == "states" and call.operation == LISTS:
@@ -103,7 +103,7 @@ class UsageMeter:
         since_ms = self._system.now_ms - self._began_ms
         return fault.at_ms <= since_ms < fault.at_ms + fault.for_ms
 
-    async def _table(self, operation: str, request: Any, run: Run) -> Json:
+    async def _table(self, operation: str, request: Json, run: Run) -> Json:
         """An operation of tables, which say themselves how much capacity they took."""
         charged = operation in _TABLE_READS or operation in _TABLE_WRITES
         if not charged or not isinstance(request, dict):
@@ -125,7 +125,7 @@ class UsageMeter:
     # ------------------------------------------------------------------ all of it
 
     def usage(self) -> Usage:
-        """What the system has used so far."""
+        """The usage of the system so far."""
         total = Usage()
         metrics = self._system.parts.app.services.metrics
         scheduled = 0.0
@@ -173,7 +173,7 @@ class UsageMeter:
     def _functions(self) -> dict[str, tuple[int, bool]]:
         """Memory in MiB, and whether it is arm64, by function."""
         found: dict[str, tuple[int, bool]] = {}
-        more: dict[str, Any] = {}
+        more: JsonObject = {}
         while not found or more:
             page = self._system.call("lambda", "ListFunctions", more)
             for one in page["Functions"]:
@@ -184,7 +184,7 @@ class UsageMeter:
         return found
 
 
-def _queue(usage: Usage, operation: str, request: Any) -> None:
+def _queue(usage: Usage, operation: str, request: Json) -> None:
     item = "sqs.fifo_requests" if str(request.get("QueueUrl", "")).endswith(".fifo") else "sqs.requests"
     if operation == "SendMessageBatch":
         bodies = [entry.get("MessageBody", "") for entry in request.get("Entries") or ()]
@@ -193,25 +193,25 @@ def _queue(usage: Usage, operation: str, request: Any) -> None:
     usage.add(item, chunks(len(request.get("MessageBody") or "")))
 
 
-def _topic(usage: Usage, operation: str, request: Any) -> None:
+def _topic(usage: Usage, operation: str, request: Json) -> None:
     entries = request.get("PublishBatchRequestEntries") if operation == "PublishBatch" else [request]
     if operation in ("Publish", "PublishBatch"):
         for entry in entries or ():
             usage.add("sns.publishes", chunks(len(str(entry.get("Message", ""))), EVENT_CHUNK_BYTES))
 
 
-def _events(usage: Usage, operation: str, request: Any) -> None:
+def _events(usage: Usage, operation: str, request: Json) -> None:
     if operation == "PutEvents":
         for entry in request.get("Entries") or ():
             usage.add("events.events", chunks(len(str(entry)), EVENT_CHUNK_BYTES))
 
 
-def _bucket(usage: Usage, operation: str, _request: Any) -> None:
+def _bucket(usage: Usage, operation: str, _request: Json) -> None:
     if not operation.startswith(("Delete", "Abort")):
         usage.add("s3.put_requests" if operation.startswith(_S3_PUTS) else "s3.get_requests")
 
 
-_COUNTED: Final[Mapping[str, Callable[[Usage, str, Any], None]]] = {
+_COUNTED: Final[Mapping[str, Callable[[Usage, str, Json], None]]] = {
     "sqs": _queue,
     "sns": _topic,
     "events": _events,

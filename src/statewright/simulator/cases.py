@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.findings import closest
 from statewright.asl.loading import Loaded, check_definition, compile_checked, files_below
@@ -18,7 +18,7 @@ from statewright.asl.outline import outline, states_of
 from statewright.clock import VIRTUAL_START_MS, RealClock, parse_duration_ms
 from statewright.errors import DefinitionError, Diagnostic, Step
 from statewright.limits import AWS, PROFILES, Limits
-from statewright.payload import Json, JsonTextError, dump_json
+from statewright.payload import Json, JsonObject, JsonTextError, dump_json
 from statewright.simulator.expectations import (
     STATUSES,
     Bounds,
@@ -128,7 +128,7 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """Whether everything was as expected."""
+        """True if everything was as expected."""
         return not self.mismatches and self.problem is None
 
 
@@ -165,7 +165,7 @@ def load_cases(path: Path) -> CaseFile:
 def read_instant_ms(text: str) -> int:
     """Read an instant as people write it: `2026-01-01T00:00:00Z`, `2026-01-01T09:30+02:00`, `2026-01-01` (UTC).
 
-    Raises: ValueError, in a sentence for whoever wrote it.
+    Raises: ValueError, with a sentence for the author.
     """
     try:
         instant = datetime.fromisoformat(text.strip())
@@ -332,7 +332,7 @@ class _Reading:
         fields = self.file.members(at, "`expect`", _EXPECT_FIELDS, "write {status: SUCCEEDED, output: ...}")
         if fields is None:
             return Expectation()
-        found: dict[str, Any] = {name: fields[name] for name in ("output", "output_contains") if name in fields}
+        found: JsonObject = {name: fields[name] for name in ("output", "output_contains") if name in fields}
         for name in ("error", "cause", "cause_contains"):
             found[name] = self.text(fields, name, at)
         for name in ("path", "path_contains"):

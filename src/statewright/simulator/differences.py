@@ -1,4 +1,4 @@
-"""Where two JSON values, or two lists of names, differ: what a failed expectation shows.
+"""Differences of two JSON values or two lists of names, as a failed expectation shows them.
 
 Owns equality as JSON means it and the smallest places at which values part. Nothing here prints.
 """
@@ -14,7 +14,7 @@ from statewright.errors import Step
 from statewright.payload import Json, dump_json
 
 MOST_DIFFERENCES: Final = 50
-"""How many places are listed. Ours: nobody reads more, and two large values could differ in all."""
+"""The most places that are listed. Ours: more are not read, and two large values could differ in all."""
 
 _LONGEST_MATCHED: Final = 400
 
@@ -104,7 +104,7 @@ def sequence_changes(wanted: Sequence[str], got: Sequence[str]) -> list[Change]:
     changes: list[Change] = [("same", name) for name in wanted[:start]]
     wanted, got = wanted[start:], got[start:]
     if max(len(wanted), len(got)) > _LONGEST_MATCHED:
-        # Lists of few names that repeat are the slowest to match, and nobody reads that far.
+        # Lists of few names that repeat are the slowest to match, and are not read that far.
         return [*changes, *(("missing", name) for name in wanted), *(("extra", name) for name in got)]
     for kind, i1, i2, j1, j2 in SequenceMatcher(None, wanted, got, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -116,6 +116,6 @@ def sequence_changes(wanted: Sequence[str], got: Sequence[str]) -> list[Change]:
 
 
 def is_subsequence(wanted: Sequence[str], got: Sequence[str]) -> bool:
-    """Whether all names of `wanted` come in `got`, in this order, whatever is between them."""
+    """True if all names of `wanted` come in `got`, in this order, whatever is between them."""
     rest = iter(got)
     return all(name in rest for name in wanted)

@@ -1,4 +1,4 @@
-"""What a test case expects of a run, and in what a run disappoints it.
+"""The expectations of a test case, and the ways in which a run fails them.
 
 Owns the comparison. How expectations are written in a file is `cases.py`'s business.
 """
@@ -44,7 +44,7 @@ class Refusal:
     hint: str | None = None
 
     def fits(self, found: Diagnostic) -> bool:
-        """Whether this is the error that was expected; a hint need only contain the expected words."""
+        """True if this is the error that was expected; a hint need only contain the expected words."""
         same_place = self.pointer is None or self.pointer == found.pointer
         return self.code == found.code and same_place and (self.hint is None or self.hint in (found.hint or ""))
 

@@ -59,7 +59,7 @@ class RunningMapRun:
     def deliver(self, event: MapRunEvent) -> None:
         """Tell the run what happened, and do what it asks for.
 
-        What happens meanwhile is told afterwards: a child that ends at once must not start the next one inside it.
+        Events that occur meanwhile are applied afterwards: a child that ends at once must not start the next inside it.
         """
         self._events.append(event)
         if self._busy:
@@ -240,7 +240,7 @@ class MapRuns:
         self.runs: dict[str, RunningMapRun] = {}
 
     def handlers(self) -> dict[type, Handler]:
-        """What does the commands of executions that are about Map Runs."""
+        """The handlers of an execution's commands that concern Map Runs."""
         return {StartMapRun: self._start, StopMapRun: self._stop, RedriveMapRun: self._redrive}
 
     def _start(self, parent: Running, command: StartMapRun) -> None:

@@ -161,7 +161,7 @@ def _outcome(file: MockFile, at: tuple[str, ...]) -> Outcome | None:
     if "Return" in fields:
         return Returned(fields["Return"])
     if "Throw" not in fields:
-        # Whoever misspelt the field has been told.
+        # A misspelt field has been reported already.
         if file.at(at) == {}:
             file.problem("a result has a Return or a Throw", at)
         return None

@@ -2,7 +2,7 @@
 
 Owns the data model, which rule answers a call, and what to say when none does. The file formats are in `script.py`
 (ours) and `mock_config.py` (the published one); carrying an answer out (delays, heartbeats, task tokens) is the
-business of whoever asked for it.
+caller's business.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Outcome = Returned | Threw | Hung
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What happens to one call. Times count in milliseconds from its start.
+    """The course of one call. Times count in milliseconds from its start.
 
     `submitted` is what a `.sync` or `.waitForTaskToken` call gets from the service at once; None leaves it to the
     caller. `heartbeats` ascend and come before the outcome.
@@ -91,7 +91,7 @@ class Result:
     heartbeats: tuple[int, ...] = ()
 
     def answer(self, call: TaskCall) -> Answer | None:
-        """What this result does to a call."""
+        """The effect of this result on a call."""
         outcome = self.outcome(call) if callable(self.outcome) else self.outcome
         return None if outcome is None else Answer(self.delay_ms, outcome, self.submitted, self.heartbeats)
 
@@ -108,7 +108,7 @@ class Spans:
 
 
 Ending = Literal["repeat", "cycle", "stop"]
-"""What follows a sequence: its last result again, the whole sequence again, or a call without an answer."""
+"""The continuation of a sequence: its last result again, the whole sequence again, or a call without an answer."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Rule:
         return (3, 0) if "*" in pattern and any(_matches(pattern, name) for name in names) else None
 
     def covers(self, call: TaskCall) -> bool:
-        """Whether the numbers of a call are among those that the rule is for."""
+        """True if the numbers of a call are among those that the rule is for."""
         if self.attempts is not None and call.attempt not in self.attempts:
             return False
         if self.visits is not None and call.visit not in self.visits:
@@ -198,7 +198,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Script:
-    """Rules in the order of their file. Immutable: whoever runs something calls `start` and keeps the counts there.
+    """Rules in the order of their file. Immutable: a driver calls `start` and keeps the counts there.
 
     A mock for the state's name goes before one for its resource, a name before a pattern, a function before the action
     that invokes it; then the order of the file decides. `remedy` ends the hint for calls that no rule is for; None
@@ -314,7 +314,7 @@ class ScriptRun:
 
 
 def mockable_names(program: Program) -> list[str]:
-    """What a mock may name in a machine: its tasks, the Maps that read items, and their writers."""
+    """The names that a mock may use in a machine: its tasks, the Maps that read items, and their writers."""
     names = []
     for scope in program.scopes:
         for state in scope.states.values():
@@ -327,7 +327,7 @@ def mockable_names(program: Program) -> list[str]:
 
 
 def resource_names(call: TaskCall) -> tuple[str, ...]:
-    """What a mock may call the resource of a call, the most exact first.
+    """The names that a mock may use for the resource of a call, the most exact first.
 
     A function goes by `lambda:Name` whether its ARN is the `Resource` or the `FunctionName` of `lambda:invoke`.
     """
@@ -422,7 +422,7 @@ def _function_names(function: str) -> list[str]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Whether a pattern fits the whole text; `*` stands for any characters. Linear, whatever the pattern."""
+    """True if a pattern fits the whole text; `*` stands for any characters. Linear for every pattern."""
     first, *rest = pattern.split("*")
     if not rest:
         return pattern == text

@@ -25,7 +25,7 @@ RELEASE: Final = "arn:aws:states:::statewright:release"
 
 
 def built_in_answer(resource: str, parameters: Json) -> Answer | None:
-    """What a task answers that needs no mock: a permit is always free where there is one execution alone."""
+    """The answer of a task that needs no mock: a permit is always free where there is one execution alone."""
     action = {ACQUIRE: "acquire", RELEASE: "release"}.get(resource)
     if action is None:
         return None
@@ -106,7 +106,7 @@ Handler = Callable[["Running", Any], None]
 
 @dataclass(eq=False, slots=True)
 class Timeline:
-    """What executions on one virtual clock share: the present instant, what is due, the script of answers.
+    """The state that executions on one virtual clock share: the present instant, what is due, the script of answers.
 
     `handlers` do what commands ask for, by their types. `on_history` is called with every history event as it happens,
     `pace` before each instant, with that instant.

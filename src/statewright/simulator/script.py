@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from statewright.asl.findings import closest
 from statewright.asl.reader import read_document
 from statewright.asl.text.document import Document, Syntax
 from statewright.clock import parse_duration_ms
 from statewright.errors import DefinitionError, Diagnostic, ExecutionFailure, Step
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonMapping, dump_json
 from statewright.query.scope import Entropy, Scope
 from statewright.simulator.mocks import (
     Answer,
@@ -225,7 +225,7 @@ class _Reading:
                 file.problem(f"'{key}' names no {kind}", (*at, key))
         return self.found
 
-    def entry(self, entry: Json, selects: Mapping[str, Any], at: At) -> None:
+    def entry(self, entry: Json, selects: JsonMapping, at: At) -> None:
         """Results, or a choice of entries by number."""
         if isinstance(entry, dict) and not entry.keys().isdisjoint(_SPLITS):
             self.split(entry, selects, at)
@@ -234,7 +234,7 @@ class _Reading:
         else:
             self.sequence([entry], [at], selects, at)
 
-    def split(self, entry: dict[str, Json], selects: Mapping[str, Any], at: At) -> None:
+    def split(self, entry: dict[str, Json], selects: JsonMapping, at: At) -> None:
         by = next(field for field in _SPLITS if field in entry)
         hint = f"put it under `{by}`, for example into `default`"
         for key in entry:
@@ -265,7 +265,7 @@ class _Reading:
             self.file.problem(f"'{key}' is no number of iterations", at, hint)
         return tuple(levels)
 
-    def sequence(self, items: list[Json], places: list[At], selects: Mapping[str, Any], at: At) -> None:
+    def sequence(self, items: list[Json], places: list[At], selects: JsonMapping, at: At) -> None:
         if not items:
             self.file.problem("there are no results", at, "add one, such as {returns: ok}", NO_RESULT)
             return
@@ -297,7 +297,7 @@ class _Reading:
             self.file.problem(f"a result is one of {' or '.join(given)}, not several", at)
             return None
         if not given:
-            # Whoever misspelt the field has been told.
+            # A misspelt field has been reported already.
             if fields == item:
                 one_of = "add one of " + ", ".join(_OUTCOMES)
                 self.file.problem("this says nothing about the result", at, one_of, NO_RESULT)
@@ -405,7 +405,7 @@ def is_sound(
     where: str = "in a mock",
     hint: str = "the task's parameters are $states.input",
 ) -> bool:
-    """Whether a text between `{%` and `%}` can be evaluated where only these members of `$states` exist.
+    """True if a text between `{%` and `%}` can be evaluated where only these members of `$states` exist.
 
     Notes why not.
     """

@@ -24,7 +24,7 @@ ACCOUNT: Final = "000000000000"
 REGION: Final = "us-east-1"
 ROLE_ARN: Final = f"arn:aws:iam::{ACCOUNT}:role/statewright"
 EXPRESS_RUN: Final = "00000000-0000-4000-8000-000000000000"
-"""What makes the ARN of an express execution unique; the same for every run, as all else is."""
+"""The part that makes the ARN of an express execution unique; the same for every run, as all else is."""
 DEFAULT_SEED: Final = b"statewright-simulator"
 
 

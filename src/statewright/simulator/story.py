@@ -1,4 +1,4 @@
-"""What happened, as a tree: states visited, their attempts, and the branches and items inside them.
+"""The story of an execution as a tree: states visited, their attempts, and the branches and items inside them.
 
 Made from history events as they come, so that a run can be shown while it goes on. Owns who belongs to whom and how
 each visit ended; how a tree is drawn is for others.
@@ -78,7 +78,7 @@ class Strand:
 
 
 Listener = Callable[[Visit, Attempt | None], None]
-"""Told of every attempt that failed, and, without an attempt, of every visit that has ended."""
+"""Called with every attempt that failed, and, without an attempt, with every visit that has ended."""
 
 
 class Story:
@@ -89,7 +89,7 @@ class Story:
         self.listener = listener
         self.root = Strand("execution", 0, None, 0)
         self.failed_visit: Visit | None = None
-        """Where the execution failed, once it has."""
+        """The visit in which the execution failed, once it has."""
         self.now_ms = 0
         self._chains: dict[str, _Chain] = {}
         self._map_runs: dict[str, Visit] = {}
@@ -193,7 +193,7 @@ class _Chain:
         return visit
 
     def went_on(self, visit: Visit, name: str) -> None:
-        """A visit's successor is known. A target other than Next tells of a catcher that left no other trace."""
+        """A visit's successor is known. A target other than Next reveals a catcher that left no other trace."""
         visit.next = name
         definition = visit.definition
         if visit.status == "succeeded" and definition.type in ("Task", "Parallel", "Map") and definition.next != name:

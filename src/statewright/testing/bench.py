@@ -1,4 +1,4 @@
-"""What the parts of one test share: its system in virtual time, the machines in it, their mocks and recordings.
+"""The shared state of one test: its system in virtual time, the machines in it, their mocks and recordings.
 
 Owns when the system begins (with the first thing that needs it, so that a run can say `at=`). The leaf below machines,
 runs, cases, projects and replays, which take it; the fixture `sfn` is the façade over all of them (`workbench.py`).
@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.program import Program
 from statewright.assembly import System
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.limits import PROFILES
+from statewright.payload import JsonObject
 from statewright.testing.mocking import MockBook
 from statewright.testing.recordings import Recorder, Recording
 from statewright.testing.snapshots import Snapshots
@@ -56,14 +57,14 @@ class Bench:
     def system(self) -> VirtualSystem:
         """The system, which begins when it is first asked for."""
         if self._system is None:
-            options: dict[str, Any] = {} if self._start is None else {"start": instant_of(self._start)}
+            options: JsonObject = {} if self._start is None else {"start": instant_of(self._start)}
             made = VirtualSystem(seed=self._seed, config=self.config, prepare=self._prepare, **options)
             self._system = made.__enter__()
         return self._system
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a system yet, so that time cannot begin earlier."""
+        """True if there is a system yet, so that time cannot begin earlier."""
         return self._system is not None
 
     def move_to(self, at: Instant | None) -> None:

@@ -1,14 +1,14 @@
-"""What the tests of a session have never taken: states, Choice rules, Retry and Catch (`--sfn-coverage`).
+"""Coverage of machines: states, Choice rules, Retry and Catch that no test of a session has taken (`--sfn-coverage`).
 
 Counts are plain values, so that those of several processes add up. A Choice rule is counted where it comes true; which
-retrier and catcher has taken an error is told by the history.
+retrier and catcher has matched an error follows from the history.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from statewright.asl.program import ChoiceDef, ChoiceRule, Program, ScopeDef, St
 from statewright.errors import TIMEOUT
 from statewright.graph.summary import error_words, rule_words
 from statewright.interpreter.retry import first_match
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.simulator.story import Visit
 from statewright.testing.bench import Bench
 from statewright.testing.showing import inner_scopes
 from statewright.testing.subject import Subject
 
 Key = str
-"""What can be taken: `state|Charge`, `choice|Route|0`, `choice|Route|default`, `retry|Charge|1`, `catch|Charge|0`."""
+"""A key: `state|Charge`, `choice|Route|0`, `choice|Route|default`, `retry|Charge|1`, `catch|Charge|0`."""
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ class Coverage:
     """One session's counts by machine. `root` is what files' names are relative to."""
 
     root: Path
-    machines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    machines: dict[str, JsonObject] = field(default_factory=dict)
     _rules: dict[int, dict[Key, int]] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ counting
@@ -56,7 +57,7 @@ class Coverage:
                 taken[key] = taken.get(key, 0) + count
         self._rules.clear()
 
-    def _entry(self, machine: Subject) -> dict[str, Any]:
+    def _entry(self, machine: Subject) -> JsonObject:
         name = machine.name
         if machine.origin is not None:
             name = os.path.relpath(machine.origin, self.root)
@@ -67,11 +68,11 @@ class Coverage:
 
     # ------------------------------------------------------------------ several processes
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """The counts as plain values."""
         return self.machines
 
-    def merge(self, data: Mapping[str, Any]) -> None:
+    def merge(self, data: JsonMapping) -> None:
         """Add another process's counts."""
         for name, theirs in data.items():
             entry = self.machines.setdefault(name, {"names": {}, "taken": {}})
@@ -82,7 +83,7 @@ class Coverage:
     # ------------------------------------------------------------------ the report
 
     def missed(self, name: str) -> list[str]:
-        """What of a machine was never taken, in words and in the order of its definition."""
+        """The parts of a machine that were never taken, in words and in the order of its definition."""
         entry = self.machines[name]
         return [words for key, words in entry["names"].items() if not entry["taken"].get(key)]
 
@@ -124,7 +125,7 @@ def _counting_state(state: StateDef, counts: dict[Key, int]) -> StateDef:
     return replace(state, body=replace(body, rules=rules))
 
 
-def _watched(rule: ChoiceRule, key: Key, counts: dict[Key, int]) -> Callable[[Any], bool]:
+def _watched(rule: ChoiceRule, key: Key, counts: dict[Key, int]) -> Callable[[Json], bool]:
     condition = rule.condition
 
     def watched(scope: Any) -> bool:
@@ -137,7 +138,7 @@ def _watched(rule: ChoiceRule, key: Key, counts: dict[Key, int]) -> Callable[[An
 
 
 def _taken_by(visit: Visit) -> Iterator[Key]:
-    """What one stay in a state has taken, but for Choice rules."""
+    """The parts that one visit of a state has taken, but for Choice rules."""
     state = visit.definition
     yield f"state|{state.name}"
     for attempt in visit.attempts:
@@ -164,14 +165,14 @@ def _with_defaults(program: Program, found: Counter[Key]) -> Counter[Key]:
     return found
 
 
-def _first(rules: Any, error: str | None) -> int | None:
+def _first(rules: Json, error: str | None) -> int | None:
     found = first_match(rules, error)
     if found is None and error == TIMEOUT:
         found = first_match(rules, error, heartbeat=True)
     return found[0] if found is not None else None
 
 
-def _all(definition: Any) -> Iterator[tuple[Key, str]]:
+def _all(definition: Json) -> Iterator[tuple[Key, str]]:
     """Everything of a definition that can be taken, with its words."""
     for name, state in definition["States"].items():
         yield f"state|{name}", f"state {name}"

@@ -1,4 +1,4 @@
-"""What pytest calls when coverage of machines is asked for: counts of several processes, the report, the minimum.
+"""Hooks for pytest where coverage of machines is wanted: counts of several processes, the report, the minimum.
 
 Counting is `coverage.py`'s.
 """

@@ -14,7 +14,7 @@ from statewright.asl.program import Program
 from statewright.asl.reader import read_document
 from statewright.config import Config
 from statewright.errors import DefinitionError
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonMapping, dump_json
 from statewright.testing.bench import Bench, Instant
 from statewright.testing.mocking import Mock, MockBook, Numbers
 from statewright.testing.run import FOR_EVER, Run
@@ -134,7 +134,7 @@ class Machine:
 
 
 def load_machine(
-    bench: Bench, definition: str | Path | Mapping[str, Any], *, name: str | None = None, type: str = "STANDARD",
+    bench: Bench, definition: str | Path | JsonMapping, *, name: str | None = None, type: str = "STANDARD",
     values: Mapping[str, str] | None = None, unmocked: Unmocked = "fails", **settings: Any,
 ) -> Machine:  # fmt: skip
     """See `Sfn.load`. Raises: DefinitionError with every mistake; OSError; ValueError for a name that is taken."""
@@ -171,7 +171,7 @@ def _function_arn(name: str) -> str:
     return config.arn("lambda", f"function:{plain}")
 
 
-def _compiled(path: str, text: str, kind: str) -> tuple[str, Any, Loaded]:
+def _compiled(path: str, text: str, kind: str) -> tuple[str, Json, Loaded]:
     """The definition as JSON text, as a value, and compiled. Raises: DefinitionError."""
     key = (path, text, kind)
     found = _loaded.get(key)

@@ -1,4 +1,4 @@
-"""What stands above a test: `@sfn.cases("MockConfigFile.json")`. The fixture of the same name is `workbench.Sfn`."""
+"""Marks of tests: `@sfn.cases("MockConfigFile.json")`. The fixture of the same name is `workbench.Sfn`."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ T = TypeVar("T", bound=BaseException)
 
 
 class TaskFailure(Exception):
-    """What a function of `calls` or `handles` raises to have its task fail with this error."""
+    """Raised by a function of `calls` or `handles` to have its task fail with this error."""
 
     def __init__(self, error: str, cause: str | None = None) -> None:
         super().__init__(error if cause is None else f"{error}: {cause}")
@@ -52,7 +52,7 @@ REAL: Final[Any] = Real()
 
 
 class Mock:
-    """What a task, or every task of a resource, answers. Answers come one after the other; the last one repeats."""
+    """The answers of a task, or of every task of a resource. Answers come one after the other; the last one repeats."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Mock:
         return self.hangs(submitted=submitted)
 
     def calls(
-        self, function: Callable[[Any, TaskCall], Json], *, times: int = 1, delay: Duration = 0, submitted: Json = None
+        self, function: Callable[[Json, TaskCall], Json], *, times: int = 1, delay: Duration = 0, submitted: Json = None
     ) -> Self:
         """Succeed with what a function makes of the request and its circumstances (state, iteration, attempt ...).
 
@@ -125,7 +125,7 @@ class Mock:
         return self._add(lambda call: _called(lambda: function(call.parameters, call)), times, delay, submitted, ())
 
     def handles(
-        self, function: Callable[[Any, TaskCall], Json], *, times: int = 1, delay: Duration = 0, submitted: Json = None
+        self, function: Callable[[Json, TaskCall], Json], *, times: int = 1, delay: Duration = 0, submitted: Json = None
     ) -> Self:
         """As `calls`, for a function's handler: it gets the payload and answers with its result.
 
@@ -139,7 +139,7 @@ class Mock:
 
     @property
     def then(self) -> Self:
-        """What comes afterwards."""
+        """The same mock, for the answers that follow."""
         return self
 
     def again(self) -> Self:
@@ -154,7 +154,7 @@ class Mock:
 
     @property
     def requests(self) -> list[Json]:
-        """What the calls that it answered have sent."""
+        """The arguments of the calls that it answered."""
         return [call.parameters for call in self.calls_made]
 
     def _add(
@@ -182,7 +182,7 @@ class Mock:
 
     @property
     def exactness(self) -> int:
-        """By how many numbers its calls are told apart."""
+        """The number of counters (iteration, attempt, visit) that narrow its calls."""
         rule = self.rule
         return 0 if rule is None else sum(one is not None for one in (rule.iterations, rule.attempts, rule.visits))
 
@@ -198,7 +198,7 @@ class MockBook:
         self.mocks: list[Mock] = []
         self._parent = parent
         self.remedy: str | None = None
-        """What to do about a call without a mock, where that is not to write one in the test."""
+        """Advice for a call without a mock, where that is not to write one in the test."""
 
     def add(self, mock: Mock) -> Mock:
         """One more."""
@@ -210,7 +210,7 @@ class MockBook:
         self.mocks += [Mock.of_rule(rule) for rule in reversed(list(rules))]
 
     def find(self, call: TaskCall) -> Mock | None:
-        """Whose call it is."""
+        """The mock that answers a call."""
         names = resource_names(call)
         best: tuple[Any, ...] | None = None
         found: Mock | None = None
@@ -268,7 +268,7 @@ def _called(function: Callable[[], Json]) -> Outcome:
         return Threw(failure.error, failure.cause)
 
 
-def _handled(function: Callable[[Any, TaskCall], Json], call: TaskCall) -> Outcome:
+def _handled(function: Callable[[Json, TaskCall], Json], call: TaskCall) -> Outcome:
     given = call.parameters
     payload = given.get("Payload") if isinstance(given, dict) and "FunctionName" in given else given
     try:

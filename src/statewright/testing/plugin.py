@@ -1,4 +1,4 @@
-"""What pytest calls: options, the fixtures `sfn` and `case`, what a failure shows.
+"""The pytest plugin's hooks: options, the fixtures `sfn` and `case`, the report of a failure.
 
 Imported at every start of pytest in an environment that has Statewright, so it imports nothing of Statewright until a
 test asks for it. Fixtures are therefore typed as `object` here; tests take `statewright.testing.Sfn` and `Case`.
@@ -17,7 +17,7 @@ COVERAGE: Final = "statewright-coverage"
 """The name of the plugin that counts, which is registered only when coverage is asked for."""
 Sections = Callable[[], Iterable[tuple[str, str]]]
 _sections_key: Final = pytest.StashKey[Sections]()
-"""What is shown beside a failure of a test: titles and texts."""
+"""Sections shown beside a failure of a test: titles and texts."""
 _written_key: Final = pytest.StashKey[list[str]]()
 
 

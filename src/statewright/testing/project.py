@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from statewright.asl.findings import did_you_mean
 from statewright.config import Config, read_config
 from statewright.errors import ApiError
+from statewright.payload import JsonMapping
 from statewright.testing.bench import Bench
 from statewright.testing.machine import Machine
 from statewright.testing.mocking import MockBook
@@ -58,7 +59,7 @@ def deployed(bench: Bench, place: Path, parameters: Mapping[str, str], stage: st
     project = find_project(place, config, parameters=parameters, stage=stage)
     system = bench.system
 
-    def call(service: str, operation: str, request: Mapping[str, Any], /) -> Answer:
+    def call(service: str, operation: str, request: JsonMapping, /) -> Answer:
         try:
             answer: Answer = system.call(service, operation, {k: v for k, v in request.items() if v is not None})
         except ApiError as refused:

@@ -1,4 +1,4 @@
-"""What executions have done, as it is heard from the engine: every history event, durable, in the order of time.
+"""Recordings of executions, as the engine reports them: every history event, durable, in the order of time.
 
 Owns who belongs to whom: a child execution of a distributed Map tells its story to the execution at the root.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from statewright.interpreter.state import ExecutionState, Identity
-from statewright.payload import Payload
+from statewright.payload import Json, Payload
 from statewright.simulator.story import Story
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Recorder:
 
 
 def _state_of(head: Head) -> ExecutionState:
-    """What a `Story` asks of an execution: who it is, and whose child."""
+    """An execution's identity for a `Story`: its own, and its parent's."""
     from statewright.interpreter.advance import new_execution
 
     identity = Identity(

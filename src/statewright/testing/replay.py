@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from statewright.payload import Json, dump_json, parse_json
+from statewright.payload import Json, JsonMapping, dump_json, parse_json
 from statewright.simulator.differences import differences
 from statewright.simulator.mocks import Outcome, Result, Returned, Rule, Spans, Threw
 from statewright.testing.bench import Bench
@@ -47,7 +47,7 @@ class _Call:
 
 @dataclass(slots=True)
 class Record:
-    """What a history tells."""
+    """The content of a history."""
 
     input: Json = None
     started_ms: int = 0
@@ -126,7 +126,7 @@ class _Reading:
         self.entered: dict[str, list[Iteration]] = {}
         self.open: dict[int, _Call] = {}
 
-    def note(self, event: Mapping[str, Any]) -> None:
+    def note(self, event: JsonMapping) -> None:
         kind, at_ms = event["type"], _instant_ms(event["timestamp"])
         details = next((value for name, value in event.items() if name.endswith("EventDetails")), None) or {}
         before = event.get("previousEventId", 0)
@@ -162,8 +162,8 @@ class _Reading:
     def task(
         self,
         kind: str,
-        event: Mapping[str, Any],
-        details: Mapping[str, Any],
+        event: JsonMapping,
+        details: JsonMapping,
         state: str,
         iteration: Iteration,
         at_ms: int,
@@ -190,11 +190,11 @@ class _Reading:
         known.took_ms = at_ms - known.at_ms
 
 
-def _json(text: Any, default: Json) -> Json:
+def _json(text: Json, default: Json) -> Json:
     return parse_json(text) if isinstance(text, str) else default
 
 
-def _instant_ms(value: Any) -> int:
+def _instant_ms(value: Json) -> int:
     if isinstance(value, str):
         return round(datetime.fromisoformat(value).timestamp() * 1000)
     return round(float(value) if value > _LATEST_SECONDS else float(value) * 1000)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from statewright.asl.timestamps import format_timestamp
 from statewright.interpreter.history import HistoryEvent
-from statewright.payload import Json, dump_json, parse_json
+from statewright.payload import Json, JsonObject, dump_json, parse_json
 from statewright.simulator.differences import ABSENT, Absent, differences, is_subsequence
 from statewright.simulator.mocks import TaskCall
 from statewright.simulator.story import Story, Visit
@@ -55,7 +55,7 @@ class Visits:
 
     @property
     def requests(self) -> list[Json]:
-        """What the task has sent, try by try."""
+        """The arguments that the task has sent, try by try."""
         return [call.parameters for call in self.calls]
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Token:
         self.state = state
         self.text = token
         self.request = parameters
-        """What the task has sent."""
+        """The arguments that the task has sent."""
 
     def succeed(self, output: Json = None) -> None:
         """Answer with a result. Raises: ApiError when the task does not wait any more."""
@@ -156,7 +156,7 @@ class Run:
 
     @property
     def story(self) -> Story:
-        """What happened as a tree of visits."""
+        """The run as a tree of visits."""
         seen = len(self.recording.timeline)
         if self._story is None or self._story[0] != seen:
             self._story = seen, self.recording.story(self.machine.program)
@@ -398,7 +398,7 @@ class Run:
         where = f" in '{failed.name}'" if failed is not None else ""
         return f"{where}\n    error  {self.error}\n    cause  {self.cause}"
 
-    def _end(self) -> dict[str, Any]:
+    def _end(self) -> JsonObject:
         return (self.recording.events[-1].details or {}) if self.status != "RUNNING" else {}
 
 

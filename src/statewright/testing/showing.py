@@ -1,4 +1,4 @@
-"""What a failed test shows of a run: the way it took as a tree, values where they part, the drawing in a file.
+"""The report of a run in a failed test: the way it took as a tree, values where they part, the drawing in a file.
 
 Loaded when something has failed. Trees are drawn as the command line draws them.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from statewright.payload import dump_json
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.simulator.differences import ABSENT, Absent, Difference, sequence_changes
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def tree_text(story: Story, definition: Json, now_ms: int) -> str:
 
 
 def differences_text(found: Sequence[Difference]) -> str:
-    """Where two values part, a place a line."""
+    """The places at which two values differ, one a line."""
     lines = []
     for one in found:
         lines.append(f"  at {one.where}")
@@ -82,10 +82,10 @@ def _value(value: Json | Absent) -> str:
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
 
 
-def _states(definition: Any) -> dict[str, Any]:
+def _states(definition: Json) -> JsonObject:
     """Every state of a definition by name, those inside others too."""
-    found: dict[str, Any] = {}
-    pending: list[Any] = [definition]
+    found: JsonObject = {}
+    pending: list[Json] = [definition]
     while pending:
         scope = pending.pop()
         for name, state in scope.get("States", {}).items():
@@ -94,7 +94,7 @@ def _states(definition: Any) -> dict[str, Any]:
     return found
 
 
-def inner_scopes(state: Mapping[str, Any]) -> Iterable[Any]:
+def inner_scopes(state: JsonMapping) -> Iterable[Json]:
     """The scopes that a state of a valid definition holds."""
     if state.get("Type") == "Parallel":
         return list(state["Branches"])

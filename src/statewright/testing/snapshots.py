@@ -15,7 +15,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final
 
-from statewright.payload import JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 from statewright.testing.recordings import Recording
 
 FOLDER: Final = "__snapshots__"
@@ -51,7 +51,7 @@ class History:
         """The task tokens of the system, in the order of their calls: each is shown by its number."""
 
     @property
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[JsonObject]:
         """Every event; timestamps in epoch milliseconds."""
         return [event.to_api() for event in self._recording.events]
 
@@ -60,14 +60,14 @@ class History:
         """The events' types, in order."""
         return [event.type for event in self._recording.events]
 
-    def of(self, type: str) -> list[dict[str, Any]]:
+    def of(self, type: str) -> list[JsonObject]:
         """The events of a type."""
         return [event for event in self.events if event["type"] == type]
 
     def __len__(self) -> int:
         return len(self._recording.events)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[JsonObject]:
         return iter(self.events)
 
     def match_snapshot(self, name: str | None = None) -> None:
@@ -106,7 +106,7 @@ class History:
         shown = []
         for event in events:
             told = event.to_api()
-            details: dict[str, Any] = next((value for key, value in told.items() if key.endswith("EventDetails")), {})
+            details: JsonObject = next((value for key, value in told.items() if key.endswith("EventDetails")), {})
             line = {
                 "id": event.id,
                 "previous": event.previous_id,
@@ -119,7 +119,7 @@ class History:
         return json.dumps(shown, indent=1, ensure_ascii=False) + "\n"
 
 
-def _is_flag(value: Any) -> bool:
+def _is_flag(value: Json) -> bool:
     return isinstance(value, dict) and value.keys() == {"truncated"}
 
 

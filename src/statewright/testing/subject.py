@@ -5,17 +5,17 @@ Owns what is known of it: text, program, mocks, settings. `machine.py` has what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from statewright.asl.findings import did_you_mean
 from statewright.asl.program import Program
+from statewright.payload import Json, JsonMapping
 from statewright.testing.mocking import MockBook
 
 Unmocked = Literal["fails", "runs"]
-"""What becomes of a call without a mock."""
+"""The treatment of a call without a mock."""
 
 
 @dataclass(eq=False)
@@ -24,14 +24,14 @@ class Subject:
 
     name: str
     text: str
-    definition: Any
+    definition: Json
     program: Program
     book: MockBook
     kind: str = "STANDARD"
     unmocked: Unmocked = "fails"
     origin: str | None = None
     arn: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonMapping = field(default_factory=dict)
     """Further members of CreateStateMachine."""
     started: int = 0
     """How many executions the test has started itself."""

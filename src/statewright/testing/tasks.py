@@ -1,7 +1,7 @@
-"""Tasks of a system under test: answered by mocks, by the system itself, or by nobody, which fails the test.
+"""Tasks of a system under test: answered by mocks or by the system itself; one without an answer fails the test.
 
 Stands between the engine and its integrations. Owns delays, heartbeats and answers by token, which survive a restart,
-and what a call without a mock means: its execution stands still, and whoever runs it is told (`UnmockedTask`).
+and what a call without a mock means: its execution stops, and the call that runs it raises `UnmockedTask`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from statewright.background import Background
 from statewright.engine.dispatch import Failed, Integrations, Later, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.errors import ApiError, DefinitionError, StoreError
-from statewright.payload import dump_json
+from statewright.payload import Json, dump_json
 from statewright.simulator.mocks import Answer, Hung, Returned, TaskCall, Threw
 from statewright.testing.mocking import Mock, MockBook, Real
 from statewright.testing.recordings import Recorder, Recording
@@ -33,18 +33,18 @@ class UnmockedTask(AssertionError):
 
 
 class Books(Protocol):
-    """Whoever knows the machines under test."""
+    """The part that knows the machines under test."""
 
     def book_of(self, machine: str) -> tuple[MockBook, bool]:
         """The mocks of a machine, and whether the system carries out what has none."""
 
     def knows(self, machine: str) -> bool:
-        """Whether there is such a machine."""
+        """True if there is such a machine."""
 
 
 @dataclass(eq=False, slots=True)
 class _Due:
-    """What is still to be told to a task by its token."""
+    """The answer that is still to be given to a task by its token."""
 
     due_ms: int
     token: str
@@ -152,7 +152,7 @@ class Tasks:
         return known
 
     async def _decide(self, task: ScheduledCall, root: Recording | None, around: tuple[int, ...]) -> Answer | None:
-        """What becomes of a call; None leaves it to the system."""
+        """The outcome of a call; None leaves it to the system."""
         if root is None:
             return None
         book, runs_unmocked = self._books.book_of(root.head.machine_name)
@@ -194,7 +194,7 @@ class Tasks:
         return call
 
     async def _is_there(self, task: ScheduledCall) -> bool:
-        """Whether the system has what a task calls, because the test has put it there."""
+        """True if the system has what a task calls, because the test has put it there."""
         resource = task.resource
         given = task.parameters if isinstance(task.parameters, dict) else {}
         if resource.resource_type == _OWN:
@@ -263,7 +263,7 @@ class Tasks:
             else:
                 await engine.task_failed(due.token, due.outcome.error, due.outcome.cause)
         except StoreError:
-            # The system dies: it is told after the restart.
+            # The system dies: the answer is given after the restart.
             return
         except ApiError:
             # Normal: the task has timed out, or its execution was stopped.

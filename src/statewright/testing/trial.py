@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from statewright.payload import Json, dump_json, parse_json
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json, parse_json
 from statewright.testing.bench import Bench
 from statewright.testing.machine import Machine, load_machine
 
@@ -23,11 +23,11 @@ class Trial:
     error: str | None
     cause: str | None
     next_state: str | None
-    inspection: dict[str, Any] = field(repr=False)
+    inspection: JsonObject = field(repr=False)
 
 
 def try_state(
-    bench: Bench, definition: str | Path | Mapping[str, Any] | Machine, state: str | None = None, *, input: Json = None,
+    bench: Bench, definition: str | Path | JsonMapping | Machine, state: str | None = None, *, input: Json = None,
     returns: Json = _NOTHING, throws: str | tuple[str, str] | None = None, variables: Mapping[str, Json] | None = None,
     context: Mapping[str, Json] | None = None, retries: int | None = None, validate: str = "NONE",
 ) -> Trial:  # fmt: skip
@@ -44,7 +44,7 @@ def try_state(
         text = dump_json(dict(definition))
     else:
         text = load_machine(bench, definition, name=f"trial-{len(bench.subjects) + 1}").text
-    request: dict[str, Any] = {"definition": text, "roleArn": bench.role, "inspectionLevel": "DEBUG"}
+    request: JsonObject = {"definition": text, "roleArn": bench.role, "inspectionLevel": "DEBUG"}
     request["input"] = dump_json({} if input is None else input)
     if state is not None:
         request["stateName"] = state

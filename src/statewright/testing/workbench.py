@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from statewright.payload import JsonMapping
 from statewright.testing.bench import Bench, Instant, instant_of
 from statewright.testing.case import Case, read_cases
 from statewright.testing.machine import Machine, load_machine
@@ -35,7 +36,7 @@ class Sfn:
     # ------------------------------------------------------------------ machines
 
     def load(
-        self, definition: str | Path | Mapping[str, Any], *, name: str | None = None, type: str = "STANDARD",
+        self, definition: str | Path | JsonMapping, *, name: str | None = None, type: str = "STANDARD",
         values: Mapping[str, str] | None = None, unmocked: Unmocked = "fails", **settings: Any,
     ) -> Machine:  # fmt: skip
         """A machine from a definition's file, or from the definition itself.

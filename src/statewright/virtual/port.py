@@ -37,7 +37,7 @@ class WorkerPort:
         self._connections = Connections(Patience(), MOST_CONNECTIONS)
 
     def address(self) -> str:
-        """Where workers reach the system; the port is opened by the first who asks."""
+        """The address at which workers reach the system; the port is opened at the first request."""
         if self._socket is None:
             self._socket = bind("127.0.0.1", 0)
             self._opening = asyncio.get_running_loop().create_task(self._open(self._socket))

@@ -40,7 +40,7 @@ from statewright.assembly import System, assemble
 from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
 from statewright.config import Config
 from statewright.functions.workers.models import Model, ModelRunner
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.store import Store
 from statewright.virtual import transport
@@ -59,7 +59,7 @@ log = logging.getLogger("statewright.virtual")
 
 
 class NeverHappened(AssertionError):
-    """What was waited for did not happen: nothing is due any more, or not within the time."""
+    """The awaited event did not happen: nothing is due any more, or not within the time."""
 
 
 class VirtualSystem:
@@ -152,7 +152,7 @@ class VirtualSystem:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way: see `run_until_idle`."""
+        """True if nothing is under way: see `run_until_idle`."""
         return self._live.is_idle()
 
     def run_until_idle(self, *, within: str | float = ANY_TIME) -> None:
@@ -249,7 +249,7 @@ class VirtualSystem:
 
 
 class Port(Protocol):
-    """Where workers reach a system."""
+    """The address at which workers reach a system."""
 
     def address(self) -> str:
         """Its address; the port is opened by the first worker that asks."""
@@ -288,7 +288,7 @@ class _Running:
         await system.start()
 
     def _worker_address(self) -> str:
-        """Where workers reach the system; its port is made for the first of them."""
+        """The address at which workers reach the system; its port is opened for the first of them."""
         if self._port is None:
             # Imported here, because it brings the whole web server.
             from statewright.virtual.port import WorkerPort
@@ -330,7 +330,7 @@ class _Running:
         return self._context.run(function, *given)
 
     def is_idle(self) -> bool:
-        """Whether nothing is under way: see `VirtualSystem.run_until_idle`."""
+        """True if nothing is under way: see `VirtualSystem.run_until_idle`."""
         parts = self.system.app
         if parts.services.functions.invoker.concurrency.running or parts.services.functions.events.count:
             return False
@@ -381,7 +381,7 @@ class _Running:
 
         logging_was = logging.root.manager.disable
         if self._is_killed:
-            # What finds its store closed says so; nobody is to read that.
+            # Parts that find their store closed log it; these lines are of no use here.
             logging.disable(logging.CRITICAL)
         try:
             self.run(last())
@@ -389,7 +389,7 @@ class _Running:
             logging.disable(logging_was)
             self.loop.close()
 
-    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _note(self, loop: asyncio.AbstractEventLoop, context: JsonObject) -> None:
         if not self._is_killed:
             loop.default_exception_handler(context)
 

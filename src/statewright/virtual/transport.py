@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from statewright.api.app import Api
+from statewright.payload import Json, JsonObject
 
 # botocore is imported where a client is made: most systems have none, and it takes long to import.
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ def take_client(service: str, region: str, answer: Answer) -> Line:
 def give_back(service: str, region: str, line: Line) -> None:
     """The client's system has ended."""
 
-    def nobody(_request: AWSPreparedRequest) -> AWSResponse:
+    def gone(_request: AWSPreparedRequest) -> AWSResponse:
         raise RuntimeError("the virtual system of this client has ended")
 
-    line.answer = nobody
+    line.answer = gone
     _idle.setdefault((service, region), []).append(line)
 
 
@@ -100,7 +101,7 @@ async def answered(api: Api, request: AWSPreparedRequest) -> AWSResponse:
     headers = [(name.lower(), _text(value)) for name, value in request.headers.items()]
     if not any(name == "content-length" for name, _ in headers):
         headers.append(("content-length", str(len(body))))
-    scope: dict[str, Any] = {
+    scope: JsonObject = {
         "type": "http",
         "method": request.method,
         "path": unquote(asked.path),
@@ -109,7 +110,7 @@ async def answered(api: Api, request: AWSPreparedRequest) -> AWSResponse:
         "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
     }
     left = [body]
-    heard: list[Any] = []
+    heard: list[Json] = []
 
     async def receive() -> Any:
         if left:
@@ -118,7 +119,7 @@ async def answered(api: Api, request: AWSPreparedRequest) -> AWSResponse:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def send(message: Any) -> None:
+    async def send(message: Json) -> None:
         heard.append(message)
 
     await api(scope, receive, send)
