@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from statewright.clock import Clock
 from statewright.errors import Conflict, Unavailable
-from statewright.stores.entries import Entries, EntryKind
+from statewright.stores.entries import Entries, EntryKind, Stored
 from statewright.stores.protocol import CatalogStore
 
 AGAIN_MS: Final = 1_000
@@ -21,7 +21,7 @@ AGAIN_MS: Final = 1_000
 log = logging.getLogger("statewright.jobs")
 
 
-class Changing(Protocol):
+class Changing(Stored, Protocol):
     """A dataclass whose values change in place; `stored` is the version in the store, 0 before the first write."""
 
     stored: int

@@ -48,7 +48,7 @@ NOTHING_PROMISED: Final = Promise()
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Received:
     """A received body. `body` is the bytes where the place is a row; `checksums` are base64 by algorithm."""
 
     id: int
@@ -60,7 +60,7 @@ class Taken:
     body: bytes | None
 
 
-async def take_in(vault: Vault, body: Body, promise: Promise, *, also: Sequence[str] = ()) -> Taken:
+async def receive(vault: Vault, body: Body, promise: Promise, *, also: Sequence[str] = ()) -> Received:
     """Receive a body, computing the promised checksums and those of `also`; its file is doomed until a row names it.
 
     The uploader's algorithm is the promised one, else `DEFAULT`.
@@ -154,7 +154,7 @@ class _Intake:
         self._file.finish()
         return found
 
-    async def finish(self, promise: Promise, algorithm: str) -> Taken:
+    async def finish(self, promise: Promise, algorithm: str) -> Received:
         """End the stream: check what was promised, and make the body durable."""
         if promise.length is not None and self.size != promise.length:
             raise faults.incomplete_body()
@@ -164,7 +164,7 @@ class _Intake:
             found = self._verified(promise)
             whole = chunks[0] if len(chunks) == 1 else b"".join(chunks)
             number = await self._vault.next_id()
-            return Taken(number, IN_ROW, self.size, self._md5.hexdigest(), found, algorithm, whole)
+            return Received(number, IN_ROW, self.size, self._md5.hexdigest(), found, algorithm, whole)
         if self._number is None:
             self._number = await self._vault.next_file_id()
         await self._settle()
@@ -174,7 +174,7 @@ class _Intake:
         except asyncio.CancelledError:
             self._under_way = asyncio.ensure_future(_ended(last))
             raise
-        return Taken(self._number, IN_FILE, self.size, self._md5.hexdigest(), found, algorithm, None)
+        return Received(self._number, IN_FILE, self.size, self._md5.hexdigest(), found, algorithm, None)
 
     def _verified(self, promise: Promise) -> dict[str, str]:
         """The checksums, compared with the promised ones. Raises: ApiError."""
@@ -208,11 +208,11 @@ async def _ended(work: asyncio.Future[dict[str, str]]) -> None:
     await asyncio.gather(work, return_exceptions=True)
 
 
-async def discard(vault: Vault, taken: Taken) -> None:
+async def discard(vault: Vault, received: Received) -> None:
     """Delete a received body that no row names."""
-    if taken.place == IN_FILE:
-        await vault.run(vault.bodies.remove, [taken.id])
-        vault.return_file_id(taken.id)
+    if received.place == IN_FILE:
+        await vault.run(vault.bodies.remove, [received.id])
+        vault.return_file_id(received.id)
 
 
 def _check_md5(value: str) -> None:

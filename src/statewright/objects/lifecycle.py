@@ -88,15 +88,15 @@ def _check_rule(rule: JsonMapping) -> None:
                 "DaysAfterInitiation",
                 days,
             )
-        choice = _Choice.of(rule)
-        if choice.tags:
+        scope = _Scope.of(rule)
+        if scope.tags:
             raise faults.invalid_request("AbortIncompleteMultipartUpload cannot be specified with Tags")
-        if choice.above is not None or choice.below is not None:
+        if scope.above is not None or scope.below is not None:
             raise faults.invalid_request("AbortIncompleteMultipartUpload cannot be specified with Object Size")
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _Scope:
     """The objects to which a rule applies."""
 
     prefix: str
@@ -105,7 +105,7 @@ class _Choice:
     below: int | None
 
     @classmethod
-    def of(cls, rule: JsonMapping) -> _Choice:
+    def of(cls, rule: JsonMapping) -> _Scope:
         where = rule.get("Filter") or {}
         both = where.get("And") or {}
         tags = [*(both.get("Tags") or ()), *([where["Tag"]] if where.get("Tag") else ())]
@@ -117,7 +117,7 @@ class _Choice:
             found.get("ObjectSizeLessThan"),
         )
 
-    def takes(self, view: ObjectView) -> bool:
+    def covers(self, view: ObjectView) -> bool:
         """True if the rule applies to an object with its prefix."""
         return (
             (self.above is None or view.size > self.above)
@@ -207,23 +207,23 @@ class Lifecycles:
     # ------------------------------------------------------------------ one rule
 
     async def _apply(self, bucket: Bucket, rule: JsonMapping) -> None:
-        choice = _Choice.of(rule)
+        scope = _Scope.of(rule)
         expiration = rule.get("Expiration") or {}
         if "Days" in expiration or expiration.get("Date", 1 << 62) <= self._clock.now_ms():
-            await self._expire(bucket, choice, expiration.get("Days"))
+            await self._expire(bucket, scope, expiration.get("Days"))
         abort = rule.get("AbortIncompleteMultipartUpload")
         if abort:
-            await self._abort_uploads(bucket, choice, abort["DaysAfterInitiation"])
+            await self._abort_uploads(bucket, scope, abort["DaysAfterInitiation"])
 
-    async def _expire(self, bucket: Bucket, choice: _Choice, days: int | None) -> None:
+    async def _expire(self, bucket: Bucket, scope: _Scope, days: int | None) -> None:
         now_ms = self._clock.now_ms()
         start: bytes | None = None
         while True:
-            page = await self._objects.list_keys(bucket.name, prefix=choice.prefix, start=start, limit=LISTED_AT_ONCE)
+            page = await self._objects.list_keys(bucket.name, prefix=scope.prefix, start=start, limit=LISTED_AT_ONCE)
             gone = [
                 (view.key, Demand(etag=view.etag), None)
                 for view in page.objects
-                if choice.takes(view) and (days is None or expires_ms(view.modified_ms, days) <= now_ms)
+                if scope.covers(view) and (days is None or expires_ms(view.modified_ms, days) <= now_ms)
             ]
             if gone:
                 # An object that was overwritten meanwhile stays.
@@ -232,12 +232,12 @@ class Lifecycles:
                 return
             start = page.next
 
-    async def _abort_uploads(self, bucket: Bucket, choice: _Choice, days: int) -> None:
+    async def _abort_uploads(self, bucket: Bucket, scope: _Scope, days: int) -> None:
         now_ms = self._clock.now_ms()
         after: tuple[bytes, int] | None = None
         while True:
             rows = await self._objects.state.store.uploads.of_bucket(
-                bucket.id, prefix=choice.prefix.encode(), after=after, limit=LISTED_AT_ONCE
+                bucket.id, prefix=scope.prefix.encode(), after=after, limit=LISTED_AT_ONCE
             )
             for row in rows:
                 after = row.key, row.id

@@ -20,7 +20,7 @@ from statewright.errors import ApiError
 from statewright.limits import LISTED_AT_ONCE, OBJECT_PUT_BYTES
 from statewright.objects import faults
 from statewright.objects.conditions import ANYWAY, ReadConditions, byte_range
-from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
+from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Received, discard, receive
 from statewright.objects.names import check_bucket_name, check_metadata, key_bytes
 from statewright.objects.notifications import COPIED, DELETED, NOTIFICATION, PUT, TAGGED, UNTAGGED, Change, Outbox
 from statewright.objects.records import (
@@ -193,22 +193,24 @@ class Objects:
         if demand != NO_DEMAND:
             # Checked before the bytes arrive, and again when the row is written.
             await self.check_demand(home, name, demand)
-        taken = await take_in(self.state.vault, body, promise)
-        return await self.keep(home, name, taken, settings, demand)
+        received = await receive(self.state.vault, body, promise)
+        return await self.write_row(home, name, received, settings, demand)
 
-    async def keep(
-        self, bucket: Bucket, name: bytes, taken: Taken, settings: Settings, demand: Demand, event: str = PUT
+    async def write_row(
+        self, bucket: Bucket, name: bytes, received: Received, settings: Settings, demand: Demand, event: str = PUT
     ) -> ObjectView:
         """Write the row of an object whose body was received. Raises: ApiError, Unavailable."""
-        checksum = Checksum(taken.algorithm, taken.checksums[taken.algorithm])
+        checksum = Checksum(received.algorithm, received.checksums[received.algorithm])
         head = object_head(settings, checksum)
-        row = ObjectRow(bucket.id, name, taken.id, taken.size, self.state.clock.now_ms(), taken.md5, taken.place, head)
+        row = ObjectRow(
+            bucket.id, name, received.id, received.size, self.state.clock.now_ms(), received.md5, received.place, head
+        )
         notes = self.state.notes(bucket.name, row, event)
-        outcome = await self.state.announce(self.state.store.objects.put(row, taken.body, demand, notes), notes)
+        outcome = await self.state.announce(self.state.store.objects.put(row, received.body, demand, notes), notes)
         if isinstance(outcome, Written):
             self.state.vault.free(outcome.freed)
             return object_of(bucket.name, row)
-        await discard(self.state.vault, taken)
+        await discard(self.state.vault, received)
         raise self.state.refusal(bucket.name, name, outcome, demand)
 
     async def head(
@@ -390,15 +392,15 @@ class Objects:
             )
             check_metadata(kept.metadata)
             wanted = algorithm or (view.checksum.algorithm if view.checksum is not None else None)
-            taken = await self._shared(view, body, wanted)
-            if taken is None:
+            received = await self._shared(view, body, wanted)
+            if received is None:
                 pieces = await self._pieces(view, body, (0, view.size - 1))
                 if pieces is None:
                     raise faults.conflict(source[1])
                 stream = self.state.vault.read(pieces)
-        if taken is None:
-            taken = await take_in(self.state.vault, stream, Promise(length=view.size, algorithm=wanted))
-        return await self.keep(home, name, taken, kept, demand, COPIED)
+        if received is None:
+            received = await receive(self.state.vault, stream, Promise(length=view.size, algorithm=wanted))
+        return await self.write_row(home, name, received, kept, demand, COPIED)
 
     async def copy_part(
         self,
@@ -472,7 +474,7 @@ class Objects:
             for row, start, length in within
         ]
 
-    async def _shared(self, view: ObjectView, body: bytes | None, algorithm: str | None) -> Taken | None:
+    async def _shared(self, view: ObjectView, body: bytes | None, algorithm: str | None) -> Received | None:
         """Give the same bytes another id, without reading them; `None` if they must be read."""
         checksum = view.checksum
         if checksum is None or checksum.algorithm != algorithm or view.row.place == IN_SEGMENTS:
@@ -485,7 +487,7 @@ class Objects:
             if not await self.state.vault.run(self.state.vault.bodies.link, view.id, number):
                 self.state.vault.return_file_id(number)
                 return None
-        return Taken(number, view.row.place, view.size, view.etag, checksums, checksum.algorithm, body)
+        return Received(number, view.row.place, view.size, view.etag, checksums, checksum.algorithm, body)
 
 
 def _start_after(after: str, prefix: str, delimiter: str) -> bytes:

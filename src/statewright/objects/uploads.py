@@ -14,7 +14,7 @@ from typing import Final
 from statewright.limits import LISTED_AT_ONCE, OBJECT_BYTES, OBJECT_PUT_BYTES, SMALLEST_PART_BYTES, UPLOAD_PARTS
 from statewright.objects import faults
 from statewright.objects.checksums import DEFAULT, KINDS, check_algorithm, of_parts
-from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Taken, discard, take_in
+from statewright.objects.intake import NOTHING_PROMISED, Body, Promise, Received, discard, receive
 from statewright.objects.names import check_metadata, key_bytes
 from statewright.objects.notifications import COMPLETED
 from statewright.objects.records import (
@@ -122,23 +122,23 @@ class Uploads:
         """
         check_number(number)
         upload = await self.find(bucket, key, upload_id)
-        taken = await take_in(self._state.vault, body, promise, also=[upload.algorithm or DEFAULT])
-        return await self._keep_part(upload, number, taken)
+        received = await receive(self._state.vault, body, promise, also=[upload.algorithm or DEFAULT])
+        return await self._keep_part(upload, number, received)
 
     async def put_copy(self, upload: Upload, number: int, stream: AsyncIterator[bytes], size: int) -> Part:
         """Store a part of `size` bytes from an object of this server. Raises: ApiError, Unavailable."""
         if size > OBJECT_PUT_BYTES:
             raise faults.too_large(size, OBJECT_PUT_BYTES)
         promise = Promise(length=size, algorithm=upload.algorithm or DEFAULT)
-        return await self._keep_part(upload, number, await take_in(self._state.vault, stream, promise))
+        return await self._keep_part(upload, number, await receive(self._state.vault, stream, promise))
 
-    async def _keep_part(self, upload: Upload, number: int, taken: Taken) -> Part:
-        head = part_head(taken.md5, self._state.clock.now_ms(), taken.checksums)
-        row = SegmentRow(upload.id, number, taken.id, taken.size, taken.place, head)
-        outcome = await self._state.store.uploads.put_part(row, taken.body)
+    async def _keep_part(self, upload: Upload, number: int, received: Received) -> Part:
+        head = part_head(received.md5, self._state.clock.now_ms(), received.checksums)
+        row = SegmentRow(upload.id, number, received.id, received.size, received.place, head)
+        outcome = await self._state.store.uploads.put_part(row, received.body)
         if not isinstance(outcome, Written):
             # The upload was completed or aborted meanwhile.
-            await discard(self._state.vault, taken)
+            await discard(self._state.vault, received)
             raise faults.no_such_upload(upload_text(upload.id))
         self._state.vault.free(outcome.freed)
         return part_of(row)

@@ -120,7 +120,7 @@ class Secrets:
                 await self._erase(before)
                 before = None
             if before is not None:
-                return await self._made_before(before, version, value)
+                return await self._repeated(before, version, value)
             number = await self._catalog.next_number("secret")
             suffix = letters("", f"{self._config.account} {number}", 6)
             now_ms = self._clock.now_ms()
@@ -128,7 +128,7 @@ class Secrets:
             made = Secret(name, arn, now_ms, now_ms, description, kms, dict(tags))
             return await self._add(made, version, value, [CURRENT]) if value else await self._secrets.write(made)
 
-    async def _made_before(self, before: Secret, version: str, value: Value) -> Secret:
+    async def _repeated(self, before: Secret, version: str, value: Value) -> Secret:
         """Answer a repeated creation: the existing secret, if the request is the same. Raises: ApiError."""
         if before.deleted_ms is not None:
             raise _refused(

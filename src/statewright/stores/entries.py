@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from statewright.errors import Conflict
 from statewright.formats import Format, Upgrade, members_of
@@ -26,6 +26,8 @@ _PAGE: Final = 500
 
 class Stored(Protocol):
     """A dataclass whose values are entries."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
 
     @property
     def stored(self) -> int:
@@ -179,9 +181,7 @@ class Entries(Generic[T]):
         """
         if not await self._catalog.write([self.kind.record(value), *also], delete):
             raise Conflict(f"{self.kind.name} {self.kind.key_of(value)} was changed by another writer")
-        written: Any = value
-        now: T = dataclasses.replace(written, stored=value.stored + 1)
-        return now
+        return dataclasses.replace(value, stored=value.stored + 1)
 
     async def delete(self, *values: T) -> None:
         """Delete entries; those that are not there are passed over."""

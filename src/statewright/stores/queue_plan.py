@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.stores.queue_protocol import Claim, Claimed, Gone, GroupChange, MessageRow, Move, Once
 from statewright.stores.statements import SqlRow
@@ -100,7 +100,7 @@ class QueueSql(Protocol):
 class QueueWork:
     """Anything else, after the others; answered with what it returns."""
 
-    work: Callable[[QueueSql], Any]
+    work: Callable[[QueueSql], object]
 
 
 QueueTask = SendTask | DropTask | HideTask | MoveTask | ProofTask | ClaimTask | QueueWork

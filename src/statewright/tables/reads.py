@@ -20,7 +20,7 @@ from statewright.tables.expressions import parser
 from statewright.tables.expressions.bindings import Bindings
 from statewright.tables.expressions.conditions import Compiler, Test
 from statewright.tables.expressions.key_conditions import PARAMETER as KEY_CONDITION
-from statewright.tables.expressions.key_conditions import Stretch, stretch
+from statewright.tables.expressions.key_conditions import KeyRange, key_range
 from statewright.tables.expressions.projections import PARAMETER as PROJECTION
 from statewright.tables.expressions.projections import Project, cutter, projector
 from statewright.tables.expressions.tree import (
@@ -126,7 +126,7 @@ async def query(store: TableStore, table: Table, members: Mapping[str, Json]) ->
         raise invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     keys = table.definition if index is None else index
     types = dict(table.definition.types)
-    wanted = stretch(parser.condition(KEY_CONDITION, text), bindings, keys.hash, keys.range, types)
+    wanted = key_range(parser.condition(KEY_CONDITION, text), bindings, keys.hash, keys.range, types)
     reading = _reading(table, index, members, texts, bindings, own_keys=keys.keys)
     backward = members.get("ScanIndexForward") is False
     low, high = _from_start(reading, members.get("ExclusiveStartKey"), wanted, backward=backward)
@@ -140,7 +140,7 @@ async def query(store: TableStore, table: Table, members: Mapping[str, Json]) ->
     return await _page(store, reading, read)
 
 
-def _from_start(reading: Reading, given: Json, wanted: Stretch, *, backward: bool) -> tuple[bytes, bytes]:
+def _from_start(reading: Reading, given: Json, wanted: KeyRange, *, backward: bool) -> tuple[bytes, bytes]:
     """The bounds of a query that continues behind a key."""
     if given is None:
         return wanted.low, wanted.high

@@ -48,7 +48,7 @@ TRIES: Final = 3
 _SQL: Final = statements("postgres_executions")
 
 T = TypeVar("T")
-Work = Callable[[Connection], Any]
+Work = Callable[[Connection], object]
 Task = Commit | InboxRow | QueueTask | Change | Work
 
 

@@ -37,7 +37,7 @@ _ROWS: Final = row_statements("writes")
 _IDS: Final = statements("writes")
 _READ: Final = statements("executions")
 
-Work = Callable[[sqlite3.Connection], Any]
+Work = Callable[[sqlite3.Connection], object]
 Task = Commit | InboxRow | QueueTask | Change | Work
 
 

@@ -105,7 +105,7 @@ class Compiler:
             kind = kind_of(self._bindings.value(self._parameter, argument))
             if kind not in _SIZED:
                 raise self._wrong_operand("size", kind)
-        inner = self._read(self._plain(argument, "size"))
+        inner = self._read(self._not_nested(argument, "size"))
 
         def size(item: Item) -> Value | None:
             value = inner(item)
@@ -114,7 +114,7 @@ class Compiler:
 
         return size
 
-    def _plain(self, operand: Operand, function: str) -> Operand:
+    def _not_nested(self, operand: Operand, function: str) -> Operand:
         """Check that an argument is not itself a function, and return it."""
         if isinstance(operand, Call) and not (operand.function == "size" and function == "contains"):
             raise fault(
@@ -211,7 +211,7 @@ class Compiler:
     def _call(self, call: Call) -> Test:
         if call.function in ("attribute_exists", "attribute_not_exists"):
             return self._exists(call)
-        first, second = (self._plain(argument, call.function) for argument in call.arguments)
+        first, second = (self._not_nested(argument, call.function) for argument in call.arguments)
         if call.function == "attribute_type":
             return self._type(first, second)
         kind = self._literal_kind(second)

@@ -34,7 +34,7 @@ WRONG_TYPE: Final = "One or more parameter values were invalid: Condition parame
 _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-class Stretch(NamedTuple):
+class KeyRange(NamedTuple):
     """A range of encoded keys: from `low`, inclusive, to `high`, exclusive. `hash` is the partition's value."""
 
     hash: Value
@@ -51,9 +51,9 @@ class _Term(NamedTuple):
     values: tuple[Value, ...]
 
 
-def stretch(
+def key_range(
     condition: Condition, bindings: Bindings, hash_name: str, range_name: str | None, types: dict[str, str]
-) -> Stretch:
+) -> KeyRange:
     """The range that a key condition selects, for a table or index with this key. Raises: ApiError."""
     parts = list(_conjuncts(condition))
     terms = [_term(part, bindings) for part in parts]
@@ -81,7 +81,7 @@ def stretch(
                     f"an empty {words} value. Key: {term.name}"
                 )
     low, high = _bounds(of_range) if of_range is not None else (b"", BEHIND_ALL)
-    return Stretch(of_hash.values[0], part_key(of_hash.values[0]), low, high)
+    return KeyRange(of_hash.values[0], part_key(of_hash.values[0]), low, high)
 
 
 def _conjuncts(condition: Condition) -> Iterator[Condition]:

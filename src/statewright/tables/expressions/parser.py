@@ -223,19 +223,19 @@ class _Parser:
         if token.kind == SIGN and token.text in _COMPARATORS:
             self._place += 1
             self.operators += 1
-            return Compare(token.text, self._inner(left), self._inner(self._operand()))
+            return Compare(token.text, self._comparable(left), self._comparable(self._operand()))
         if self._is_word("BETWEEN"):
             self._place += 1
             self.operators += 1
-            low = self._inner(self._operand())
+            low = self._comparable(self._operand())
             if not self._is_word("AND"):
                 raise self._syntax_error()
             self._place += 1
-            return Between(self._inner(left), low, self._inner(self._operand()))
+            return Between(self._comparable(left), low, self._comparable(self._operand()))
         if self._is_word("IN"):
             self._place += 1
             self.operators += 1
-            return Among(self._inner(left), self._choices())
+            return Among(self._comparable(left), self._choices())
         if not isinstance(left, Call):
             raise self._syntax_error()
         if left.function == "size":
@@ -244,10 +244,10 @@ class _Parser:
 
     def _choices(self) -> tuple[Operand, ...]:
         self._take_sign("(")
-        choices = [self._inner(self._operand())]
+        choices = [self._comparable(self._operand())]
         while self._is_sign(","):
             self._place += 1
-            choices.append(self._inner(self._operand()))
+            choices.append(self._comparable(self._operand()))
         self._take_sign(")")
         if len(choices) > 100:
             raise fault(
@@ -257,7 +257,7 @@ class _Parser:
             )
         return tuple(choices)
 
-    def _inner(self, operand: Operand) -> Operand:
+    def _comparable(self, operand: Operand) -> Operand:
         """Check an operand of a comparison: `size` is the only function allowed."""
         if isinstance(operand, Call) and operand.function != "size":
             raise self._not_this_way(operand.function)
