@@ -1,1 +1,1 @@
-"""What a Task may call: services in this process, services at an endpoint, HTTP addresses."""
+"""Integrations: the calls of Tasks to services in this process, to services at an endpoint, to HTTP addresses."""

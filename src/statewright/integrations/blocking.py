@@ -1,7 +1,7 @@
 """Calls that block, on a bounded number of threads beside the event loop.
 
-The threads are daemons: a server that stops must not wait a quarter of an hour for a function's answer. What nobody
-waits for any more is dropped when it ends.
+The threads are daemons: a server that stops must not wait a quarter of an hour for a function's answer. The result of
+a call whose caller was cancelled is dropped.
 """
 
 from __future__ import annotations
@@ -9,28 +9,30 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Final, Generic, TypeVar, TypeVarTuple
 
 from statewright.clock import Clock, VirtualLoop
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 THREADS: Final = 32
-"""Calls at once; further ones queue."""
+"""Concurrent calls; further ones queue."""
 
 
 class BlockingCalls:
-    """Threads that are made when there is work for them and kept."""
+    """Threads that are started when there is work for them, and kept."""
 
     def __init__(self, clock: Clock, threads: int = THREADS) -> None:
         self._clock = clock
         self._limit = threads
-        self._queue: SimpleQueue[_Call | None] = SimpleQueue()
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads = 0
         self._open = 0
 
-    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def run(self, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
         """The result of a function that blocks; virtual time stands still meanwhile.
 
         Raises: what the function raises.
@@ -45,7 +47,7 @@ class BlockingCalls:
             threading.Thread(target=self._work, name=f"statewright-call-{self._threads}", daemon=True).start()
         try:
             with self._clock.busy():
-                self._queue.put(_Call(loop, future, function, arguments))
+                self._queue.put(_Call(loop, future, partial(function, *arguments)).run)
                 return await future
         finally:
             self._open -= 1
@@ -61,43 +63,41 @@ class BlockingCalls:
             call = self._queue.get()
             if call is None:
                 return
-            call.run()
+            call()
             # Nothing of a call may outlive it while this thread is idle.
             del call
 
 
-class _Call:
-    __slots__ = ("_arguments", "_function", "_future", "_loop")
+class _Call(Generic[T]):
+    __slots__ = ("_function", "_future", "_loop")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        future: asyncio.Future[Any],
-        function: Callable[..., Any],
-        arguments: tuple[Any, ...],
+        future: asyncio.Future[T],
+        function: Callable[[], T],
     ) -> None:
         self._loop = loop
         self._future = future
         self._function = function
-        self._arguments = arguments
 
     def run(self) -> None:
         if self._future.cancelled():
             return
         try:
-            result, problem = self._function(*self._arguments), None
+            end = partial(self._succeed, self._function())
         except Exception as raised:
-            result, problem = None, raised
+            end = partial(self._fail, raised)
         try:
-            self._loop.call_soon_threadsafe(self._end, result, problem)
+            self._loop.call_soon_threadsafe(end)
         except RuntimeError:
-            # The loop is closed: nobody waits for anything any more.
+            # The loop is closed: no caller waits any more.
             return
 
-    def _end(self, result: Any, problem: Exception | None) -> None:
-        if self._future.done():
-            return
-        if problem is not None:
-            self._future.set_exception(problem)
-        else:
+    def _succeed(self, result: T) -> None:
+        if not self._future.done():
             self._future.set_result(result)
+
+    def _fail(self, problem: Exception) -> None:
+        if not self._future.done():
+            self._future.set_exception(problem)

@@ -1,8 +1,8 @@
-"""Invocations of our own functions by tasks, without the conversions that calls of any service need.
+"""Invocations of Statewright's own functions by tasks, without the conversions that calls of other services need.
 
-Owns the short way of the usual call: a function by its ARN, or `lambda:invoke` with a name and a payload. It gives
-what the long way in `own_services.py` gives, byte for byte, which takes everything else, and the first call of a
-name: whoever has passed its validation once need not pass it again.
+Owns the fast path of the usual call: a function by its ARN, or `lambda:invoke` with a name and a payload. Its results
+are those of the general path in `own_services.py`, byte for byte. The general path takes all other calls, and the
+first call of a name, which it validates.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _KNOWN: Final = 10_000
 """Names held in memory."""
 _PLAIN: Final = frozenset({"FunctionName", "Payload"})
 _NOTHING: Final = b"{}"
-"""What a function sees without a payload (observed)."""
+"""The payload of a function when the task gives none (observed)."""
 
 
 class InvokeFunction(Protocol):
     """Runs a function and waits for it; the payload is JSON text."""
 
     def __call__(self, name: str, payload: bytes, *, request_id: str) -> Awaitable[Invoked]:
-        """What became of it. Raises: ApiError, with the HTTP status that a caller outside would see; StoreError."""
+        """The outcome. Raises: ApiError, with the HTTP status that a caller outside would see; StoreError."""
 
 
 class Invocation(NamedTuple):
-    """What a task asks of a function. `is_bare`: the function's payload is the task's result."""
+    """A task's invocation of a function. `is_bare`: the function's payload is the task's result."""
 
     name: str
     payload: bytes
@@ -41,7 +41,7 @@ class Invocation(NamedTuple):
 
 
 class FunctionCalls:
-    """The short way. `invoke` runs the function; without it no call goes this way."""
+    """The fast path. `invoke` runs the function; without it no call takes the fast path."""
 
     def __init__(self, clock: Clock, invoke: InvokeFunction | None) -> None:
         self.invoke = invoke
@@ -50,7 +50,7 @@ class FunctionCalls:
         self._date = (-1, "")
 
     def passed(self, task: ScheduledCall) -> None:
-        """The long way has taken this task's call."""
+        """Note that the general path has validated this task's call."""
         name = _name(task) if self.invoke is not None else None
         if name is not None:
             if len(self._passed) >= _KNOWN:
@@ -58,7 +58,7 @@ class FunctionCalls:
             self._passed.add(name)
 
     def invocation(self, task: ScheduledCall) -> Invocation | None:
-        """What to invoke, `None` where the long way is to be gone. Raises: ExecutionFailure for what is no JSON."""
+        """The invocation, `None` for the general path. Raises: ExecutionFailure for a payload that is not JSON."""
         name = _name(task)
         if name is None or name not in self._passed:
             return None
@@ -73,7 +73,7 @@ class FunctionCalls:
         return Invocation(name, payload, is_bare) if len(payload) <= FUNCTION_REQUEST_BYTES else None
 
     def finished(self, task: ScheduledCall, is_bare: bool, done: Invoked, request_id: str) -> TaskResult:
-        """What becomes of the answer."""
+        """The task's result from the function's outcome."""
         from statewright.integrations.service_calls import function_failed
 
         payload = done.payload
@@ -120,7 +120,7 @@ def invocation_headers(date: str, request_id: str, size_bytes: int) -> dict[str,
 
 
 def _name(task: ScheduledCall) -> str | None:
-    """The function that a plain call names; `None` for a call with more to it."""
+    """The function that a plain call names; `None` for a call with other parameters."""
     resource, parameters = task.resource, task.parameters
     if resource.kind == "lambda":
         return resource.arn

@@ -1,9 +1,9 @@
-"""`http:invoke` and `apigateway:invoke`: sends a request and makes a result or a failure of what comes back.
+"""`http:invoke` and `apigateway:invoke`: sends a request and makes a result or a failure of the response.
 
-The request is made by `http_requests` and sent by `http_client`. Redirects are not followed: what is not 2xx fails the
-task.
+The request is made by `http_requests` and sent by `http_client`. Redirects are not followed: any status other than 2xx
+fails the task.
 
-Source: developer guide, "Call HTTPS APIs in Step Functions workflows", for errors and limits; causes are ours.
+Source: developer guide, "Call HTTPS APIs in Step Functions workflows", for errors and limits; causes are our own.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from statewright.integrations.patterns import (
     refused_how,
     too_large,
 )
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 OPEN_BODY_BYTES: Final = 64 * 1024 * 1024
-"""What is read at most when the payload limit is lifted. Ours."""
+"""The most that is read of a response when the payload limit is lifted. Statewright's own limit."""
 
 TOKEN_BYTES: Final = 1024 * 1024
-"""What is read at most of an authorisation endpoint's answer. Ours."""
+"""The most that is read of an authorisation endpoint's answer. Statewright's own limit."""
 
 SOCKET: Final = "States.Http.Socket"
 _BINARY: Final = ("image/", "video/", "audio/", "application/octet-stream", "binary/")
@@ -53,7 +53,7 @@ _BINARY: Final = ("image/", "video/", "audio/", "application/octet-stream", "bin
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and what came of it; `shown` is the request without secrets."""
+    """A request and its response; `shown` is the request without secrets."""
 
     request: Request
     shown: Request
@@ -61,7 +61,7 @@ class Exchange:
 
 
 class HttpTasks:
-    """Carries out HTTP Tasks, with the connections of the configuration, and calls of `apigateway:invoke`."""
+    """Executes HTTP Tasks, with the connections of the configuration, and calls of `apigateway:invoke`."""
 
     def __init__(self, config: Config, blocking: BlockingCalls, now_ms: Callable[[], int]) -> None:
         self._config = config
@@ -71,7 +71,7 @@ class HttpTasks:
 
     @cached_property
     def _client(self) -> Client:
-        # What speaks HTTP takes a while to load.
+        # The HTTP library is slow to load.
         from statewright.integrations.http_client import HttpClient
 
         return HttpClient()
@@ -81,7 +81,7 @@ class HttpTasks:
         return (await self.exchange(task))[0]
 
     async def exchange(self, task: ScheduledCall) -> tuple[TaskResult, Exchange | None]:
-        """Make the call; the exchange is there if there was an answer."""
+        """Make the call; returns also the exchange, if there was an answer."""
         try:
             parameters = read_parameters(task.parameters)
             connection = self._connection(parameters.connection)
@@ -98,7 +98,7 @@ class HttpTasks:
         except NoAnswer as problem:
             return Failed(SOCKET, str(problem)), None
         except ValueError as problem:
-            # What cannot stand in a request's head.
+            # A value that cannot be part of a request's head.
             return bad_parameters(task, str(problem)), None
         return result_of(task, response, self._body_bytes), Exchange(request, shown, response)
 
@@ -115,7 +115,7 @@ class HttpTasks:
         return response
 
     async def call_gateway(self, task: ScheduledCall) -> TaskResult:
-        """Make a call of `apigateway:invoke`; the configured endpoint stands in for the one that it names."""
+        """Make a call of `apigateway:invoke`; the configured endpoint replaces the one that it names."""
         endpoints = self._config.endpoints
         endpoint = endpoints.get("apigateway") or endpoints.get("default")
         if endpoint is None:
@@ -151,7 +151,7 @@ class HttpTasks:
 
 
 def result_of(task: ScheduledCall, response: Response, body_bytes: int) -> TaskResult:
-    """What an answer is to the task."""
+    """The task's result from a response."""
     if len(response.body) > body_bytes:
         return too_large(task)
     content_type = next((values[0] for name, values in response.headers.items() if name.lower() == "content-type"), "")
@@ -186,12 +186,12 @@ def _value(text: str) -> Json:
         return text
 
 
-def traced(exchange: Exchange, *, reveal_secrets: bool) -> dict[str, Json]:
+def traced(exchange: Exchange, *, reveal_secrets: bool) -> JsonObject:
     """`request` and `response` as TestState shows them. Source: service model; how headers are written is ours."""
     request = exchange.request if reveal_secrets else exchange.shown
     response = exchange.response
     protocol = urlsplit(request.url).scheme
-    shown: dict[str, Json] = {
+    shown: JsonObject = {
         "request": {
             "protocol": protocol,
             "method": request.method,

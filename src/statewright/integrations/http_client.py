@@ -1,11 +1,11 @@
 """Sends requests over HTTP by the library `urllib3`: pooled connections, TLS, proxies, a deadline and a limit of size.
 
-Owns what every request of ours over HTTP has in common. Redirects are not followed, nothing is tried again, and bodies
-are not unpacked: what an answer means is up to the caller. Proxies are those of the environment (`HTTPS_PROXY`,
+Owns the rules that all outgoing HTTP requests share. Redirects are not followed, nothing is retried, and bodies are
+not decompressed: the caller interprets the answer. Proxies are those of the environment (`HTTPS_PROXY`,
 `HTTP_PROXY`, `NO_PROXY`); loopback never goes through one.
 
-A connection is reused while its other end has not closed it. One that is closed in the very moment of its reuse fails
-the request, as every HTTP client has it that repeats nothing.
+A connection is reused while its other end has not closed it. One that is closed at the moment of its reuse fails the
+request, as in every HTTP client that does not retry.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from statewright.integrations.http_requests import NoAnswer, Request, Response
 LONGEST_SECONDS: Final = 60.0
 """Source: developer guide: an HTTP Task ends after 60 seconds, whatever its TimeoutSeconds."""
 MOST_HOSTS: Final = 64
-"""Hosts whose connections are kept; further ones take the place of the longest unused."""
+"""Hosts whose connections are kept; further ones replace the least recently used."""
 MOST_KEPT: Final = 32
 """Idle connections that are kept for a host."""
 _PIECE_BYTES: Final = 65_536
@@ -46,7 +46,7 @@ class HttpClient:
     def send(self, request: Request, body_bytes: int, seconds: float = LONGEST_SECONDS) -> Response:
         """Send a request and read the answer up to one byte over `body_bytes`, all within `seconds`.
 
-        Raises: NoAnswer; ValueError for what cannot stand in a request's head.
+        Raises: NoAnswer; ValueError for a value that cannot be part of a request's head.
         """
         deadline = time.monotonic() + seconds
         parts = urlsplit(request.url)
@@ -64,7 +64,7 @@ class HttpClient:
         return Response(answer.status, answer.reason or "", _by_name(answer), body)
 
     def _pool_for(self, parts: SplitResult) -> tuple[HTTPConnectionPool, str]:
-        """The connections for a URL, and what stands in the request's first line."""
+        """The connection pool for a URL, and the target in the request's first line."""
         host = parts.hostname or ""
         port = parts.port or _PORTS[parts.scheme]
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -105,7 +105,7 @@ def _through(proxy: str) -> ProxyManager:
 
 
 def _headed(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers as given, without the library's own name where they have none."""
+    """Headers as given; without a User-Agent among them, the library's own is not sent either."""
     given = dict(headers)
     if not any(name.lower() == "user-agent" for name in given):
         given["User-Agent"] = SKIP_HEADER
@@ -113,12 +113,12 @@ def _headed(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(answer: BaseHTTPResponse, limit: int, deadline: float) -> bytes:
-    """The body. What is cut short ends its connection."""
+    """The body, up to one byte over the limit. A body that is not read to its end closes its connection."""
     parts: list[bytes] = []
     size = 0
     try:
         while size <= limit:
-            _hurry(answer, deadline)
+            _set_timeout(answer, deadline)
             part = answer.read1(min(_PIECE_BYTES, limit + 1 - size))
             if not part:
                 return b"".join(parts)
@@ -133,7 +133,7 @@ def _read(answer: BaseHTTPResponse, limit: int, deadline: float) -> bytes:
         answer.release_conn()
 
 
-def _hurry(answer: BaseHTTPResponse, deadline: float) -> None:
+def _set_timeout(answer: BaseHTTPResponse, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")
@@ -143,7 +143,7 @@ def _hurry(answer: BaseHTTPResponse, deadline: float) -> None:
 
 
 def _origin(problem: Exception) -> BaseException:
-    """What the library wraps: an error of the socket, of TLS or of the protocol."""
+    """The error that the library wraps: of the socket, of TLS or of the protocol."""
     found: BaseException = problem
     while isinstance(found, HTTPError):
         inner = found.__cause__ or next((one for one in found.args if isinstance(one, BaseException)), None)
@@ -154,7 +154,7 @@ def _origin(problem: Exception) -> BaseException:
 
 
 def _by_name(answer: BaseHTTPResponse) -> dict[str, list[str]]:
-    """Values by header name; names that differ in case only are one, and are written as they came first."""
+    """Values by header name; names that differ only in case are merged, and keep the first spelling."""
     found: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     for name, value in answer.headers.items():

@@ -1,7 +1,7 @@
 """The request of `http:invoke`, from its parameters and its connection: checking, merging, encoding. Sends nothing.
 
-Source: developer guide, "Call HTTPS APIs in Step Functions workflows". Causes are ours: the service's wording was never
-recorded.
+Source: developer guide, "Call HTTPS APIs in Step Functions workflows". Causes are our own: the service's
+wording was never recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from statewright.config import Connection
 from statewright.errors import RUNTIME, ExecutionFailure
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
 RANGE: Final = "bytes=0-262144"
@@ -40,7 +40,7 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What goes over the wire."""
+    """A request as it is sent."""
 
     method: str
     url: str
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back; `body` is cut one byte after the limit."""
+    """A response; `body` is cut one byte after the limit."""
 
     status: int
     reason: str
@@ -59,7 +59,7 @@ class Response:
 
 
 class NoAnswer(Exception):
-    """No answer came: refused, unknown host, TLS, timeout, broken off. The text is the kind of `cause` and its text."""
+    """There was no answer: refused, unknown host, TLS, timeout, disconnected. Names the type and text of `cause`."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"{type(cause).__name__}: {cause}")
@@ -67,7 +67,7 @@ class NoAnswer(Exception):
 
 
 class Client(Protocol):
-    """What sends requests: `http_client.HttpClient`, whose library takes a while to load."""
+    """Sends requests: `http_client.HttpClient`, whose library is slow to load."""
 
     def send(self, request: Request, body_bytes: int, seconds: float = ...) -> Response:
         """See `HttpClient.send`."""
@@ -88,7 +88,7 @@ class Parameters:
 
 
 def read_parameters(given: Json) -> Parameters:
-    """Check what a state gives.
+    """Check the parameters of a state.
 
     Raises: ExecutionFailure (`States.Runtime`).
     """
@@ -115,7 +115,7 @@ def read_parameters(given: Json) -> Parameters:
     )
 
 
-def _members(given: Json, known: Collection[str]) -> dict[str, Json]:
+def _members(given: Json, known: Collection[str]) -> JsonObject:
     if not isinstance(given, dict):
         raise _bad("The parameters must be an object")
     foreign = [name for name in given if name not in known]
@@ -128,7 +128,7 @@ def _members(given: Json, known: Collection[str]) -> dict[str, Json]:
 
 
 def build_request(parameters: Parameters, connection: Connection | None, region: str) -> Request:
-    """The request of checked parameters; what the connection adds wins over what the state gives.
+    """The request of checked parameters; the connection's values take precedence over the state's.
 
     Raises: ExecutionFailure (`States.Runtime`).
     """
@@ -164,7 +164,7 @@ _GATEWAY: Final = frozenset({
 
 
 def gateway_request(given: Json, base: str, region: str) -> Request:
-    """The request of `apigateway:invoke`. `base` stands in for the endpoint that the parameters name.
+    """The request of `apigateway:invoke`. `base` replaces the endpoint that the parameters name.
 
     Source: developer guide, "Create API Gateway REST APIs with Step Functions". Calls are not signed.
 
@@ -189,7 +189,7 @@ def _bad(reason: str) -> ExecutionFailure:
     return ExecutionFailure(RUNTIME, reason)
 
 
-def _object(given: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+def _object(given: JsonMapping, name: str) -> JsonMapping:
     value = given.get(name)
     if value is None:
         return {}
@@ -198,7 +198,7 @@ def _object(given: Mapping[str, Json], name: str) -> Mapping[str, Json]:
     return value
 
 
-def _connection_of(given: Mapping[str, Json]) -> str | None:
+def _connection_of(given: JsonMapping) -> str | None:
     for name in ("InvocationConfig", "Authentication"):
         arn = _object(given, name).get("ConnectionArn")
         if arn is not None:
@@ -208,7 +208,7 @@ def _connection_of(given: Mapping[str, Json]) -> str | None:
     return None
 
 
-def _headers(given: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def _headers(given: JsonMapping) -> Iterator[tuple[str, str]]:
     for name, value in given.items():
         lower = name.lower()
         if lower in FORBIDDEN or lower.startswith(FORBIDDEN_PREFIXES):
@@ -279,7 +279,7 @@ def _body(parameters: Parameters, connection: Connection) -> tuple[bytes | None,
     return dump_json(body).encode(), JSON_TYPE
 
 
-def _form(body: Mapping[str, Json], array_format: str) -> Iterator[tuple[str, str]]:
+def _form(body: JsonMapping, array_format: str) -> Iterator[tuple[str, str]]:
     """Members as form fields: `a[b]` for objects inside, arrays as `array_format` says."""
     pending: list[tuple[str, Json]] = list(body.items())[::-1]
     while pending:

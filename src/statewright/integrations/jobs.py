@@ -1,4 +1,4 @@
-"""Jobs that `.sync` waits for: how each is asked about, when it has ended, what its result is, and how it is stopped.
+"""Jobs that `.sync` waits for: how to ask for a job's state, its final statuses, its result, and how to stop it.
 
 A table of services; requests and answers are in the optimised integrations' names.
 
@@ -10,24 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded
+from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.members import from_api, to_api
 from statewright.integrations.patterns import job_failed, not_here_yet
 from statewright.integrations.service_calls import Refusal
 from statewright.integrations.service_names import Api, optimised_api
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
-Named = Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
+Named = Callable[[JsonMapping, JsonMapping], JsonObject]
 """Makes a request from what the task submitted and the parameters it gave."""
-Send = Callable[[Api, Mapping[str, Any]], Mapping[str, Any]]
+Send = Callable[[Api, ApiMapping], ApiMapping]
 """Sends a request in botocore's names; blocks. Raises: Refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """How a job is followed. `result` and `status` are paths into the answer, steps joined by dots."""
+    """The rules for following a kind of job. `result` and `status` are paths into the answer, steps joined by dots."""
 
     ask: str
     named: Named
@@ -37,17 +38,17 @@ class Job:
     bad: frozenset[str]
     stop: str | None = None
     stopped: Named | None = None
-    check: Callable[[Mapping[str, Json]], bool] | None = None
-    """Whether a job that has ended well really has."""
+    check: Callable[[JsonMapping], bool] | None = None
+    """False for a job that has failed in spite of a good status."""
     name: str | None = None
-    """Where the answer to the request has what our own services call the job when it ends."""
+    """The path, in the answer to the request, of the name by which Statewright's own services announce a job's end."""
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _containers_succeeded(task: Mapping[str, Json]) -> bool:
+def _containers_succeeded(task: JsonMapping) -> bool:
     return all(container.get("ExitCode") == 0 for container in task.get("Containers", ()))
 
 
@@ -159,7 +160,7 @@ _JOBS: Final[Mapping[tuple[str, str], Job]] = {
 
 
 def refusal_of(task: ScheduledCall) -> Failed | None:
-    """Why a `.sync` task cannot be followed, before anything is started; `None` if it can."""
+    """The failure of a `.sync` task whose job cannot be followed, before it is started; `None` if it can."""
     return None if _job_of(task) is not None else not_here_yet(task)
 
 
@@ -168,11 +169,11 @@ class Request:
     """A request about a job, in the names of the API's model."""
 
     api: Api
-    request: dict[str, Any]
+    request: ApiObject
 
 
 def question(task: ScheduledCall, submitted: Json) -> Request | Failed:
-    """What asks how a job stands."""
+    """The request for a job's state."""
     job = _job_of(task)
     assert job is not None
     try:
@@ -181,8 +182,8 @@ def question(task: ScheduledCall, submitted: Json) -> Request | Failed:
         return _without(task, problem)
 
 
-def judged(task: ScheduledCall, asked: Request, answer: Mapping[str, Any]) -> Succeeded | Failed | None:
-    """What an answer to the question says of the task; `None` while its job runs."""
+def outcome(task: ScheduledCall, asked: Request, answer: ApiMapping) -> Succeeded | Failed | None:
+    """The task's result from the answer about its job; `None` while the job runs."""
     job = _job_of(task)
     assert job is not None
     try:
@@ -196,7 +197,7 @@ def judged(task: ScheduledCall, asked: Request, answer: Mapping[str, Any]) -> Su
 
 
 def ending(task: ScheduledCall, submitted: Json) -> Request | None:
-    """What stops a job; `None` where nothing does."""
+    """The request that stops a job; `None` if there is none."""
     job = _job_of(task)
     if job is None or job.stop is None or job.stopped is None:
         return None
@@ -207,7 +208,7 @@ def ending(task: ScheduledCall, submitted: Json) -> Request | None:
 
 
 def name_of(task: ScheduledCall, submitted: Json) -> str | None:
-    """What our own services call a job when it ends."""
+    """The name by which Statewright's own services announce a job's end."""
     job = _job_of(task)
     try:
         found = _at(submitted, job.name) if job is not None and job.name is not None else None
@@ -217,7 +218,7 @@ def name_of(task: ScheduledCall, submitted: Json) -> str | None:
 
 
 def look(send: Send, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
-    """Ask how a job stands; `None` while it runs. Blocks."""
+    """Ask for a job's state; `None` while it runs. Blocks."""
     asked = question(task, submitted)
     if isinstance(asked, Failed):
         return asked
@@ -225,7 +226,7 @@ def look(send: Send, task: ScheduledCall, submitted: Json) -> Succeeded | Failed
         answer = send(asked.api, asked.request)
     except Refusal as refusal:
         return None if refusal.may_pass else Failed(refusal.error, refusal.cause)
-    return judged(task, asked, answer)
+    return outcome(task, asked, answer)
 
 
 def stop(send: Send, task: ScheduledCall, submitted: Json) -> None:
@@ -244,7 +245,7 @@ def _job_of(task: ScheduledCall) -> Job | None:
     return _JOBS.get((task.resource.resource_type, task.resource.action.partition(".")[0]))
 
 
-def _request(task: ScheduledCall, action: str, parameters: Mapping[str, Json]) -> Request:
+def _request(task: ScheduledCall, action: str, parameters: JsonMapping) -> Request:
     api = optimised_api(task.resource.resource_type, action)
     return Request(api, to_api(api.operation.input_shape, parameters, api.dialect))
 
@@ -253,7 +254,7 @@ def _without(task: ScheduledCall, problem: Exception) -> Failed:
     return Failed("States.TaskFailed", f"{task.resource.short_name} answered without {problem}")
 
 
-def _at(value: Any, path: str) -> Any:
+def _at(value: Json, path: str) -> Json:
     for step in path.split(".") if path else ():
         value = value[int(step)] if step.isdigit() else value[step]
     return value

@@ -1,4 +1,4 @@
-"""Parameters and results on their way between a state and botocore: names, texts, instants, bytes.
+"""Converts parameters and results between a state and botocore: names, texts, instants, bytes.
 
 Source: developer guide, "Learning to use AWS service SDK integrations"; that a JSON value may be given for a text or
 for bytes is observed.
@@ -6,15 +6,16 @@ for bytes is observed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from typing import Any, Final
+from typing import Final
 
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 from statewright.asl.timestamps import format_timestamp
+from statewright.integrations.api_values import ApiMapping, ApiObject, ApiValue
 from statewright.integrations.service_names import Dialect, member_names, shown_name
-from statewright.payload import Json, dump_json
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -27,7 +28,7 @@ class ForeignMembers(Exception):
         self.names = names
 
 
-def to_api(shape: StructureShape | None, parameters: Mapping[str, Json], dialect: Dialect) -> dict[str, Any]:
+def to_api(shape: StructureShape | None, parameters: JsonMapping, dialect: Dialect) -> ApiObject:
     """Parameters as botocore takes them.
 
     Raises: ForeignMembers.
@@ -37,13 +38,13 @@ def to_api(shape: StructureShape | None, parameters: Mapping[str, Json], dialect
             raise ForeignMembers(list(parameters))
         return {}
     foreign: list[str] = []
-    converted: dict[str, Any] = _to_api(shape, parameters, dialect, foreign)
+    converted: ApiObject = _to_api(shape, parameters, dialect, foreign)
     if foreign:
         raise ForeignMembers(foreign)
     return converted
 
 
-def _to_api(shape: Shape, value: Json, dialect: Dialect, foreign: list[str]) -> Any:
+def _to_api(shape: Shape, value: Json, dialect: Dialect, foreign: list[str]) -> ApiValue:
     # Depth is that of the service's shapes, or of a value of a recursive shape, whose text was read within a limit.
     if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
         names = member_names(shape, dialect)
@@ -64,7 +65,7 @@ def _to_api(shape: Shape, value: Json, dialect: Dialect, foreign: list[str]) -> 
     return value
 
 
-def from_api(shape: StructureShape | None, answer: Mapping[str, Any], dialect: Dialect) -> dict[str, Json]:
+def from_api(shape: StructureShape | None, answer: ApiMapping, dialect: Dialect) -> JsonObject:
     """An answer as results show it, without what botocore adds. Bodies are read: blocks.
 
     Instants are as botocore has them, or epoch milliseconds.
@@ -78,7 +79,7 @@ def from_api(shape: StructureShape | None, answer: Mapping[str, Any], dialect: D
     }
 
 
-def _from_api(shape: Shape, value: Any, dialect: Dialect) -> Json:
+def _from_api(shape: Shape, value: ApiValue, dialect: Dialect) -> Json:
     if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
         return from_api(shape, value, dialect)
     if isinstance(shape, ListShape):
@@ -98,8 +99,8 @@ def _from_api(shape: Shape, value: Any, dialect: Dialect) -> Json:
     return value
 
 
-def sdk_members(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """What the optimised integrations tell of a call, from botocore's `ResponseMetadata`."""
+def sdk_members(metadata: ApiMapping) -> Iterator[tuple[str, Json]]:
+    """The members that optimised integrations add about a call, from botocore's `ResponseMetadata`."""
     headers = {str(name): str(value) for name, value in metadata.get("HTTPHeaders", {}).items()}
     shown = {
         "AllHttpHeaders": {name: [value] for name, value in headers.items()},

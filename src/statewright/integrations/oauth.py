@@ -16,11 +16,11 @@ from statewright.integrations.http_requests import Request, Response
 from statewright.payload import JsonTextError, parse_json
 
 MARGIN_MS: Final = 30_000
-"""A token is not used in the last moments of its life: it would end on the way."""
+"""A token is not used in the last moments of its life, because it could expire on the way."""
 UNKNOWN_LIFE_MS: Final = 300_000
-"""How long a token is kept whose answer does not say."""
+"""The life of a token whose answer does not name one."""
 REFUSED: Final = frozenset({401, 407})
-"""Answers that a new token may mend. Source: EventBridge user guide."""
+"""Statuses after which a new token is tried. Source: EventBridge user guide."""
 
 
 class NoToken(Exception):
@@ -54,7 +54,7 @@ class Tokens:
         return token.header
 
     def forget(self, connection: Connection, header: str) -> None:
-        """A token was refused: the next request asks for another."""
+        """Drop a token that was refused; the next request asks for another."""
         with self._lock:
             token = self._tokens.get(connection.name)
             if token is not None and token.header == header:

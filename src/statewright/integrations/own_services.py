@@ -1,8 +1,8 @@
-"""Services of this very process, called by tasks without a wire: functions, queues, objects, tables, jobs.
+"""Services of this process, called by tasks without HTTP: functions, queues, objects, tables, jobs.
 
-Calls run through the same operations as those of the API, so what they refuse and how they say it is the same. Owns
-what an SDK would add to the answer; the rest of both dialects is in `service_calls.py`. The usual invocation of a
-function has a shorter way, in `function_calls.py`.
+Calls run the same operations as those of the API, so their refusals are the same. Owns the metadata that an SDK would
+add to the answer; the rest of both dialects is in `service_calls.py`. The usual invocation of a function has a fast
+path, in `function_calls.py`.
 
 Source: names of headers are observed.
 """
@@ -11,33 +11,34 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.errors import ApiError, StoreError
+from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.function_calls import FunctionCalls, InvokeFunction, invocation_headers
 from statewright.integrations.patterns import Answers, Follower, named_uuid, too_large
 from statewright.payload import Json
 
 LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
-"""What a streamed answer may hold at most: far over what any state can take."""
+"""The longest streamed answer that is read: far above the limit of any state."""
 
 
 class InvokeOwn(Protocol):
-    """Runs an operation of one of our services. Instants are epoch milliseconds, blobs bytes."""
+    """Runs an operation of one of Statewright's services. Instants are epoch milliseconds, blobs bytes."""
 
     @property
     def content_type(self) -> str:
-        """What its answers would be on the wire."""
+        """The Content-Type that its answers have over HTTP."""
 
-    def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Awaitable[Json]:
+    def __call__(self, operation: str, request: ApiObject, *, request_id: str) -> Awaitable[Json]:
         """The answer. Raises: ApiError, with the HTTP status that a caller outside would see; StoreError."""
 
 
 class OwnServices:
-    """Carries out tasks of services by the names in `invokers`, which are those of resource ARNs.
+    """Executes tasks of services by the names in `invokers`, which are those of resource ARNs.
 
     `invoke_function` runs functions without a request; `None` leaves that to the invoker of `lambda`.
     """
@@ -57,14 +58,14 @@ class OwnServices:
         self._known: set[str] = set()
 
     def serves(self, task: ScheduledCall) -> bool:
-        """Whether the task's service is one of ours."""
+        """True if the task's service is one of Statewright's own."""
         return _service(task) in self._invokers
 
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of a task; a `.sync` task's job is followed from then on."""
         if task.resource.pattern != "sync":
             return await self._invoked(task)
-        # Tables and models of jobs are there when the first question is asked.
+        # Loads the table and the models of jobs on a thread, before their first use on the loop.
         refused = await self._blocking.run(_refusal_of, task)
         if refused is not None:
             return refused
@@ -77,7 +78,7 @@ class OwnServices:
         return result
 
     def hint(self, name: str) -> None:
-        """A job has ended, by its ARN or id: whoever waits for it looks at it."""
+        """Look at a job that has ended, by its ARN or id, for the task that waits for it."""
         self._follower.hint(name)
 
     async def cancel(self, task: ScheduledCall) -> None:
@@ -102,21 +103,19 @@ class OwnServices:
             except ApiError as problem:
                 refusal = refusal_by(asked.api, problem, request_id)
                 return Failed(refusal.error, refusal.cause)
-            return jobs.judged(task, asked, answer)
+            return jobs.outcome(task, asked, answer)
 
         async def stop() -> None:
             asked = jobs.ending(task, submitted)
             if asked is not None:
                 request_id = named_uuid(task.execution_arn, task.idempotency_key, "stop")
-                # Where it is refused, the job has ended by itself.
+                # A refusal means that the job has ended by itself.
                 with suppress(ApiError):
                     await self._invoke(task, asked.api.operation.name, asked.request, request_id)
 
         self._follower.follow(task, look, stop, name=jobs.name_of(task, submitted))
 
-    async def _invoke(
-        self, task: ScheduledCall, operation: str, request: dict[str, Any], request_id: str
-    ) -> dict[str, Any]:
+    async def _invoke(self, task: ScheduledCall, operation: str, request: ApiObject, request_id: str) -> ApiObject:
         """The answer of the task's service. Raises: ApiError, StoreError."""
         return dict(await self._invokers[_service(task)](operation, request, request_id=request_id))
 
@@ -138,7 +137,7 @@ class OwnServices:
     async def _answered(self, task: ScheduledCall) -> TaskResult:
         from statewright.integrations.service_calls import Prepared, finished, prepare, refusal_by, refused
 
-        # A service's model takes long to load, and is there from then on.
+        # A service's model is slow to load, so its first use is on a thread.
         name = task.resource.arn
         prepared = prepare(task) if name in self._known else await self._blocking.run(prepare, task)
         self._known.add(name)
@@ -162,7 +161,7 @@ class OwnServices:
             answer["ResponseMetadata"] = self._metadata(service, answer, request_id)
         return finished(task, prepared, answer)
 
-    def _metadata(self, service: str, answer: Mapping[str, Any], request_id: str) -> dict[str, Any]:
+    def _metadata(self, service: str, answer: ApiMapping, request_id: str) -> ApiObject:
         date = self._functions.date()
         status = answer.get("StatusCode", 200)
         headers: dict[str, str]
@@ -183,7 +182,7 @@ class OwnServices:
 
 
 def _request_id(task: ScheduledCall) -> str:
-    """The same at every repeat of one attempt."""
+    """The id of a task's request, the same at every repeat of one attempt."""
     return named_uuid(task.execution_arn, task.idempotency_key, "request")
 
 

@@ -6,12 +6,12 @@ Owns their parameters and answers. Semaphores are the engine's, polls are in `po
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
 from statewright.integrations.patterns import Settles
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 
 BAD: Final = "Statewright.InvalidParameters"
 LONGEST_NAME: Final = 256
@@ -20,20 +20,20 @@ _RELEASE: Final = ("Name", "Key", "Permit")
 
 
 class Poller(Protocol):
-    """What asks again and again: `polls.Polls`, loaded at first use."""
+    """Polls for tasks: `polls.Polls`, loaded at first use."""
 
     def begin(self, task: ScheduledCall) -> Later | Failed:
-        """Ask for a task until an answer satisfies it."""
+        """Poll for a task until an answer satisfies it."""
 
     def cancel(self, task: ScheduledCall) -> None:
-        """Ask no more."""
+        """Stop polling for a task."""
 
     async def close(self) -> None:
-        """Let go; what waits begins again after the next start."""
+        """Stop all polls; they begin again after the next start."""
 
 
 class OwnTasks:
-    """Carries out our own tasks. `ask` makes one call of any other resource."""
+    """Executes Statewright's own tasks. `ask` makes one call of any other resource."""
 
     def __init__(
         self, clock: Clock, engine: Settles, ask: Callable[[ScheduledCall], Awaitable[TaskResult | Later]]
@@ -44,7 +44,7 @@ class OwnTasks:
         self._polls: Poller | None = None
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
-        """Begin, or carry out, a task of ours."""
+        """Begin or execute one of Statewright's own tasks."""
         action = task.resource.action
         if action == "poll":
             return self._poller().begin(task)
@@ -65,20 +65,20 @@ class OwnTasks:
 
     async def _release(self, task: ScheduledCall, name: str, key: str, permit: Json) -> TaskResult:
         if permit is not None and not (isinstance(permit, str) and permit.isascii() and permit.isdigit()):
-            raise ValueError(f"Permit is what acquire has answered, not {permit!r}")
+            raise ValueError(f"Permit must be one that acquire returned, not {permit!r}")
         number = int(permit) if isinstance(permit, str) else None
         released = await self._engine.semaphores.release(task, name, key, number)
         return Succeeded({"Name": name, **({"Key": key} if key else {}), "Released": released})
 
     async def cancel(self, task: ScheduledCall) -> None:
-        """Nobody waits for the task any more."""
+        """Stop waiting for a task that was cancelled."""
         if task.resource.action == "poll":
             self._poller().cancel(task)
         else:
             self._engine.semaphores.withdraw(task)
 
     async def close(self) -> None:
-        """Let go; whatever waits begins again after the next start."""
+        """Stop all polls; waiting tasks begin again after the next start."""
         if self._polls is not None:
             await self._polls.close()
 
@@ -92,34 +92,34 @@ class OwnTasks:
 
 
 def tried(task: ScheduledCall) -> TaskResult:
-    """What a task of ours answers where nothing is held and nobody waits: in TestState."""
+    """The result of one of Statewright's own tasks in TestState, where no permit is held and no task waits."""
     parameters = task.parameters if isinstance(task.parameters, Mapping) else {}
     if task.resource.action == "poll":
         return Failed(BAD, f"{task.resource.arn} cannot be tried without a mock: it asks until it is satisfied.")
     return Succeeded(granted(parameters) if task.resource.action == "acquire" else released(parameters))
 
 
-def granted(parameters: Mapping[str, Any]) -> dict[str, Json]:
-    """What acquire answers when a permit is free."""
+def granted(parameters: JsonMapping) -> JsonObject:
+    """The answer of acquire when a permit is free."""
     named = {member: parameters[member] for member in ("Name", "Key") if member in parameters}
     return {**named, "Permit": "1", "Limit": parameters.get("Limit", 1), "WaitedSeconds": 0}
 
 
-def released(parameters: Mapping[str, Any]) -> dict[str, Json]:
-    """What release answers when there was a permit."""
+def released(parameters: JsonMapping) -> JsonObject:
+    """The answer of release when there was a permit."""
     return {**{member: parameters[member] for member in ("Name", "Key") if member in parameters}, "Released": True}
 
 
-def _members(parameters: Json, known: tuple[str, ...]) -> dict[str, Any]:
+def _members(parameters: Json, known: tuple[str, ...]) -> JsonObject:
     if not isinstance(parameters, dict):
         raise ValueError("the parameters must be an object")
     foreign = [name for name in parameters if name not in known]
     if foreign:
-        raise ValueError(f"'{foreign[0]}' is not known here; there are {', '.join(known)}")
+        raise ValueError(f"'{foreign[0]}' is not a parameter; the parameters are {', '.join(known)}")
     return parameters
 
 
-def _text(given: Mapping[str, Any], name: str, default: str | None = None) -> str:
+def _text(given: JsonMapping, name: str, default: str | None = None) -> str:
     value = given.get(name, default)
     if not isinstance(value, str) or (default is None and not value) or len(value) > LONGEST_NAME:
         raise ValueError(f"{name} is a text of 1 to {LONGEST_NAME} characters, not {value!r}")

@@ -1,7 +1,7 @@
-"""What the integration patterns have in common: jobs that are followed to their end, and the words of failures.
+"""Shared parts of the integration patterns: following jobs to their end, and the texts of failures.
 
-A `.sync` request is submitted first; a `Follower` then looks after the job, in memory, and answers the task by its
-token. After a restart the engine sends the call again with what had been submitted, and following starts anew.
+A `.sync` request is submitted first; a `Follower` then polls the job, in memory, and answers the task by its token.
+After a restart the engine sends the call again with the submitted answer, and following starts again.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from statewright.payload import Json, dump_json
 log = logging.getLogger("statewright.integrations")
 
 NOT_CONFIGURED: Final = "Statewright.ServiceNotConfigured"
-"""The error of a task whose service is neither ours nor configured."""
+"""The error of a task whose service is neither Statewright's own nor configured."""
 
 Look = Callable[[], Awaitable[Succeeded | Failed | None]]
-"""Asks how a job stands; `None` while it goes on."""
+"""Asks for a job's state; `None` while it runs."""
 Stop = Callable[[], Awaitable[None]]
 """Ends a job, best effort."""
 
 
 class Answers(Protocol):
-    """Takes the ends of tasks, by token. Raises: ApiError when the task is over; StoreError."""
+    """Accepts the results of tasks, by token. Raises: ApiError when the task is over; StoreError."""
 
     async def task_succeeded(self, token: str, output: str) -> None:
         """The result, as JSON text."""
@@ -41,7 +41,7 @@ class Answers(Protocol):
 
 
 class Settles(Protocol):
-    """Where semaphores are, and who is told the ends of calls that are answered later."""
+    """The engine's semaphores, and its way to accept the results of calls that are answered later."""
 
     @property
     def semaphores(self) -> Semaphores:
@@ -52,19 +52,19 @@ class Settles(Protocol):
 
 
 def named_uuid(*names: str) -> str:
-    """A version 4 UUID that is the same for the same names, so that a repeated call makes nothing twice."""
+    """A version 4 UUID that is the same for the same names, so that a repeated call creates nothing twice."""
     text = blake2b("\0".join(names).encode(), digest_size=16).hexdigest()
     variant = "89ab"[int(text[16], 16) & 3]
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 def refused_how(task: ScheduledCall) -> FailedHow:
-    """Which history event a refused request makes: a request that was to be answered later was never submitted."""
+    """The kind of history event for a refused request: one that would be answered later was never submitted."""
     return "failed" if task.resource.pattern == "request" else "submit failed"
 
 
 def answered(task: ScheduledCall, output: Json) -> TaskResult:
-    """The service's answer: the result, unless the end comes later."""
+    """The outcome of an accepted request: its result, or its submission if the result comes later."""
     return Succeeded(output) if task.resource.pattern == "request" else Submitted(output)
 
 
@@ -88,7 +88,7 @@ class _Job:
 
 
 class Follower:
-    """Looks after submitted jobs, first soon and then ever more seldom, and answers for them."""
+    """Polls submitted jobs at growing intervals, and answers the tasks that wait for them."""
 
     def __init__(self, clock: Clock, answers: Callable[[], Answers]) -> None:
         self._clock = clock
@@ -106,10 +106,10 @@ class Follower:
         first_ms: int = 1_000,
         longest_ms: int = 30_000,
     ) -> None:
-        """Look after a job until it ends; a call that is followed already is left alone.
+        """Poll a job until it ends; does nothing for a call that is followed already.
 
-        `name` is what `hint` may call the job. It is looked at right away, then after `first_ms`, and at growing
-        distances up to `longest_ms`.
+        `name` is the name of the job for `hint`. The job is polled immediately, then after `first_ms`, and at growing
+        intervals up to `longest_ms`.
         """
         key = task.idempotency_key
         if key in self._jobs:
@@ -128,13 +128,13 @@ class Follower:
             self._by_name.pop(name, None)
 
     def hint(self, name: str) -> None:
-        """Somebody saw the job end: look now. A name that nobody follows is normal."""
+        """Poll a job now, because it has ended. A name that is not followed is normal."""
         job = self._jobs.get(self._by_name.get(name, ""))
         if job is not None:
             job.wake.set()
 
     async def cancel(self, task: ScheduledCall) -> None:
-        """Nobody waits for the job any more: stop it."""
+        """Stop a job for which no task waits any more."""
         job = self._jobs.pop(task.idempotency_key, None)
         if job is None:
             return
@@ -144,7 +144,7 @@ class Follower:
             await job.stop()
 
     async def close(self) -> None:
-        """Forget all jobs; they go on, and are followed again after the next start."""
+        """Stop following; the jobs continue, and are followed again after the next start."""
         runners = [job.runner for job in self._jobs.values() if job.runner is not None]
         for runner in runners:
             runner.cancel()
@@ -152,7 +152,7 @@ class Follower:
 
     @property
     def following(self) -> int:
-        """How many jobs are looked after."""
+        """The number of jobs that are followed."""
         return len(self._jobs)
 
     async def _run(self, job: _Job, first_ms: int, longest_ms: int) -> None:
@@ -165,9 +165,9 @@ class Follower:
                     await self._answer(job.task, result)
                     return
             except StoreError as problem:
-                log.warning("a job of %s is looked at again later: %s", job.task.execution_arn, problem)
+                log.warning("a job of %s will be polled again: %s", job.task.execution_arn, problem)
             except Exception:
-                log.exception("looking at a job of %s failed", job.task.execution_arn)
+                log.exception("polling a job of %s failed", job.task.execution_arn)
             timer = self._clock.call_at(self._clock.now_ms() + wait_ms, job.wake.set)
             try:
                 await job.wake.wait()
@@ -187,7 +187,7 @@ class Follower:
             await answers.task_failed(task.token, failure.error, failure.cause)
         except ApiError as refusal:
             # Normal: the task timed out, was stopped, or had its end by SendTaskSuccess.
-            log.debug("nobody waits for a job of %s any more: %s", task.execution_arn, refusal)
+            log.debug("no task waits for a job of %s any more: %s", task.execution_arn, refusal)
 
 
 def job_failed(description: Json) -> Failed:
@@ -196,7 +196,7 @@ def job_failed(description: Json) -> Failed:
 
 
 def too_large(task: ScheduledCall) -> Failed:
-    """The failure of a task whose answer is over what we take in at all."""
+    """The failure of a task whose answer is too long to be read."""
     name = task.resource.resource_type
     cause = (
         f"The state/task '{name}' returned a result with a size exceeding the maximum number of bytes service limit."
@@ -205,12 +205,12 @@ def too_large(task: ScheduledCall) -> Failed:
 
 
 def not_here_yet(task: ScheduledCall) -> Failed:
-    """The failure of a task that this version cannot carry out, wherever its service is."""
+    """The failure of a task that this version cannot execute, wherever its service is."""
     return Failed(NOT_CONFIGURED, f"This version of Statewright does not have {task.resource.short_name} yet.")
 
 
 def no_endpoint_text(service: str) -> str:
-    """What to do about a service that is nowhere."""
+    """How to configure a service that has no endpoint."""
     return (
         f"Statewright has no {service} of its own and no endpoint is configured for it. "
         f'Add to statewright.toml: [endpoints] {service} = "http://127.0.0.1:8000"; or, for tests, have it played by '

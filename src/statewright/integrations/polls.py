@@ -1,17 +1,17 @@
-"""`statewright:poll`: one Task that asks again and again until an answer satisfies, with back-off.
+"""`statewright:poll`: one Task that polls a resource, with back-off, until an answer satisfies a condition.
 
-The calls go out as those of a Task of its Resource would; history shows one Task, however many there were. Its deadline
-is the state's TimeoutSeconds. Between two calls only a timer is held. After a restart the first call comes at once, and
-MaxAttempts counts anew.
+The calls are those that a Task of its Resource would make; history shows one Task, whatever their number. Its deadline
+is the state's TimeoutSeconds. Between two calls only a timer is held. After a restart the first call is immediate, and
+MaxAttempts counts from zero.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from statewright.asl.checks.resource_kinds import is_task_resource
 from statewright.asl.choice_rules import compile_rule
@@ -19,7 +19,7 @@ from statewright.asl.resources import Resource, parse_resource
 from statewright.clock import Clock, Timer
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
 from statewright.errors import ExecutionFailure
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 from statewright.query.jsonata import JsonataError, JsonataSyntaxError, compile_expression
 from statewright.query.scope import Scope
 
@@ -36,13 +36,15 @@ _FAULT: Final = "Statewright.InternalError"
 
 log = logging.getLogger("statewright.integrations")
 
+D = TypeVar("D")
+
 Predicate = Callable[[Json, int], bool]
-"""Whether an answer satisfies, at an instant. Raises: ExecutionFailure, JsonataError."""
+"""True if an answer satisfies the condition, at an instant. Raises: ExecutionFailure, JsonataError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to ask, and how long to go on. Seconds may have fractions."""
+    """The checked parameters of a poll. Seconds may have fractions."""
 
     resource: Resource
     parameters: Json
@@ -53,7 +55,7 @@ class Plan:
     attempts: int | None
 
     def pause_ms(self, asked: int) -> int:
-        """How long to wait after so many calls."""
+        """The pause after so many calls."""
         longest = min(self.longest_seconds if self.longest_seconds is not None else 86_400.0, _LONGEST_SECONDS)
         try:
             seconds = self.interval_seconds * self.backoff_rate ** (asked - 1)
@@ -63,12 +65,12 @@ class Plan:
 
 
 def read_plan(given: Json) -> Plan:
-    """The parameters of a poll. Raises: ValueError, in words for the author of the machine."""
+    """Check the parameters of a poll. Raises: ValueError, with a text for the author of the machine."""
     if not isinstance(given, dict):
         raise ValueError("the parameters must be an object")
     foreign = [name for name in given if name not in MEMBERS]
     if foreign:
-        raise ValueError(f"'{foreign[0]}' is not known here; there are {', '.join(MEMBERS)}")
+        raise ValueError(f"'{foreign[0]}' is not a parameter; the parameters are {', '.join(MEMBERS)}")
     resource = given.get("Resource")
     if not isinstance(resource, str) or not is_task_resource(resource):
         raise ValueError(f"Resource is the ARN of what is asked, as a Task has it, not {resource!r}")
@@ -89,7 +91,7 @@ def read_plan(given: Json) -> Plan:
     )
 
 
-def _number(given: Mapping[str, Any], name: str, default: Any, least: float) -> Any:
+def _number(given: JsonMapping, name: str, default: D, least: float) -> float | D:
     value = given.get(name, default)
     if value is default:
         return default
@@ -138,7 +140,7 @@ class _Poll:
 
 
 class Polls:
-    """Polls under way. `ask` makes one call; `settle` gives a poll's end."""
+    """The polls under way. `ask` makes one call; `settle` reports the result of a poll."""
 
     def __init__(
         self,
@@ -152,21 +154,21 @@ class Polls:
         self._polls: dict[tuple[str, str], _Poll] = {}
 
     def begin(self, task: ScheduledCall) -> Later | Failed:
-        """Start to poll; the end comes by `settle`."""
+        """Start to poll; the result is reported by `settle`."""
         try:
             plan = read_plan(task.parameters)
         except (ValueError, ExecutionFailure) as problem:
             return Failed(BAD, f"{task.resource.arn}: {problem}")
         poll = self._polls[_name(task)] = _Poll(task, plan)
-        self._look(poll)
+        self._call(poll)
         return Later()
 
     def cancel(self, task: ScheduledCall) -> None:
-        """Ask no more."""
+        """Stop polling for a task."""
         self._forget(self._polls.get(_name(task)))
 
     async def close(self) -> None:
-        """Ask no more; polls begin again after the next start."""
+        """Stop all polls; they begin again after the next start."""
         polls = list(self._polls.values())
         for poll in polls:
             self._forget(poll)
@@ -181,18 +183,18 @@ class Polls:
         if poll.asking is not None:
             poll.asking.cancel()
 
-    def _look(self, poll: _Poll) -> None:
+    def _call(self, poll: _Poll) -> None:
         poll.timer = None
-        poll.asking = asyncio.get_running_loop().create_task(self._asked(poll))
+        poll.asking = asyncio.get_running_loop().create_task(self._poll_once(poll))
 
-    async def _asked(self, poll: _Poll) -> None:
+    async def _poll_once(self, poll: _Poll) -> None:
         plan, task = poll.plan, poll.task
         poll.asked += 1
         call = replace(
             task, resource=plan.resource, parameters=plan.parameters, token=None,
             idempotency_key=f"{task.idempotency_key}-{poll.asked}",
         )  # fmt: skip
-        end = await self._judged(poll, await self._ask(call))
+        end = self._outcome(poll, await self._ask(call))
         poll.asking = None
         if self._polls.get(_name(task)) is not poll:
             return
@@ -201,12 +203,13 @@ class Polls:
             self._settle(task, end)
             return
         due_ms = self._clock.now_ms() + plan.pause_ms(poll.asked)
-        poll.timer = self._clock.call_at(due_ms, lambda: self._look(poll))
+        poll.timer = self._clock.call_at(due_ms, lambda: self._call(poll))
 
-    async def _judged(self, poll: _Poll, result: TaskResult | Later) -> TaskResult | None:
+    def _outcome(self, poll: _Poll, result: TaskResult | Later) -> TaskResult | None:
+        """The task's result after an answer; `None` to continue."""
         if isinstance(result, Failed):
             return result
-        assert isinstance(result, Succeeded), "what can be polled answers at once"
+        assert isinstance(result, Succeeded), "a resource that can be polled answers immediately"
         try:
             if poll.plan.until(result.output, self._clock.now_ms()):
                 return result
@@ -215,8 +218,8 @@ class Polls:
         except JsonataError as problem:
             return Failed(UNTIL_FAILED, f"Until could not be evaluated: {problem}")
         except Exception as problem:
-            log.exception("a poll of %s failed by a mistake of ours", poll.task.execution_arn)
-            return Failed(_FAULT, f"{poll.task.resource.arn} failed by a mistake in Statewright: {problem!r}")
+            log.exception("a poll of %s failed because of a bug in Statewright", poll.task.execution_arn)
+            return Failed(_FAULT, f"{poll.task.resource.arn} failed because of a bug in Statewright: {problem!r}")
         if poll.plan.attempts is not None and poll.asked >= poll.plan.attempts:
             return Failed(EXHAUSTED, f"After {poll.asked} attempts the answer does not satisfy Until.")
         return None

@@ -1,8 +1,7 @@
-"""Posts to HTTP endpoints, for topics and whoever else delivers there: on threads of their own, so that endpoints that
-are slow keep nobody's task waiting.
+"""Posts to HTTP endpoints, for deliveries of topics: on threads of their own, so that slow endpoints delay no tasks.
 
-Source: SNS developer guide, "Message delivery retries": 5xx and 429 are tried again, other refusals are not. How
-long an endpoint has to answer is ours.
+Source: SNS developer guide, "Message delivery retries": 5xx and 429 are retried, other refusals are not. The
+time limit of an endpoint is Statewright's own.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from statewright.integrations.http_requests import Client, NoAnswer, Request
 THREADS: Final = 16
 SECONDS: Final = 15.0
 ANSWER_BYTES: Final = 65_536
-"""What is read of an answer at most. Ours."""
+"""The most that is read of an answer. Statewright's own limit."""
 
 
 class Posts:
-    """Posts texts."""
+    """Posts texts to HTTP endpoints."""
 
     def __init__(self, clock: Clock) -> None:
         self._blocking = BlockingCalls(clock, THREADS)
 
     async def __call__(self, url: str, headers: Mapping[str, str], body: str) -> None:
-        """Post, and be content with any answer of 2xx. Raises: ApiError, with 503 where nobody answers."""
+        """Post a text; any answer of 2xx is a success. Raises: ApiError, with 503 if there is no answer."""
         request = Request("POST", url, headers, body.encode())
         try:
             response = await self._blocking.run(self._client.send, request, ANSWER_BYTES, SECONDS)
@@ -44,7 +43,7 @@ class Posts:
 
     @cached_property
     def _client(self) -> Client:
-        # What speaks HTTP takes a while to load.
+        # The HTTP library is slow to load.
         from statewright.integrations.http_client import HttpClient
 
         return HttpClient()

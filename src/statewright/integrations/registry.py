@@ -1,8 +1,8 @@
-"""Who carries out which task: the `Integrations` of the engine.
+"""Executes tasks: the `Integrations` of the engine.
 
-A Resource leads to a handler by its service: Step Functions itself, HTTP Tasks, our other services, and everything
-else at a configured endpoint. What is neither ours nor configured fails the task with a text that says how to configure
-it. Handlers are loaded with their first task.
+The service of a Resource selects the handler: Step Functions itself, HTTP Tasks, Statewright's other services, and
+everything else at a configured endpoint. A service that is neither Statewright's own nor configured fails the task with
+a text that says how to configure it. Handlers are loaded with their first task.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from statewright.integrations.own_tasks import OwnTasks, tried
 from statewright.integrations.patterns import NOT_CONFIGURED, Answers, Settles, no_endpoint_text, not_here_yet
 from statewright.integrations.posts import Posts
 from statewright.integrations.states_execution import Invoke, StatesExecution
-from statewright.payload import Json
+from statewright.payload import JsonObject
 
 log = logging.getLogger("statewright.integrations")
 
@@ -42,15 +42,15 @@ _FAULT: Final = "Statewright.InternalError"
 
 
 class EngineSide(Answers, Settles, Protocol):
-    """What tasks need of the engine that makes their calls: answers by token, and the ends of Statewright's own."""
+    """The engine, as tasks need it: answers by token, and the results of Statewright's own tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCalls:
-    """How operations of our own services are run inside this process.
+    """Runs operations of Statewright's own services inside this process.
 
     `states` runs those of Step Functions; `services` has the other services by the names of resource ARNs. `function`
-    runs a function of ours without a request.
+    runs one of Statewright's own functions without a request.
     """
 
     states: Invoke
@@ -59,12 +59,12 @@ class OwnCalls:
 
 
 class Registry:
-    """Carries out tasks. Made before the engine, which needs it; `connect` gives it the engine."""
+    """Executes tasks. Made before the engine, which needs it; `connect` gives it the engine."""
 
     def __init__(self, config: Config, clock: Clock, calls: OwnCalls, data_folder: Path | None = None) -> None:
         self._config = config
         self.volatile = VolatileServices(config, data_folder)
-        """Services that are neither ours nor at an endpoint."""
+        """Services that are neither Statewright's own nor at an endpoint."""
         self.blocking = self._blocking = BlockingCalls(clock)
         self._clock = clock
         self.posts = Posts(clock)
@@ -74,13 +74,13 @@ class Registry:
         self._extra: OwnTasks | None = None
         self._http: HttpTasks | None = None
         self._services: AwsServices | None = None
-        # An endpoint that somebody configured for a service is meant.
+        # A configured endpoint of a service takes precedence over Statewright's own service.
         own = {name: run for name, run in calls.services.items() if name not in config.endpoints}
         short = calls.function if "lambda" in own else None
         self._own = OwnServices(clock, self._blocking, own, self._answerer, short)
         self._buckets: Buckets | None = OwnBuckets(own["s3"]) if "s3" in own else None
         self.data = BucketData(self._found_buckets, self._blocking)
-        """What distributed Maps read and write."""
+        """The items and results of distributed Maps."""
 
     def connect(self, engine: EngineSide) -> None:
         """Give the engine, which is made with these integrations; before its first task."""
@@ -91,8 +91,8 @@ class Registry:
         try:
             return await self._call(task)
         except Exception as problem:
-            log.exception("a task of %s failed by a mistake of ours", task.execution_arn)
-            return Failed(_FAULT, f"{task.resource.arn} failed by a mistake in Statewright: {problem!r}")
+            log.exception("a task of %s failed because of a bug in Statewright", task.execution_arn)
+            return Failed(_FAULT, f"{task.resource.arn} failed because of a bug in Statewright: {problem!r}")
 
     async def cancel(self, task: ScheduledCall) -> None:
         """Stop what a task waits for, best effort. Raises nothing."""
@@ -108,33 +108,33 @@ class Registry:
         except Exception:
             log.exception("stopping what a task of %s waits for failed", task.execution_arn)
 
-    async def trace(self, task: ScheduledCall, *, reveal_secrets: bool) -> tuple[TaskResult, dict[str, Json]]:
+    async def trace(self, task: ScheduledCall, *, reveal_secrets: bool) -> tuple[TaskResult, JsonObject]:
         """Make a task's call, and show `request` and `response` if it was an HTTP Task. Raises nothing."""
         service = task.resource.resource_type
         if service == _EXTRA:
             return tried(task), {}
         if service != "http":
             result = await self.call(task)
-            assert not isinstance(result, Later), "only tasks of our own are answered later"
+            assert not isinstance(result, Later), "only Statewright's own tasks are answered later"
             return result, {}
         try:
             answer, exchange = await self._http_tasks().exchange(task)
         except Exception as problem:
-            log.exception("an HTTP Task of %s failed by a mistake of ours", task.execution_arn)
-            return Failed(_FAULT, f"http:invoke failed by a mistake in Statewright: {problem!r}"), {}
+            log.exception("an HTTP Task of %s failed because of a bug in Statewright", task.execution_arn)
+            return Failed(_FAULT, f"http:invoke failed because of a bug in Statewright: {problem!r}"), {}
         return answer, traced(exchange, reveal_secrets=reveal_secrets) if exchange is not None else {}
 
     def status_changed(self, change: StatusChange) -> None:
-        """An execution changed its status: whoever waits for its end looks at it."""
+        """Look at an execution that has ended, for the task that waits for it."""
         if change.stopped_ms is not None:
             self._states.execution_ended(change.execution_arn)
 
     def job_ended(self, name: str) -> None:
-        """A job of our own has ended, by its ARN or id: whoever waits for it looks at it."""
+        """Look at a job of Statewright's own that has ended, by its ARN or id, for the task that waits for it."""
         self._own.hint(name)
 
     async def close(self) -> None:
-        """Let go of everything; jobs go on, and are followed again after the next start."""
+        """Stop everything; jobs continue, and are followed again after the next start."""
         if self._extra is not None:
             await self._extra.close()
         await self._states.close()

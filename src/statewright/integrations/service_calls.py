@@ -1,27 +1,28 @@
-"""What a service call is, whoever carries it out: parameters to request, answer to result, refusal to failure.
+"""Conversions of service calls, however they are sent: parameters to request, answer to result, refusal to failure.
 
-Both dialects, optimised and `aws-sdk:*`. What goes in and out of single values is in `members.py`, names are in
-`service_names.py`. Nothing here sends.
+Both dialects, optimised and `aws-sdk:*`. Single values are converted in `members.py`, names in `service_names.py`.
+Nothing here sends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from statewright.arn import parse_arn
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
 from statewright.errors import ApiError, StoreError
+from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.members import ForeignMembers, from_api, sdk_members, to_api
 from statewright.integrations.patterns import NOT_CONFIGURED, answered, bad_parameters, not_here_yet, refused_how
 from statewright.integrations.service_names import Api, UnknownApi, api_of, optimised_api
-from statewright.payload import Json, JsonTextError, dump_json, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, dump_json, parse_json
 
 _BUSY: Final = frozenset(
     {"Throttling", "ThrottlingException", "ThrottledException", "RequestLimitExceeded", "TooManyRequestsException"}
 )
-"""Codes of a service that has too much to do. Source: botocore's table of retries."""
+"""Codes of an overloaded service. Source: botocore's table of retries."""
 
 
 _SUMMED: Final = frozenset({"PutObject", "UploadPart"})
@@ -33,12 +34,12 @@ class Prepared:
     """A request in the names of the API's model. `is_bare` calls a function by its ARN: its payload is the result."""
 
     api: Api
-    request: dict[str, Any]
+    request: ApiObject
     is_bare: bool = False
 
 
 def prepare(task: ScheduledCall) -> Prepared | TaskResult:
-    """The request that a task means, or the task's end if it means none. Loads models: slow at first use."""
+    """The request of a task, or the task's failure if it has none. Loads models: slow at first use."""
     if task.resource.kind == "lambda":
         # The input is the payload, the payload the result.
         payload = dump_json(task.parameters).encode()
@@ -61,15 +62,15 @@ def prepare(task: ScheduledCall) -> Prepared | TaskResult:
     if api.dialect == "optimised":
         _complete(task, request)
     elif api.service == "s3" and api.operation.name in _SUMMED:
-        # What the SDK adds where the caller says nothing: a checksum, and a type for bodies, all texts (observed).
+        # The defaults of the SDK: a checksum, and a type for bodies, all texts (observed).
         request.setdefault("ChecksumAlgorithm", "CRC32")
         if api.operation.name == "PutObject":
             request.setdefault("ContentType", "text/plain; charset=UTF-8")
     return Prepared(api, request)
 
 
-def finished(task: ScheduledCall, prepared: Prepared, answer: Mapping[str, Any]) -> TaskResult:
-    """What becomes of an answer. `ResponseMetadata` in it is as botocore has it. Bodies are read: may block."""
+def finished(task: ScheduledCall, prepared: Prepared, answer: ApiMapping) -> TaskResult:
+    """The task's result from an answer. `ResponseMetadata` in it is botocore's. Bodies are read: may block."""
     api = prepared.api
     result = from_api(api.operation.output_shape, answer, api.dialect)
     if prepared.is_bare:
@@ -96,7 +97,7 @@ class Refusal(Exception):
         self.error = error
         self.cause = cause
         self.may_pass = may_pass
-        """Whether it may be worth while to ask again: nobody answered, or somebody with too much to do."""
+        """True if a repeat may succeed: there was no answer, or the service is overloaded."""
 
 
 def refused(task: ScheduledCall, refusal: Refusal) -> Failed:
@@ -105,7 +106,7 @@ def refused(task: ScheduledCall, refusal: Refusal) -> Failed:
     return Failed(refusal.error, refusal.cause, how)
 
 
-def refusal_of(api: Api, response: Mapping[str, Any]) -> Refusal:
+def refusal_of(api: Api, response: ApiMapping) -> Refusal:
     """The refusal in an error response of botocore."""
     error, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
     code = str(error.get("Code", "Unknown"))
@@ -120,11 +121,11 @@ def refusal_of(api: Api, response: Mapping[str, Any]) -> Refusal:
     return Refusal(api.error_name(code), cause, may_pass=status >= 500 or status == 429 or code in _BUSY)
 
 
-# ------------------------------------------------------------------ what single integrations do besides
+# ------------------------------------------------------------------ peculiarities of single integrations
 
 
 def refusal_by(api: Api, problem: ApiError | StoreError, request_id: str, extended: str | None = None) -> Refusal:
-    """What a service of ours has refused, or could not keep; `extended` is the second id that S3 gives a request."""
+    """The refusal of one of Statewright's own services, or its store's failure; `extended` is a second id, of S3."""
     if isinstance(problem, StoreError):
         cause = api.cause("ServiceUnavailable", f"The store does not answer: {problem}", 503, request_id)
         return Refusal(api.error_name("ServiceUnavailable"), cause)
@@ -132,8 +133,8 @@ def refusal_by(api: Api, problem: ApiError | StoreError, request_id: str, extend
     return Refusal(api.error_name(problem.code), cause)
 
 
-def _complete(task: ScheduledCall, request: dict[str, Any]) -> None:
-    """What optimised integrations add to the parameters."""
+def _complete(task: ScheduledCall, request: ApiObject) -> None:
+    """Add to a request what optimised integrations add to the parameters."""
     name = (task.resource.resource_type, task.resource.action.partition(".")[0])
     if name == ("lambda", "invoke"):
         request.pop("Payload", None)
@@ -149,7 +150,7 @@ def _complete(task: ScheduledCall, request: dict[str, Any]) -> None:
 
 
 def _payload(value: Json) -> bytes:
-    """Any JSON value is a payload; a text that is JSON itself is sent as it is (observed).
+    """Json JSON value is a payload; a text that is JSON itself is sent as it is (observed).
 
     Without a payload nothing is sent (observed: the function sees {}).
     """
@@ -162,7 +163,7 @@ def _payload(value: Json) -> bytes:
     return dump_json(value).encode()
 
 
-def _finish_function(result: dict[str, Json]) -> Failed | None:
+def _finish_function(result: JsonObject) -> Failed | None:
     payload = result.get("Payload")
     if "FunctionError" in result:
         return function_failed(str(payload))
@@ -178,13 +179,13 @@ def function_failed(payload: str) -> Failed:
     return Failed(kind if isinstance(kind, str) and kind else "Lambda.Unknown", payload)
 
 
-def _finish_events(result: dict[str, Json]) -> Failed | None:
+def _finish_events(result: JsonObject) -> Failed | None:
     if result.get("FailedEntryCount"):
         return Failed("EventBridge.FailedEntry", dump_json(result))
     return None
 
 
-_FINISH: Final[dict[tuple[str, str], Callable[[dict[str, Json]], Failed | None]]] = {
+_FINISH: Final[dict[tuple[str, str], Callable[[JsonObject], Failed | None]]] = {
     ("lambda", "Invoke"): _finish_function,
     ("events", "PutEvents"): _finish_events,
 }

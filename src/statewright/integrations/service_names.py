@@ -1,7 +1,7 @@
-"""Which API a resource ARN means, and what its members and errors are called there.
+"""Names of services: the API that a resource ARN means, and the names of its members and errors.
 
 The same API has three vocabularies: botocore's model, the optimised integrations (names of the Java SDK, version 1)
-and `aws-sdk:*` (names of version 2). This module translates names; it loads models at first use and calls nobody.
+and `aws-sdk:*` (names of version 2). This module translates names; it loads models at first use and makes no calls.
 
 Source: developer guide, "Learning to use AWS service SDK integrations"; naming rules of the two Java SDKs; error
 names as observed.
@@ -95,14 +95,14 @@ _SDK_MODELS: Final = {
     "sfn": "stepfunctions",
     "simpledb": "sdb",
 }
-"""Service segments whose botocore name is another word; all others are botocore's without hyphens."""
+"""Service segments whose botocore name is a different word; all others are botocore's without hyphens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
     """One operation of one service, in one dialect.
 
-    `service` is how resource ARNs name it, `prefix` starts its error names, `shown` is the service in causes.
+    `service` is its name in resource ARNs, `prefix` starts its error names, `shown` is its name in causes.
     """
 
     service: str
@@ -221,7 +221,7 @@ def pascal(name: str) -> str:
 
 
 def sdk_prefix(service_id: str) -> str:
-    """What starts the error names of `aws-sdk:*`: `DynamoDb`, `Sfn`, `CloudWatchLogs`."""
+    """The prefix of error names of `aws-sdk:*`: `DynamoDb`, `Sfn`, `CloudWatchLogs`."""
     name: str = pascal(service_id)
     for prefix in ("Amazon", "Aws"):
         name = name.removeprefix(prefix) or name

@@ -1,7 +1,7 @@
 """`states:startExecution` in every pattern, and `aws-sdk:sfn:*`: Step Functions called by Step Functions, in process.
 
-Calls run through the same operations as those of the API, so what they refuse and how they say it is the same. Owns
-the casing of parameters and results, the members that the optimised integration adds, and error names in both dialects.
+Calls run the same operations as those of the API, so their refusals are the same. Owns the casing of parameters and
+results, the members that the optimised integration adds, and error names in both dialects.
 
 Source: observed for results, causes and error names of StartExecution and SendTask*; the rest follows from them.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import formatdate
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.asl.timestamps import format_timestamp
 from statewright.clock import Clock
@@ -26,13 +26,13 @@ from statewright.integrations.patterns import (
     named_uuid,
     refused_how,
 )
-from statewright.payload import Json, JsonTextError, dump_json, parse_json
+from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, dump_json, parse_json
 
 
 class Invoke(Protocol):
     """Runs an operation of the API: name and request in, answer out, instants in epoch milliseconds."""
 
-    def __call__(self, name: str, request: dict[str, Json], sent_by: str | None = None) -> Awaitable[Json]:
+    def __call__(self, name: str, request: JsonObject, sent_by: str | None = None) -> Awaitable[Json]:
         """The answer; `sent_by` is the same in every repeat of one task's call. Raises: ApiError."""
 
 
@@ -48,18 +48,18 @@ _UNMODELLED: Final = frozenset(
     {"SerializationException", "InternalServerError", "ServiceUnavailable", "AccessDeniedException"}
 )
 """Error codes that the service model does not have, which SDKs report as their general exception."""
-_LONGEST_NAP_MS: Final = 3_600_000
-"""Children in this process are announced; looking is for what an announcement missed."""
+_LONGEST_PAUSE_MS: Final = 3_600_000
+"""The ends of children in this process are announced; polling only finds ends whose announcement was missed."""
 
 
 class StatesExecution:
-    """Carries out calls to Step Functions itself."""
+    """Executes calls to Step Functions itself."""
 
     def __init__(self, clock: Clock, invoke: Invoke, answers: Callable[[], Answers]) -> None:
         self._clock = clock
         self._invoke = invoke
         self._follower = Follower(clock, answers)
-        self._starting: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
+        self._starting: dict[str, asyncio.Future[JsonMapping]] = {}
         """Children of `.sync` tasks that are being started, by idempotency key."""
 
     async def call(self, task: ScheduledCall) -> TaskResult:
@@ -91,7 +91,7 @@ class StatesExecution:
             await self._stop(starting.result()["executionArn"])
 
     def execution_ended(self, arn: str) -> None:
-        """An execution was seen to end; whoever waits for it looks now."""
+        """Look at an execution that has ended, for the task that waits for it."""
         self._follower.hint(arn)
 
     async def close(self) -> None:
@@ -126,7 +126,7 @@ class StatesExecution:
         if "name" not in request:
             request["name"] = named_uuid(task.execution_arn, task.idempotency_key)
         if task.resource.pattern == "sync":
-            answer = await self._started_for_good(task, _with_texts(request))
+            answer = await self._started_shielded(task, _with_texts(request))
         else:
             answer = await self._started(task, _with_texts(request))
         started = {"ExecutionArn": answer["executionArn"], "StartDate": answer["startDate"]}
@@ -137,11 +137,11 @@ class StatesExecution:
             self._follow(task, started["ExecutionArn"])
         return answered(task, with_sdk_members(started, request_id, self._clock.now_ms()))
 
-    async def _started_for_good(self, task: ScheduledCall, request: dict[str, Json]) -> Mapping[str, Any]:
+    async def _started_shielded(self, task: ScheduledCall, request: JsonObject) -> JsonMapping:
         """Start a child even if the task is cancelled meanwhile, so that `cancel` knows what to stop."""
         key = task.idempotency_key
         starting = self._starting[key] = asyncio.ensure_future(self._started(task, request))
-        # Whoever cancelled the task may never ask what became of the start.
+        # Retrieves the exception of the start, which is never awaited if the task was cancelled.
         starting.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             answer = await asyncio.shield(starting)
@@ -154,8 +154,8 @@ class StatesExecution:
         del self._starting[key]
         return answer
 
-    async def _started(self, task: ScheduledCall, request: dict[str, Json]) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = await self._invoke("StartExecution", request, _sender(task))
+    async def _started(self, task: ScheduledCall, request: JsonObject) -> JsonMapping:
+        answer: JsonMapping = await self._invoke("StartExecution", request, _sender(task))
         return answer
 
     def _follow(self, task: ScheduledCall, arn: str) -> None:
@@ -172,13 +172,13 @@ class StatesExecution:
             described = description(answer, parsed=parsed)
             return Succeeded(described) if answer["status"] == "SUCCEEDED" else job_failed(described)
 
-        self._follower.follow(task, look, lambda: self._stop(arn), name=arn, longest_ms=_LONGEST_NAP_MS)
+        self._follower.follow(task, look, lambda: self._stop(arn), name=arn, longest_ms=_LONGEST_PAUSE_MS)
 
     async def _stop(self, arn: str) -> None:
         try:
             await self._invoke("StopExecution", {"executionArn": arn})
         except (ApiError, StoreError):
-            # It has ended by itself, or is beyond our reach; either way nobody waits for it.
+            # It has ended by itself, or cannot be reached; in both cases no task waits for it.
             return
 
 
@@ -186,9 +186,9 @@ def _sender(task: ScheduledCall) -> str:
     return f"{task.execution_arn} {task.idempotency_key}"
 
 
-def description(answer: Mapping[str, Any], *, parsed: bool) -> dict[str, Json]:
-    """What `.sync` makes of DescribeExecution; `.sync:2` reads input and output."""
-    shown: dict[str, Json] = _raised(answer, int)
+def description(answer: JsonMapping, *, parsed: bool) -> JsonObject:
+    """The result of `.sync` from DescribeExecution; `.sync:2` parses input and output."""
+    shown: JsonObject = _raised(answer, int)
     if parsed:
         for member in ("Input", "Output"):
             if isinstance(shown.get(member), str):
@@ -199,7 +199,7 @@ def description(answer: Mapping[str, Any], *, parsed: bool) -> dict[str, Json]:
     return dict(sorted(shown.items()))
 
 
-def with_sdk_members(answer: Mapping[str, Json], request_id: str, now_ms: int) -> dict[str, Json]:
+def with_sdk_members(answer: JsonMapping, request_id: str, now_ms: int) -> JsonObject:
     """An optimised integration's result: the answer with what the SDK says about the call."""
     headers = {
         "connection": "keep-alive",
@@ -240,7 +240,7 @@ def _exception(code: str) -> str:
     return code if code.endswith("Exception") else code + "Exception"
 
 
-def _with_texts(request: dict[str, Json]) -> dict[str, Json]:
+def _with_texts(request: JsonObject) -> JsonObject:
     return {
         member: dump_json(value) if member in _TEXTS and not isinstance(value, str) else value
         for member, value in request.items()
@@ -248,7 +248,7 @@ def _with_texts(request: dict[str, Json]) -> dict[str, Json]:
 
 
 def _lowered(value: Json) -> Json:
-    """Members of the API's requests start in lower case."""
+    """A value with member names in lower case, as the API's requests have them."""
     if isinstance(value, dict):
         members = ((key[:1].lower() + key[1:], item) for key, item in value.items() if item is not None)
         return {member: item if member in _TEXTS else _lowered(item) for member, item in members}
@@ -258,7 +258,7 @@ def _lowered(value: Json) -> Json:
 
 
 def _raised(value: Json, instant: Callable[[int], Json], member: str = "") -> Json:
-    """Members of results start in upper case; what the API leaves out is left out."""
+    """A value with member names in upper case, as results have them; members without a value are left out."""
     if isinstance(value, Mapping):
         return {
             key[:1].upper() + key[1:]: _raised(item, instant, key) for key, item in value.items() if item is not None

@@ -225,8 +225,12 @@ def test_an_operator_may_take_a_permit_away():
         (ACQUIRE, {"Name": "d"}, "Limit is a whole number"),
         (ACQUIRE, {"Name": "d", "Limit": 0}, "Limit is a whole number"),
         (ACQUIRE, {"Name": "d", "Limit": True}, "Limit is a whole number"),
-        (ACQUIRE, {"Name": "d", "Limit": 1, "Wait": 3}, "'Wait' is not known here; there are Name, Limit, Key"),
-        (RELEASE, {"Name": "d", "Permit": "x"}, "Permit is what acquire has answered"),
+        (
+            ACQUIRE,
+            {"Name": "d", "Limit": 1, "Wait": 3},
+            "'Wait' is not a parameter; the parameters are Name, Limit,",
+        ),
+        (RELEASE, {"Name": "d", "Permit": "x"}, "Permit must be one that acquire returned"),
         (POLL, {"Resource": CALL}, "Until is a Choice rule"),
     ],
 )
@@ -341,7 +345,7 @@ def test_a_poll_goes_on_after_a_crash():
         ({"Resource": CALL, "Until": "true", "IntervalSeconds": 0}, "IntervalSeconds is a number of at least 0.1"),
         ({"Resource": CALL, "Until": "true", "BackoffRate": 0.5}, "BackoffRate is a number of at least 1"),
         ({"Resource": CALL, "Until": "true", "MaxAttempts": 0}, "MaxAttempts is a whole number"),
-        ({"Resource": CALL, "Until": "true", "Every": 1}, "'Every' is not known here"),
+        ({"Resource": CALL, "Until": "true", "Every": 1}, "'Every' is not a parameter"),
         ({"Resource": CALL, "Until": "($"}, "Until is not JSONata"),
         ({"Resource": CALL, "Until": {"Variable": "$.x"}}, "one comparison"),
     ],

@@ -1,1 +1,1 @@
-"""Services of others, called by tasks: at configured endpoints, or played by moto in a child process."""
+"""Services that Statewright does not have, called by tasks: at configured endpoints, or played by moto."""

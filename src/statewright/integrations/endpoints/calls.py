@@ -1,13 +1,12 @@
 """Calls of services at endpoints, made on threads: tasks, the jobs that they wait for, and buckets.
 
-What parameters become and what becomes of answers is in `service_calls.py`, which jobs there are in `jobs.py`. All of
-this loads botocore, which takes long: `tasks.py` imports this module on the thread of the first call.
+Requests and results are converted in `service_calls.py`; the kinds of jobs are in `jobs.py`. All of this loads
+botocore, which is slow: `tasks.py` imports this module on the thread of the first call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -16,6 +15,7 @@ from statewright.config import Config
 from statewright.engine.dispatch import Failed, ScheduledCall, Succeeded, TaskResult
 from statewright.errors import ApiError
 from statewright.integrations import jobs
+from statewright.integrations.api_values import ApiObject
 from statewright.integrations.endpoints.clients import Clients, NoEndpoint
 from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.service_calls import Prepared, Refusal, finished, prepare, refused
@@ -53,14 +53,14 @@ class ServiceCalls:
         jobs.stop(self._clients.send, task, submitted)
 
 
-def bucket_calls(config: Config) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
-    """What calls an operation of S3 at the endpoint that is configured; blocks, and raises ApiError."""
+def bucket_calls(config: Config) -> Callable[[str, ApiObject], ApiObject]:
+    """Make a function that calls operations of S3 at the configured endpoint; it blocks, and raises ApiError."""
     clients = Clients(config)
 
-    def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def call(operation: str, request: ApiObject) -> ApiObject:
         api = api_of(parse_resource(f"arn:aws:states:::aws-sdk:s3:{operation[:1].lower()}{operation[1:]}"))
         try:
-            answer: dict[str, Any] = clients.client(api)._make_api_call(operation, request)
+            answer: ApiObject = clients.client(api)._make_api_call(operation, request)
         except NoEndpoint as nowhere:
             raise ApiError("NotConfigured", str(nowhere)) from None
         except ClientError as refusal:

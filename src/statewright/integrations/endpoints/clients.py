@@ -1,17 +1,17 @@
-"""botocore's clients of services at endpoints: which endpoint an API has, and sending a request there."""
+"""botocore's clients of services at endpoints: the endpoint of an API, and requests to it."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, Protocol
 
 import botocore.session
 from botocore.config import Config as ClientConfig
 from botocore.exceptions import BotoCoreError, ClientError
 
 from statewright.config import Config, Endpoint
+from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.endpoints.volatile import VolatileServices
 from statewright.integrations.patterns import NOT_CONFIGURED, no_endpoint_text
 from statewright.integrations.service_calls import Refusal, refusal_of
@@ -24,7 +24,14 @@ FUNCTION_SECONDS: Final = 910
 
 
 class NoEndpoint(Exception):
-    """A service that is nowhere; the text says how to configure it."""
+    """A service has no endpoint; the message says how to configure one."""
+
+
+class Client(Protocol):
+    """The part of botocore's clients that is used here."""
+
+    def _make_api_call(self, operation_name: str, api_params: ApiObject) -> ApiObject:
+        """Send a request and return the answer. Raises: ClientError, BotoCoreError."""
 
 
 class Clients:
@@ -33,9 +40,9 @@ class Clients:
     def __init__(self, config: Config, volatile: VolatileServices | None = None) -> None:
         self._config = config
         self._volatile = volatile
-        self._clients: dict[tuple[str, str], Any] = {}
+        self._clients: dict[tuple[str, str], Client] = {}
         self._lock = threading.Lock()
-        # The files and the profile of whoever started the server are none of its business.
+        # The AWS profile and configuration files of the user who started the server must not apply.
         self._session = botocore.session.Session(
             session_vars={
                 "profile": (None, None, None, None),
@@ -45,7 +52,7 @@ class Clients:
         )
 
     def endpoint_of(self, api: Api) -> Endpoint:
-        """Where an API is: by the name in resource ARNs, by botocore's, by default, or in moto's process.
+        """The endpoint of an API: by the name in resource ARNs, by botocore's, the default, or moto's process.
 
         Raises: NoEndpoint.
         """
@@ -66,7 +73,7 @@ class Clients:
         except OSError as problem:
             raise NoEndpoint(str(problem)) from None
 
-    def client(self, api: Api) -> Any:
+    def client(self, api: Api) -> Client:
         """The client of an API. Raises: NoEndpoint."""
         endpoint = self.endpoint_of(api)
         key = (api.model.service_name, endpoint.url)
@@ -76,14 +83,14 @@ class Clients:
                 found = self._clients[key] = self._make(api.model.service_name, endpoint)
         return found
 
-    def send(self, api: Api, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def send(self, api: Api, request: ApiMapping) -> ApiMapping:
         """Send a request in botocore's names. Raises: Refusal. Blocks."""
         try:
             client = self.client(api)
         except NoEndpoint as nowhere:
             raise Refusal(NOT_CONFIGURED, str(nowhere)) from None
         try:
-            answer: Mapping[str, Any] = client._make_api_call(api.operation.name, dict(request))
+            answer: ApiMapping = client._make_api_call(api.operation.name, dict(request))
         except ClientError as refusal:
             raise refusal_of(api, refusal.response) from None
         except BotoCoreError as problem:
@@ -95,8 +102,8 @@ class Clients:
             raise Refusal(f"{api.prefix}.SdkClientException", f"Unable to marshall request: {problem!r}") from None
         return answer
 
-    def _make(self, name: str, endpoint: Endpoint) -> Any:
-        return self._session.create_client(
+    def _make(self, name: str, endpoint: Endpoint) -> Client:
+        made: Client = self._session.create_client(
             name,
             region_name=endpoint.region or self._config.region,
             endpoint_url=endpoint.url,
@@ -113,3 +120,4 @@ class Clients:
                 s3={"addressing_style": "path"},
             ),
         )
+        return made

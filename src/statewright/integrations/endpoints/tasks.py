@@ -1,6 +1,6 @@
 """Tasks of services at endpoints, seen from the event loop: calls go to threads, jobs are followed to their end.
 
-botocore takes long to load, so `calls`, which needs it, is imported on the thread of the first call.
+botocore is slow to load, so `calls`, which needs it, is imported on the thread of the first call.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from statewright.payload import Json
 
 
 class Calls(Protocol):
-    """What is done on threads: `calls.ServiceCalls`."""
+    """The calls that run on threads: `calls.ServiceCalls`."""
 
     def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of a service integration. Blocks."""
 
     def look(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
-        """Ask how the job of a `.sync` task stands; `None` while it runs. Blocks."""
+        """Ask for the state of a `.sync` task's job; `None` while it runs. Blocks."""
 
     def stop(self, task: ScheduledCall, submitted: Json) -> None:
         """Stop the job of a `.sync` task, best effort. Blocks."""
 
 
 class AwsServices:
-    """Carries out tasks of services that are not ours."""
+    """Executes tasks of services that Statewright does not have."""
 
     def __init__(
         self,

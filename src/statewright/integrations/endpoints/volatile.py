@@ -1,8 +1,8 @@
-"""Services that are neither ours nor at an endpoint: moto, in a child process of its own, started at first use.
+"""Services that are neither Statewright's own nor at an endpoint: moto, in a child process, started at first use.
 
-What moto keeps is lost with its process, which is why it is called volatile wherever it shows. The process outlives a
-killed server: its socket lies in the data folder, and the next server that needs it adopts it. Without anybody
-connected to that socket it ends itself after ten minutes. What runs in the child is `volatile_server.py`.
+The data in moto is lost with its process, hence the name volatile. The process outlives a killed server: its socket is
+in the data folder, and the next server that needs it adopts it. After ten minutes without a connection to that socket
+it exits. `volatile_server.py` runs in the child.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger("statewright.integrations")
 
 
 class VolatileServices:
-    """The child process, as one server sees it. `data` is the data folder; without one the child is nobody's heir."""
+    """The child process, as one server sees it. `data` is the data folder; without one no later server adopts it."""
 
     def __init__(self, config: Config, data: Path | None) -> None:
         self._config = config
@@ -40,11 +40,11 @@ class VolatileServices:
         self._child: subprocess.Popen[bytes] | None = None
 
     def available(self) -> bool:
-        """Whether moto is there, and wanted."""
+        """True if moto is installed, and its use is configured."""
         return self._config.volatile and find_spec("moto") is not None
 
     def endpoint(self) -> Endpoint | None:
-        """Where the services answer: the child is adopted or started if need be; `None` without moto. Blocks.
+        """The endpoint of the services; adopts or starts the child if necessary. `None` without moto. Blocks.
 
         Raises: OSError when the child cannot be started.
         """
@@ -56,14 +56,14 @@ class VolatileServices:
             return self._endpoint
 
     def close(self) -> None:
-        """Let go of the child; it ends by itself when nobody else takes it up."""
+        """Disconnect from the child, which exits by itself unless another server adopts it."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
 
     def _is_alive(self) -> bool:
-        """Whether the child still holds the connection: it never writes after its greeting."""
+        """True if the child still holds the connection: it never writes after its greeting."""
         if self._connection is None:
             return False
         self._connection.setblocking(False)
@@ -75,7 +75,7 @@ class VolatileServices:
             return False
 
     def _adopt(self) -> Endpoint | None:
-        """The child that a former server has left, if it answers."""
+        """Connect to the child that an earlier server has left, if it answers."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(START_SECONDS)
         try:
@@ -103,7 +103,7 @@ class VolatileServices:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            # A signal to the server's group is not meant for it: it is there to outlive the server.
+            # The child outlives the server, so a signal to the server's process group must not reach it.
             start_new_session=True,
         )
         self._child = child

@@ -1,7 +1,7 @@
 """The child process with moto in it: `python -m statewright.integrations.endpoints.volatile_server SOCKET`.
 
-Whoever needs it connects to the socket, is told pid and port, and stays connected. When nobody has been connected for
-ten minutes, the process ends. The wait is of real time: it concerns processes, not workflows.
+A server that needs it connects to the socket, receives pid and port, and stays connected. After ten minutes without a
+connection the process exits. The wait is in real time: it concerns processes, not workflows.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ ALONE_SECONDS: Final = 600.0
 
 
 def main(path: str, alone_seconds: float = ALONE_SECONDS) -> None:
-    """Serve until nobody needs it any more."""
+    """Serve until no server has been connected for `alone_seconds`."""
     from moto.server import ThreadedMotoServer
 
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(path)
     os.chmod(path, 0o600)
     listening.listen()
-    # The server's own lines are of no use to anybody, and standard output tells the parent one thing only.
+    # Standard output is for the line that tells the parent that the server is ready, not for the server's own output.
     with contextlib.redirect_stdout(sys.stderr):
         server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
         server.start()
@@ -34,33 +34,33 @@ def main(path: str, alone_seconds: float = ALONE_SECONDS) -> None:
     sys.stdout.flush()
     sys.stdout.close()
     try:
-        _keep_company(listening, f"{os.getpid()} {port}".encode(), alone_seconds)
+        _serve_clients(listening, f"{os.getpid()} {port}".encode(), alone_seconds)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
-    # Its threads wait for connections for ever.
+    # The server's threads wait for connections forever.
     os._exit(0)
 
 
-def _keep_company(listening: socket.socket, greeting: bytes, alone_seconds: float) -> None:
-    """Greet whoever connects; return when nobody has been there for so long."""
-    company: list[socket.socket] = []
+def _serve_clients(listening: socket.socket, greeting: bytes, alone_seconds: float) -> None:
+    """Greet each client that connects; return after so many seconds without one."""
+    clients: list[socket.socket] = []
     alone_since = time.monotonic()
-    while company or time.monotonic() - alone_since < alone_seconds:
-        wait = None if company else alone_seconds - (time.monotonic() - alone_since)
-        readable, _, _ = select.select([listening, *company], [], [], wait)
+    while clients or time.monotonic() - alone_since < alone_seconds:
+        wait = None if clients else alone_seconds - (time.monotonic() - alone_since)
+        readable, _, _ = select.select([listening, *clients], [], [], wait)
         for one in readable:
             if one is listening:
-                guest, _ = listening.accept()
-                guest.sendall(greeting)
-                company.append(guest)
+                client, _ = listening.accept()
+                client.sendall(greeting)
+                clients.append(client)
                 continue
-            # A guest never speaks: what can be read is its going.
+            # A client never writes: its socket is readable once it has disconnected.
             with contextlib.suppress(OSError):
                 if one.recv(1):
                     continue
             one.close()
-            company.remove(one)
+            clients.remove(one)
             alone_since = time.monotonic()
 
 

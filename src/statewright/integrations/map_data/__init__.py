@@ -1,1 +1,1 @@
-"""Items and results of distributed Maps: where they are read and written, and in which formats."""
+"""Items and results of distributed Maps: buckets, and the formats of items."""

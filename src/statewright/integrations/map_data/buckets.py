@@ -1,6 +1,6 @@
-"""Buckets as distributed Maps use them: our own in process, or those of a configured endpoint.
+"""Buckets as distributed Maps use them: Statewright's own in process, or those of a configured endpoint.
 
-Answers are by the names of the S3 API. Nothing here knows formats.
+Requests and answers have the names of the S3 API. Formats are in `item_formats.py`.
 """
 
 from __future__ import annotations
@@ -8,32 +8,43 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from statewright.config import Config
 from statewright.errors import ApiError
+from statewright.integrations.api_values import ApiObject
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.own_services import InvokeOwn
 
 PIECE_BYTES: Final = 1024 * 1024
 PART_BYTES: Final = 16 * 1024 * 1024
-"""Files up to this size are put at once, longer ones in parts of it."""
+"""Files up to this size are put in one request, longer ones in parts of this size."""
+
+
+class _Body(Protocol):
+    """The body of an answer of botocore, which blocks."""
+
+    def read(self, size: int) -> bytes:
+        """Up to so many further bytes; none at the end."""
+
+    def close(self) -> None:
+        """Close the connection."""
 
 
 class Buckets(Protocol):
     """Calls operations of S3."""
 
-    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    async def call(self, operation: str, request: ApiObject) -> ApiObject:
         """The answer; a `Body` in it is an async iterator of bytes. Raises: ApiError, in the service's words."""
 
 
 class OwnBuckets:
-    """The buckets of this very server."""
+    """Statewright's own buckets."""
 
     def __init__(self, invoke: InvokeOwn) -> None:
         self._invoke = invoke
 
-    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    async def call(self, operation: str, request: ApiObject) -> ApiObject:
         """Run the operation in process. Raises: ApiError."""
         answer = dict(await self._invoke(operation, request, request_id="map-run"))
         body = answer.get("Body")
@@ -48,23 +59,23 @@ class EndpointBuckets:
     def __init__(self, config: Config, blocking: BlockingCalls) -> None:
         self._config = config
         self._blocking = blocking
-        self._calls: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
+        self._calls: Callable[[str, ApiObject], ApiObject] | None = None
 
-    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    async def call(self, operation: str, request: ApiObject) -> ApiObject:
         """Send the request. Raises: ApiError."""
         answer = await self._blocking.run(self._send, operation, request)
         if hasattr(answer.get("Body"), "read"):
             answer["Body"] = self._pieces(answer["Body"])
         return answer
 
-    def _send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _send(self, operation: str, request: ApiObject) -> ApiObject:
         if self._calls is None:
             from statewright.integrations.endpoints.calls import bucket_calls
 
             self._calls = bucket_calls(self._config)
         return self._calls(operation, request)
 
-    async def _pieces(self, body: Any) -> AsyncIterator[bytes]:
+    async def _pieces(self, body: _Body) -> AsyncIterator[bytes]:
         try:
             while piece := await self._blocking.run(body.read, PIECE_BYTES):
                 yield piece
@@ -73,7 +84,7 @@ class EndpointBuckets:
 
 
 async def put(buckets: Buckets, bucket: str, key: str, pieces: Iterable[bytes]) -> int:
-    """Write an object of any length; its size in bytes. Raises: ApiError."""
+    """Write an object of any length; returns its size in bytes. Raises: ApiError."""
     parts = _parts(pieces)
     first, second = next(parts, b""), next(parts, None)
     if second is None:

@@ -1,7 +1,7 @@
 """Formats that a distributed Map reads its items from: JSON, JSON Lines and delimited text, piece by piece.
 
-A format takes bytes as they come and gives the items that are complete; nothing here waits or fetches. Parquet, which
-needs a whole file, is in `parquet_items.py`.
+A format takes bytes as they come and returns the items that are complete; nothing here waits or reads files. Parquet,
+which needs a whole file, is in `parquet_items.py`.
 
 Source: developer guide, "ItemReader (Map)"; the item of a member of a JSON object is observed.
 """
@@ -11,9 +11,9 @@ from __future__ import annotations
 import codecs
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 DELIMITERS: Final = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 ITEM_BYTES: Final = 8 * 1024 * 1024
@@ -61,7 +61,7 @@ class Gunzip:
         self._begun = False
 
     def feed(self, data: bytes) -> bytes:
-        """What the bytes hold. Raises: Unreadable."""
+        """The decompressed bytes. Raises: Unreadable."""
         found = []
         while data:
             if self._member.eof:
@@ -77,7 +77,7 @@ class Gunzip:
     def finish(self) -> bytes:
         """Nothing more. Raises: Unreadable, when the data ends too soon."""
         if self._begun and not self._member.eof:
-            raise Unreadable("The GZIP data ends before its end")
+            raise Unreadable("The GZIP data is truncated")
         return b""
 
 
@@ -91,7 +91,7 @@ class Unzstd:
         self._reader = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
 
     def feed(self, data: bytes) -> bytes:
-        """What the bytes hold. Raises: Unreadable."""
+        """The decompressed bytes. Raises: Unreadable."""
         try:
             found: bytes = self._reader.decompress(data)
         except self._error as problem:
@@ -104,7 +104,7 @@ class Unzstd:
 
 
 def decompressor(name: str) -> Plain | Gunzip | Unzstd:
-    """What a file's name says about its compression: `.gz`, `.zstd` (or `.zst`), or none."""
+    """The decompressor for a file, by its suffix: `.gz`, `.zstd` (or `.zst`), or none."""
     lowered = name.lower()
     if lowered.endswith(".gz"):
         return Gunzip()
@@ -227,7 +227,7 @@ class DelimitedText:
                 continue
             if len(row) < len(headers):
                 row += [""] * (len(headers) - len(row))
-            # What a row has beyond the header is left out.
+            # Fields beyond the header are left out.
             yield dict(zip(headers, row, strict=False))
 
 
@@ -248,7 +248,7 @@ def _checked(headers: Sequence[str]) -> list[str]:
 class _Rows:
     """Splits text into rows of fields.
 
-    A row without quotes and backslashes is split at once; only the others are looked at letter by letter.
+    A row without quotes and backslashes is split in one call; only other rows are scanned letter by letter.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -303,7 +303,7 @@ def _scanned(line: str, delimiter: str) -> list[str] | None:
         char = line[at]
         following = line[at + 1 : at + 2]
         if char == "\\":
-            # A backslash keeps another one, a quotation mark or the delimiter; before anything else it goes.
+            # A backslash escapes another one, a quotation mark or the delimiter; before anything else it is dropped.
             if following and following in ("\\", '"', delimiter):
                 field.append(following)
                 at += 1
@@ -324,7 +324,7 @@ def _scanned(line: str, delimiter: str) -> list[str] | None:
     return fields
 
 
-def format_of(input_type: str, config: dict[str, Any]) -> Format:
+def format_of(input_type: str, config: JsonObject) -> Format:
     """The format that a ReaderConfig names. Raises: Unreadable."""
     if input_type == "JSON":
         return JsonDocument(config.get("ItemsPointer"))
@@ -336,4 +336,4 @@ def format_of(input_type: str, config: dict[str, Any]) -> Format:
             raise Unreadable(f"CSVDelimiter must be one of {', '.join(DELIMITERS)}")
         given = config.get("CSVHeaderLocation") == "GIVEN"
         return DelimitedText(delimiter, config.get("CSVHeaders") or [] if given else None)
-    raise Unreadable(f"InputType '{input_type}' is none that can be read")
+    raise Unreadable(f"InputType '{input_type}' is not supported")

@@ -1,4 +1,4 @@
-"""Items and results of distributed Maps in buckets: what an ItemReader means, and where a ResultWriter writes.
+"""Items and results of distributed Maps in buckets: the sources of an ItemReader, the files of a ResultWriter.
 
 Owns the sources: one file, a list of objects, the contents of listed objects, the files that a manifest names. Formats
 are in `item_formats.py` and `parquet_items.py`, access to buckets in `buckets.py`.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from statewright.engine.map_runs.data import Slice
 from statewright.engine.map_runs.head import RunHead
 from statewright.errors import ApiError
+from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.map_data.buckets import Buckets, put
 from statewright.integrations.map_data.item_formats import (
@@ -25,24 +26,24 @@ from statewright.integrations.map_data.item_formats import (
     format_of,
     rows_of,
 )
-from statewright.payload import Json, JsonTextError, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 MANIFEST_BYTES: Final = 256 * 1024 * 1024
-"""Longest manifest that is taken; manifests are read whole."""
+"""The longest manifest that is accepted; manifests are read whole."""
 
 Part = tuple[list[Json], str | None]
-"""Items, and where they come from, if that is not the object that the definition names."""
+"""Items and their source, if that is not the object that the definition names."""
 
 
 class BucketData:
-    """`MapRunData` on buckets. `buckets` gives those that there are. Raises: ApiError, where there are none."""
+    """`MapRunData` on buckets. `buckets` returns the buckets, and raises ApiError if there are none."""
 
     def __init__(self, buckets: Callable[[], Buckets], blocking: BlockingCalls) -> None:
         self._buckets = buckets
         self._blocking = blocking
 
     async def open(self, _head: RunHead, reader: Json, config: Json, resource: str) -> BucketItems:
-        """The items that an ItemReader means. Raises: ApiError whose message is the cause of the failure."""
+        """Open the items of an ItemReader. Raises: ApiError whose message is the cause of the failure."""
         arguments = reader if isinstance(reader, dict) else {}
         settings = config if isinstance(config, dict) else {}
         if "Bucket" not in arguments:
@@ -63,7 +64,7 @@ class BucketData:
         return BucketItems(self._file(arguments, settings, kind, None, document), document)
 
     async def write(self, _head: RunHead, bucket: str, key: str, pieces: Iterable[bytes], _arguments: Json) -> int:
-        """Write one result file; its size in bytes. Raises: ApiError whose message is the cause of the failure."""
+        """Write a result file; returns its size. Raises: ApiError whose message is the cause of the failure."""
         try:
             return await put(self._buckets(), bucket, key, pieces)
         except ApiError as problem:
@@ -72,7 +73,7 @@ class BucketData:
     # -------------------------------------------------------------- sources
 
     async def _file(
-        self, where: dict[str, Any], config: dict[str, Any], kind: str, source: str | None,
+        self, where: JsonObject, config: JsonObject, kind: str, source: str | None,
         document: JsonDocument | None = None,
     ) -> AsyncGenerator[Part, None]:  # fmt: skip
         """The items in one object."""
@@ -91,12 +92,12 @@ class BucketData:
                         yield items, source
             yield [*reader.feed(packed.finish()), *reader.finish()], source
         except Unreadable as problem:
-            # What the service says without naming the object stays as it is.
+            # The service's own texts, which do not name the object, stay as they are.
             text = str(problem)
             known = text.endswith("node.") or text.startswith("CSV headers")
             raise ApiError("Unreadable", text if known else f"{text} ({name})") from None
 
-    async def _parquet(self, where: dict[str, Any]) -> AsyncGenerator[list[Json], None]:
+    async def _parquet(self, where: JsonObject) -> AsyncGenerator[list[Json], None]:
         from statewright.integrations.map_data.parquet_items import ParquetFile
 
         file = ParquetFile()
@@ -112,7 +113,7 @@ class BucketData:
         finally:
             await self._blocking.run(file.close)
 
-    async def _objects(self, where: dict[str, Any]) -> AsyncGenerator[list[dict[str, Any]], None]:
+    async def _objects(self, where: JsonObject) -> AsyncGenerator[list[ApiObject], None]:
         """Pages of listed objects, as the API has them."""
         request = dict(where)
         while True:
@@ -123,11 +124,11 @@ class BucketData:
                 return
             request = {**where, "ContinuationToken": token}
 
-    async def _listed(self, where: dict[str, Any]) -> AsyncGenerator[Part, None]:
+    async def _listed(self, where: JsonObject) -> AsyncGenerator[Part, None]:
         async for page in self._objects(where):
             yield [_listed_item(entry) for entry in page], None
 
-    async def _contents_of_listed(self, where: dict[str, Any], config: dict[str, Any]) -> AsyncGenerator[Part, None]:
+    async def _contents_of_listed(self, where: JsonObject, config: JsonObject) -> AsyncGenerator[Part, None]:
         kind, bucket = config.get("InputType", "JSON"), where["Bucket"]
         async for page in self._objects(where):
             for entry in page:
@@ -139,18 +140,18 @@ class BucketData:
                     async for part in parts:
                         yield part
 
-    async def _athena(self, where: dict[str, Any], config: dict[str, Any], kind: str) -> AsyncGenerator[Part, None]:
+    async def _athena(self, where: JsonObject, config: JsonObject, kind: str) -> AsyncGenerator[Part, None]:
         """The files that a query's manifest lists, one address a line."""
         for row in rows_of(await self._whole(where)):
             address = urlsplit(row[0].strip())
             if address.scheme not in ("s3", "s3a") or not address.netloc:
-                raise ApiError("Unreadable", f"The manifest names '{row[0][:200]}', which is no address in S3")
+                raise ApiError("Unreadable", f"The manifest names '{row[0][:200]}', which is not an S3 address")
             found = {"Bucket": address.netloc, "Key": address.path[1:]}
             async with aclosing(self._file(found, config, kind, row[0].strip())) as parts:
                 async for part in parts:
                     yield part
 
-    async def _inventory(self, where: dict[str, Any]) -> AsyncGenerator[Part, None]:
+    async def _inventory(self, where: JsonObject) -> AsyncGenerator[Part, None]:
         """The rows of the files of an inventory."""
         try:
             manifest = parse_json(await self._whole(where))
@@ -159,7 +160,7 @@ class BucketData:
             bucket = str(manifest.get("destinationBucket") or where["Bucket"]).rpartition(":")[2]
             form = manifest.get("fileFormat", "CSV")
         except (JsonTextError, KeyError, TypeError, AttributeError) as problem:
-            raise ApiError("Unreadable", f"The manifest is none of an S3 inventory: {problem}") from None
+            raise ApiError("Unreadable", f"The manifest is not that of an S3 inventory: {problem}") from None
         if form != "CSV":
             raise ApiError("Unreadable", f"The inventory's format is {form}; only CSV can be read")
         config = {"CSVHeaderLocation": "GIVEN", "CSVHeaders": headers}
@@ -170,15 +171,15 @@ class BucketData:
 
     # -------------------------------------------------------------- objects
 
-    async def _call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    async def _call(self, operation: str, request: ApiObject) -> ApiObject:
         return await self._buckets().call(operation, request)
 
-    async def _get(self, where: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+    async def _get(self, where: JsonObject) -> AsyncGenerator[bytes, None]:
         """The body of an object."""
         answer = await self._call("GetObject", where)
         return _closable(answer["Body"])
 
-    async def _whole(self, where: dict[str, Any]) -> bytes:
+    async def _whole(self, where: JsonObject) -> bytes:
         packed = decompressor(str(where["Key"]))
         pieces, size = [], 0
         async with aclosing(await self._get(where)) as body:
@@ -208,7 +209,7 @@ class BucketItems:
         values = self._waiting[self._at : self._at + count]
         self._at += len(values)
         source = self._source
-        # Whether these are the last ones shows only when the next are looked for.
+        # Only reading on shows that these are the last ones.
         while self._at == len(self._waiting) and not self._ended:
             await self._advance()
         total = self._document.total if self._document is not None else None
@@ -222,12 +223,12 @@ class BucketItems:
             self._ended = True
 
     async def close(self) -> None:
-        """Let go of whatever is open."""
+        """Close the source."""
         self._ended = True
         await self._parts.aclose()
 
 
-def _listed_item(entry: dict[str, Any]) -> dict[str, Json]:
+def _listed_item(entry: ApiMapping) -> JsonObject:
     """A listed object as a child sees it."""
     modified = entry["LastModified"]
     seconds = modified / 1000 if isinstance(modified, int) else modified.timestamp()
@@ -241,7 +242,7 @@ def _listed_item(entry: dict[str, Any]) -> dict[str, Json]:
 
 
 async def _closable(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """A body as a generator, so that leaving it early closes what is behind it."""
+    """A body as a generator, so that closing it early closes its source."""
     try:
         async for piece in body:
             yield piece

@@ -1,6 +1,6 @@
 """Items of a Parquet file: its rows, by row group. Needs the extra `parquet`; blocks.
 
-The footer stands at the end of the file, so the whole file is laid down in a temporary one first.
+The footer is at the end of the file, so the whole file is copied to a temporary one first.
 
 Source: developer guide, "ItemReader (Map)", for the limits.
 """
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import base64
 import tempfile
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final, Protocol
 
 from statewright.integrations.map_data.item_formats import Unreadable
 from statewright.payload import Json
@@ -21,12 +22,21 @@ FOOTER_BYTES: Final = 5 * 1024 * 1024
 _ROWS: Final = 1_000
 
 
+class _Batch(Protocol):
+    """The part of pyarrow's `RecordBatch` that is used here."""
+
+    num_rows: int
+
+    def to_pylist(self) -> list[object]:
+        """The rows."""
+
+
 class ParquetFile:
     """A file that is written first, then read."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (close() ends it)
-        self._batches: Any = None
+        self._batches: Iterator[_Batch] = iter(())
 
     def write(self, data: bytes) -> None:
         """Add bytes of the file."""
@@ -53,7 +63,7 @@ class ParquetFile:
         self._batches = reader.iter_batches(batch_size=_ROWS)
 
     def next_items(self) -> list[Json]:
-        """The next rows; none at the end."""
+        """The next rows; empty at the end."""
         for batch in self._batches:
             if batch.num_rows:
                 return [_plain(row) for row in batch.to_pylist()]
@@ -64,8 +74,8 @@ class ParquetFile:
         self._file.close()
 
 
-def _plain(value: Any) -> Json:
-    """A value as JSON has it: instants in ISO 8601, bytes in base64, decimals as texts."""
+def _plain(value: object) -> Json:
+    """A value as JSON: instants in ISO 8601, bytes in base64, decimals as strings."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from statewright.config import Config
 from statewright.integrations.endpoints.volatile import LONGEST_SOCKET_PATH, VolatileServices, _socket_path
-from statewright.integrations.endpoints.volatile_server import _keep_company
+from statewright.integrations.endpoints.volatile_server import _serve_clients
 from tests.deadlines import PATIENCE_SECONDS
 
 
@@ -20,7 +20,7 @@ def test_a_child_that_answers_is_adopted(tmp_path: Path) -> None:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(str(_socket_path(tmp_path)))
     listening.listen()
-    child = threading.Thread(target=_keep_company, args=(listening, b"77 4242", 1.0))
+    child = threading.Thread(target=_serve_clients, args=(listening, b"77 4242", 1.0))
     child.start()
     services = VolatileServices(Config(), tmp_path)
     found = services.endpoint()

@@ -174,7 +174,7 @@ def test_the_files_of_a_query():
     objects = {"m.csv": b"s3://c/1.gz\ns3://c/2\n", "1.gz": gzip.compress(b"1\n"), "2": b"2\n"}
     config = {"ManifestType": "ATHENA_DATA", "InputType": "JSONL"}
     assert read(objects, "m.csv", config) == [1, 2]
-    with pytest.raises(ApiError, match="which is no address in S3"):
+    with pytest.raises(ApiError, match="which is not an S3 address"):
         read({"m.csv": b"/tmp/x\n"}, "m.csv", config)
 
 
@@ -198,7 +198,7 @@ def test_an_inventory(config):
 
 
 def test_an_inventory_that_is_none():
-    with pytest.raises(ApiError, match="none of an S3 inventory"):
+    with pytest.raises(ApiError, match="not that of an S3 inventory"):
         read({"m": b"[]"}, "m", {"InputType": "MANIFEST"})
     orc = json.dumps({**INVENTORY, "fileFormat": "ORC"}).encode()
     with pytest.raises(ApiError, match="only CSV can be read"):
