@@ -22,7 +22,7 @@ from typing import Final
 
 from statewright.api import operations
 from statewright.api.app import Api
-from statewright.api.listening import CannotListen, Listener, Patience, bind, listener
+from statewright.api.listening import CannotListen, ConnectionTimeouts, Listener, bind, listener
 from statewright.api.prometheus import Sample, published
 from statewright.assembly import assemble
 from statewright.clock import RealClock
@@ -70,7 +70,7 @@ class ServerOptions:
     store: str = "sqlite"
     config: Config = field(default_factory=Config)
     own_origins: frozenset[str] = frozenset()
-    patience: Patience = field(default_factory=Patience)
+    timeouts: ConnectionTimeouts = field(default_factory=ConnectionTimeouts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
-    listens = listener(api, lambda: on_ready(ready), options.patience)
+    listens = listener(api, lambda: on_ready(ready), options.timeouts)
     try:
         await system.start()
     except BaseException:

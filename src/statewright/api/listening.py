@@ -2,8 +2,8 @@
 
 The server closes a connection whose request head is not complete in time or longer than `HEAD_BYTES`, whose body is not
 complete in time, or whose client does not read its answers: slow or endless requests cannot hold connections. When as
-many connections are open as the process may have files, the longest idle one is closed for the next. `Patience` has the
-times; they are socket timeouts, so they use the real monotonic clock.
+many connections are open as the process may have files, the longest idle one is closed for the next. The times are in
+`ConnectionTimeouts`, by the real monotonic clock, as for all socket timeouts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CannotListen(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ConnectionTimeouts:
     """Time limits for connections, in seconds."""
 
     head_seconds: float = 30.0
@@ -72,7 +72,7 @@ class Patience:
     """For running calls, once the server has been asked to stop."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Patience:
+    def of(cls, environment: Mapping[str, str]) -> ConnectionTimeouts:
         """The default limits, overridden by `STATEWRIGHT_HEAD_SECONDS` and so on.
 
         Raises: ValueError, naming the variable.
@@ -95,9 +95,9 @@ class Patience:
 class Connections(ServerState):
     """State shared by all connections: their time limits, and which of them are idle."""
 
-    def __init__(self, patience: Patience, most: int) -> None:
+    def __init__(self, timeouts: ConnectionTimeouts, most: int) -> None:
         super().__init__()
-        self.patience = patience
+        self.timeouts = timeouts
         self.most = most
         self.idle: dict[GuardedProtocol, None] = {}
         """Connections without a complete request, the longest idle first."""
@@ -247,17 +247,17 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def cut_if_slow(self, now: float) -> None:
         """Close the connection if its request takes too long to arrive, or its answer to be read."""
-        patience = self.server_state.patience
-        if self.head_since is not None and now - self.head_since > patience.head_seconds:
-            self.cut(f"head was not complete in {patience.head_seconds:g} s")
-        elif self.body_since is not None and now - self.body_since > patience.body_seconds:
-            self.cut(f"body was not complete in {patience.body_seconds:g} s")
+        timeouts = self.server_state.timeouts
+        if self.head_since is not None and now - self.head_since > timeouts.head_seconds:
+            self.cut(f"head was not complete in {timeouts.head_seconds:g} s")
+        elif self.body_since is not None and now - self.body_since > timeouts.body_seconds:
+            self.cut(f"body was not complete in {timeouts.body_seconds:g} s")
         elif (waiting := self.transport.get_write_buffer_size()) == 0:
             self.answer_since = None
         elif self.answer_since is None or waiting != self.answer_bytes:
             self.answer_since, self.answer_bytes = now, waiting
-        elif now - self.answer_since > patience.answer_seconds:
-            self.cut(f"answer was not read in {patience.answer_seconds:g} s")
+        elif now - self.answer_since > timeouts.answer_seconds:
+            self.cut(f"answer was not read in {timeouts.answer_seconds:g} s")
 
     def cut(self, why: str) -> None:
         """Close the connection."""
@@ -344,9 +344,11 @@ class Gathering:
 class Listener(uvicorn.Server):
     """uvicorn's server: serves until a signal, then refuses new calls and lets running ones finish."""
 
-    def __init__(self, config: uvicorn.Config, api: Api, on_ready: Callable[[], None], patience: Patience) -> None:
+    def __init__(
+        self, config: uvicorn.Config, api: Api, on_ready: Callable[[], None], timeouts: ConnectionTimeouts
+    ) -> None:
         super().__init__(config)
-        self.server_state: Connections = Connections(patience, raise_file_limit() - FILES_KEPT)
+        self.server_state: Connections = Connections(timeouts, raise_file_limit() - FILES_KEPT)
         self._api = api
         self._on_ready = on_ready
         self._ticked_at = 0.0
@@ -400,9 +402,9 @@ class Listener(uvicorn.Server):
         self.should_exit = True
 
 
-def listener(api: Api, on_ready: Callable[[], None], patience: Patience | None = None) -> Listener:
+def listener(api: Api, on_ready: Callable[[], None], timeouts: ConnectionTimeouts | None = None) -> Listener:
     """Make a server for the application; run it with `serve(sockets=[...])`."""
-    patience = patience or Patience()
+    timeouts = timeouts or ConnectionTimeouts()
     config = uvicorn.Config(
         api,
         http=GuardedProtocol,
@@ -415,11 +417,11 @@ def listener(api: Api, on_ready: Callable[[], None], patience: Patience | None =
         server_header=False,
         proxy_headers=False,
         # uvicorn declares whole seconds, and takes fractions.
-        timeout_keep_alive=patience.idle_seconds,  # type: ignore[arg-type]
-        timeout_graceful_shutdown=patience.drain_seconds,  # type: ignore[arg-type]
+        timeout_keep_alive=timeouts.idle_seconds,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=timeouts.drain_seconds,  # type: ignore[arg-type]
         backlog=BACKLOG,
     )
-    return Listener(config, api, on_ready, patience)
+    return Listener(config, api, on_ready, timeouts)
 
 
 def holder_of(port: int) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import uvicorn
 
 from statewright.api.app import GATHER, Api
-from statewright.api.listening import Connections, GuardedProtocol, Patience, bind
+from statewright.api.listening import Connections, ConnectionTimeouts, GuardedProtocol, bind
 from statewright.api.protocols.wire import Message, Receive
 from statewright.clock import VirtualClock
 from statewright.functions.workers.pools import Pools
@@ -34,7 +34,7 @@ class WorkerPort:
         self._socket: socket.socket | None = None
         self._opening: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
-        self._connections = Connections(Patience(), MOST_CONNECTIONS)
+        self._connections = Connections(ConnectionTimeouts(), MOST_CONNECTIONS)
 
     def address(self) -> str:
         """The address at which workers reach the system; the port is opened at the first request."""

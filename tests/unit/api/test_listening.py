@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from statewright.api.listening import CannotListen, GuardedProtocol, Patience, bind, listener, written_whole
+from statewright.api.listening import CannotListen, ConnectionTimeouts, GuardedProtocol, bind, listener, written_whole
 from tests.unit.api.asgi import make_api
 
 
@@ -73,13 +73,13 @@ def test_requests_are_answered_and_a_signal_ends_it():
 
 
 @pytest.mark.parametrize(
-    ("text", "part", "patience"),
+    ("text", "part", "timeout_seconds"),
     [
-        (b"POST / HTTP/1.1\r\nHost: x\r\n", "head_since", Patience().head_seconds),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "body_since", Patience().body_seconds),
+        (b"POST / HTTP/1.1\r\nHost: x\r\n", "head_since", ConnectionTimeouts().head_seconds),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "body_since", ConnectionTimeouts().body_seconds),
     ],
 )
-def test_a_request_that_takes_too_long_is_cut(text, part, patience):
+def test_a_request_that_takes_too_long_is_cut(text, part, timeout_seconds):
     async def talk(server: Any, port: int, found: list[str]) -> None:
         reader, writer = await exchange(port, text)
         while not any(getattr(one, part) is not None for one in server.server_state.connections):
@@ -88,7 +88,7 @@ def test_a_request_that_takes_too_long_is_cut(text, part, patience):
         assert isinstance(connection, GuardedProtocol)
         await server.on_tick(0)
         assert getattr(connection, part) is not None, "it has its time"
-        setattr(connection, part, time.monotonic() - patience - 1)
+        setattr(connection, part, time.monotonic() - timeout_seconds - 1)
         await server.on_tick(0)
         try:
             found.append((await reader.read()).decode())

@@ -11,7 +11,7 @@ from statewright.cli.extensions import extensions_option
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, stdout
 
 if TYPE_CHECKING:
-    from statewright.api.listening import Patience
+    from statewright.api.listening import ConnectionTimeouts
     from statewright.config import Config
 
 SETTINGS_FILE = "statewright.toml"
@@ -103,7 +103,7 @@ def serve(
         printer.flush()
 
     config = config_of(settings, limits, time_scale)
-    options = ServerOptions(host, port, Path(data), store, config, frozenset(origins), patience_of_environment())
+    options = ServerOptions(host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment())
     try:
         run_server(options, announce)
     except CannotServe as problem:
@@ -114,14 +114,14 @@ def serve(
     return OK
 
 
-def patience_of_environment() -> Patience:
-    """How long connections are waited for: `STATEWRIGHT_HEAD_SECONDS` and its like. Raises: Stop."""
+def timeouts_of_environment() -> ConnectionTimeouts:
+    """The time limits of connections, with those set by `STATEWRIGHT_HEAD_SECONDS` and so on. Raises: Stop."""
     import os
 
-    from statewright.api.listening import Patience
+    from statewright.api.listening import ConnectionTimeouts
 
     try:
-        return Patience.of(os.environ)
+        return ConnectionTimeouts.of(os.environ)
     except ValueError as problem:
         raise Stop(USAGE, str(problem)) from None
 
