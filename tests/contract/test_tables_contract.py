@@ -18,7 +18,7 @@ from statewright.stores.table_protocol import Change, Decision, ItemKey, Span, S
 from statewright.tables.altering import alter
 from statewright.tables.table import Table, parse
 from statewright.tables.tables import Tables
-from statewright.tables.transactions import TOKEN_MS, TOKEN_TIMES, Cancelled, forget_tokens, token_of
+from statewright.tables.transactions import TOKEN_MS, TOKEN_TIMES, Cancelled, client_token_of, forget_tokens
 from statewright.tables.writes import ConditionFailed, delete_of, put_of, update_of
 
 Item = dict[str, dict[str, Any]]
@@ -292,7 +292,7 @@ def test_tokens_are_forgotten_and_those_of_format_1_are_still_read(make_store):
         await tables.create(REQUEST)
         now_ms = tables.clock.now_ms()
         request = {"TransactItems": [put_action(1)], "ClientRequestToken": "{old"}
-        token = token_of(request, now_ms)
+        token = client_token_of(request, now_ms)
         assert token is not None
         until_ms = now_ms + 60_000
         times = ItemKey(TOKEN_TIMES, b"", until_ms.to_bytes(8, "big") + b"{old")

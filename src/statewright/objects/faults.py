@@ -225,7 +225,7 @@ def conflict(key: str) -> ApiError:
 
 
 def missing_acl() -> ApiError:
-    """A call that sets an ACL has none."""
+    """A call that sets an ACL does not give one."""
     return ApiError(
         "MissingSecurityHeader",
         "Your request was missing a required header",

@@ -127,7 +127,7 @@ class _Scope:
 
 
 def expires_ms(made_ms: int, days: int) -> int:
-    """When something made at an instant expires: at the first midnight UTC, so many days later."""
+    """When something made at an instant expires: the first midnight UTC at which it is `days` days old."""
     return -(-(made_ms + days * DAY_MS) // DAY_MS) * DAY_MS
 
 

@@ -157,7 +157,7 @@ class Objects:
             self.state.buckets[bucket.name] = bucket
 
     async def delete_bucket(self, name: str) -> None:
-        """Delete an empty bucket, with the uploads under way in it.
+        """Delete an empty bucket, with its unfinished uploads.
 
         Raises: ApiError (`NoSuchBucket`, `BucketNotEmpty`).
         """

@@ -261,7 +261,7 @@ class LogGroups:
         return LogGroup(name, min(made)) if made else None
 
     def _all_written_to(self, created: set[Path]) -> Iterator[LogGroup]:
-        """Yield groups of functions and machines; a folder's name lacks its group's leading slash."""
+        """Yield groups of functions and machines; a folder does not show if its group's name began with a slash."""
         folder = self._workers.folder
         names = [OF_FUNCTIONS + path.stem for path in folder.glob("*.log")] if folder is not None else []
         for place, _, files in os.walk(self._folder):

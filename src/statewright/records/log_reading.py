@@ -26,7 +26,7 @@ class Window:
     from_ms: int | None = None
     to_ms: int | None = None
 
-    def takes(self, at_ms: int) -> bool:
+    def includes(self, at_ms: int) -> bool:
         """True if the range includes an instant."""
         return (self.from_ms is None or at_ms >= self.from_ms) and (self.to_ms is None or at_ms < self.to_ms)
 
@@ -49,7 +49,7 @@ def stream_page(
     size = 0
     for line in lines:
         event = line.event
-        if event.stream != stream or not window.takes(event.at_ms):
+        if event.stream != stream or not window.includes(event.at_ms):
             if _is_past(lane, window, event.at_ms, forward=forward):
                 break
             continue
@@ -91,7 +91,7 @@ def search(
     for at, line in heapq.merge(*(_timed(one, window, places) for one in lanes), key=lambda each: each[1].event.at_ms):
         event = line.event
         read += line.end[1] - line.begin[1]
-        if window.takes(event.at_ms) and wanted(event):
+        if window.includes(event.at_ms) and wanted(event):
             size += len(event.message) + EVENT_BYTES
             if page.events and (len(page.events) == limit or size > PAGE_BYTES):
                 page.places = reached

@@ -131,7 +131,7 @@ class Parameters:
                     "AddTagsToResource or RemoveTagsFromResource."
                 )
             entry = self._changed(request, before or Parameter(name, "", "", 0, 0, tags=tags))
-            gone = await self._too_old(entry) if before is not None else ()
+            gone = await self._displaced(entry) if before is not None else ()
             version = {one: getattr(entry, one) for one in ParameterVersion.__slots__ if one != "stored"}
             record = PARAMETER_VERSION.record(ParameterVersion(**version))
             return await self._parameters.write(entry, also=[record], delete=gone)
@@ -158,7 +158,7 @@ class Parameters:
             policies=request.get("Policies"),
         )
 
-    async def _too_old(self, entry: Parameter) -> tuple[tuple[str, str], ...]:
+    async def _displaced(self, entry: Parameter) -> tuple[tuple[str, str], ...]:
         """The key of the version that a new one displaces. Raises: ApiError if it has a label."""
         oldest = entry.version - MOST_VERSIONS
         if oldest < 1:

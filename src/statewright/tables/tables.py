@@ -147,7 +147,7 @@ class Tables:
         """
         writes, shows = transactions.writes_of(request["TransactItems"], self.find)
         now_ms = self.clock.now_ms()
-        token = transactions.token_of(request, now_ms)
+        token = transactions.client_token_of(request, now_ms)
         if token is not None and now_ms - self._forgot_ms >= FORGET_EVERY_MS:
             self._forgot_ms = now_ms
             self._background.spawn(transactions.forget_tokens(self.store.tables, now_ms))

@@ -50,7 +50,7 @@ _MAKERS: Final[dict[str, Callable[[Table, Mapping[str, Json]], Write]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ClientToken:
     """A client token of a transaction, and the digest of its content."""
 
     text: str
@@ -109,13 +109,13 @@ class Cancelled(ApiError):
         self.reasons = reasons
 
 
-def token_of(request: Mapping[str, Json], now_ms: int) -> Token | None:
+def client_token_of(request: Mapping[str, Json], now_ms: int) -> ClientToken | None:
     """The token of a request, if it has one."""
     text = request.get("ClientRequestToken")
     if not text:
         return None
     content = orjson.dumps(request["TransactItems"], option=orjson.OPT_SORT_KEYS, default=bytes.hex)
-    return Token(text, hashlib.sha256(content).hexdigest(), now_ms)
+    return ClientToken(text, hashlib.sha256(content).hexdigest(), now_ms)
 
 
 def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[list[Write], list[bool]]:
@@ -146,7 +146,7 @@ def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[li
 
 
 async def write_together(
-    store: TableStore, writes: Sequence[Write], shows: Sequence[bool], token: Token | None
+    store: TableStore, writes: Sequence[Write], shows: Sequence[bool], token: ClientToken | None
 ) -> list[Written] | None:
     """Carry out writes, all or none; `None` if a transaction with this token was carried out before.
 
@@ -187,7 +187,7 @@ async def write_together(
     return answer
 
 
-def _keep(token: Token, known: Remembered | None, decision: Decision) -> None:
+def _keep(token: ClientToken, known: Remembered | None, decision: Decision) -> None:
     kept = Remembered(token.text, token.digest, token.now_ms + TOKEN_MS)
     decision.puts[token.place] = decision.puts[kept.time_place] = kept.item
     if known is not None:

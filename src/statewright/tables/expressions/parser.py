@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from statewright.errors import ApiError
 from statewright.tables.expressions.reserved_words import RESERVED
-from statewright.tables.expressions.tokens import (
+from statewright.tables.expressions.symbols import (
     ALIAS,
     END,
     NAME,
@@ -22,8 +22,8 @@ from statewright.tables.expressions.tokens import (
     SIGN,
     VALUE,
     BadCharacter,
-    Token,
-    tokens_of,
+    Symbol,
+    symbols_of,
 )
 from statewright.tables.expressions.tree import (
     Action,
@@ -111,10 +111,10 @@ class _Parser:
         self._parameter = parameter
         self._text = text
         try:
-            self._tokens = tokens_of(text)
+            self._symbols = symbols_of(text)
         except BadCharacter as bad:
-            near = text[max(0, bad.token.start - 1) : bad.token.end + 1].strip()
-            raise fault(parameter, f'Syntax error; token: "{bad.token.text}", near: "{near}"') from None
+            near = text[max(0, bad.symbol.start - 1) : bad.symbol.end + 1].strip()
+            raise fault(parameter, f'Syntax error; token: "{bad.symbol.text}", near: "{near}"') from None
         self._place = 0
         self._depth = 0
         self.operators = 0
@@ -122,19 +122,19 @@ class _Parser:
     # ------------------------------------------------------------------ words
 
     @property
-    def _token(self) -> Token:
-        return self._tokens[self._place]
+    def _symbol(self) -> Symbol:
+        return self._symbols[self._place]
 
-    def _take(self) -> Token:
-        token = self._tokens[self._place]
+    def _take(self) -> Symbol:
+        symbol = self._symbols[self._place]
         self._place += 1
-        return token
+        return symbol
 
     def _is_sign(self, text: str) -> bool:
-        return self._token.kind == SIGN and self._token.text == text
+        return self._symbol.kind == SIGN and self._symbol.text == text
 
     def _is_word(self, word: str) -> bool:
-        return self._token.kind == NAME and self._token.text.upper() == word
+        return self._symbol.kind == NAME and self._symbol.text.upper() == word
 
     def _take_sign(self, text: str) -> None:
         if not self._is_sign(text):
@@ -143,15 +143,15 @@ class _Parser:
 
     def expect_end(self) -> None:
         """Refuse further symbols. Raises: ApiError."""
-        if self._token.kind != END:
+        if self._symbol.kind != END:
             raise self._syntax_error()
 
     def _syntax_error(self) -> ApiError:
-        token = self._token
-        before = self._tokens[max(0, self._place - (2 if token.kind == END else 1))]
-        after = self._tokens[min(len(self._tokens) - 1, self._place + 1)]
+        symbol = self._symbol
+        before = self._symbols[max(0, self._place - (2 if symbol.kind == END else 1))]
+        after = self._symbols[min(len(self._symbols) - 1, self._place + 1)]
         near = self._text[before.start : after.end].strip()
-        return fault(self._parameter, f'Syntax error; token: "{token.text}", near: "{near}"')
+        return fault(self._parameter, f'Syntax error; token: "{symbol.text}", near: "{near}"')
 
     def _enter(self) -> None:
         self._depth += 1
@@ -194,18 +194,18 @@ class _Parser:
             twice = self._is_sign("(")
             begin = self._place
             inner = self.condition()
-            if twice and self._closes(begin) == self._place - 1:
+            if twice and self._closing(begin) == self._place - 1:
                 raise fault(self._parameter, "The expression has redundant parentheses;")
             self._take_sign(")")
             self._depth -= 1
             return inner
         return self._comparison()
 
-    def _closes(self, begin: int) -> int:
-        """The index of the symbol that closes the parenthesis at an index."""
+    def _closing(self, begin: int) -> int:
+        """The index of the symbol that closes the parenthesis at an index; -1 if none does."""
         depth = 0
-        for place in range(begin, len(self._tokens)):
-            text = self._tokens[place].text
+        for place in range(begin, len(self._symbols)):
+            text = self._symbols[place].text
             depth += (text == "(") - (text == ")")
             if depth == 0:
                 return place
@@ -213,17 +213,17 @@ class _Parser:
 
     def _encloses_operand(self) -> bool:
         """True if a parenthesis encloses an operand: a comparison follows it."""
-        end = self._closes(self._place)
-        follower = self._tokens[end + 1] if end >= 0 else self._token
+        end = self._closing(self._place)
+        follower = self._symbols[end + 1] if end >= 0 else self._symbol
         return end >= 0 and (follower.text in _COMPARATORS or follower.text.upper() in ("BETWEEN", "IN"))
 
     def _comparison(self) -> Condition:
         left = self._operand()
-        token = self._token
-        if token.kind == SIGN and token.text in _COMPARATORS:
+        symbol = self._symbol
+        if symbol.kind == SIGN and symbol.text in _COMPARATORS:
             self._place += 1
             self.operators += 1
-            return Compare(token.text, self._comparable(left), self._comparable(self._operand()))
+            return Compare(symbol.text, self._comparable(left), self._comparable(self._operand()))
         if self._is_word("BETWEEN"):
             self._place += 1
             self.operators += 1
@@ -239,7 +239,7 @@ class _Parser:
         if not isinstance(left, Call):
             raise self._syntax_error()
         if left.function == "size":
-            raise self._not_this_way(left.function)
+            raise self._misused(left.function)
         return left
 
     def _choices(self) -> tuple[Operand, ...]:
@@ -260,10 +260,10 @@ class _Parser:
     def _comparable(self, operand: Operand) -> Operand:
         """Check an operand of a comparison: `size` is the only function allowed."""
         if isinstance(operand, Call) and operand.function != "size":
-            raise self._not_this_way(operand.function)
+            raise self._misused(operand.function)
         return operand
 
-    def _not_this_way(self, function: str) -> ApiError:
+    def _misused(self, function: str) -> ApiError:
         return fault(
             self._parameter, f"The function is not allowed to be used this way in an expression; function: {function}"
         )
@@ -271,19 +271,19 @@ class _Parser:
     # ------------------------------------------------------------------ operands
 
     def _operand(self) -> Operand:
-        token = self._token
-        if token.kind == VALUE:
+        symbol = self._symbol
+        if symbol.kind == VALUE:
             self._place += 1
-            return Literal(token.text)
-        if token.kind == SIGN and token.text == "(":
+            return Literal(symbol.text)
+        if symbol.kind == SIGN and symbol.text == "(":
             self._place += 1
             self._enter()
             inner = self._sum() if self._parameter == "UpdateExpression" else self._operand()
             self._take_sign(")")
             self._depth -= 1
             return inner
-        follower = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
-        if token.kind == NAME and follower.kind == SIGN and follower.text == "(":
+        follower = self._symbols[min(self._place + 1, len(self._symbols) - 1)]
+        if symbol.kind == NAME and follower.kind == SIGN and follower.text == "(":
             return self._call()
         return self._path()
 
@@ -324,7 +324,7 @@ class _Parser:
                 steps.append(self._step())
             elif self._is_sign("["):
                 self._place += 1
-                if self._token.kind != NUMBER:
+                if self._symbol.kind != NUMBER:
                     raise self._syntax_error()
                 index = self._take().text
                 if len(index) > 9:
@@ -335,13 +335,13 @@ class _Parser:
                 return Path(tuple(steps))
 
     def _step(self) -> str:
-        token = self._token
-        if token.kind not in (NAME, ALIAS):
+        symbol = self._symbol
+        if symbol.kind not in (NAME, ALIAS):
             raise self._syntax_error()
         self._place += 1
-        if token.kind == NAME and token.text.upper() in RESERVED:
-            raise fault(self._parameter, f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
-        return token.text
+        if symbol.kind == NAME and symbol.text.upper() in RESERVED:
+            raise fault(self._parameter, f"Attribute name is a reserved keyword; reserved keyword: {symbol.text}")
+        return symbol.text
 
     # ------------------------------------------------------------------ projections and updates
 
@@ -369,7 +369,7 @@ class _Parser:
             while self._is_sign(","):
                 self._place += 1
                 actions.append(self._action(section))
-            if self._token.kind == END:
+            if self._symbol.kind == END:
                 return tuple(actions)
 
     def _action(self, section: str) -> Action:
@@ -380,7 +380,7 @@ class _Parser:
         if section == "SET":
             self._take_sign("=")
             return Action(section, path, self._sum())
-        if self._token.kind != VALUE:
+        if self._symbol.kind != VALUE:
             raise self._syntax_error()
         return Action(section, path, Literal(self._take().text))
 

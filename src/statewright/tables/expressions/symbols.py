@@ -14,13 +14,13 @@ NUMBER: Final = "number"
 SIGN: Final = "sign"
 END: Final = "end"
 
-_TOKEN: Final = re.compile(
+_SYMBOL: Final = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<alias>#[A-Za-z0-9_]+)|(?P<value>:[A-Za-z0-9_]+)"
     r"|(?P<number>[0-9]+)|(?P<sign><>|<=|>=|[=<>()\[\].,+\-])|(?P<bad>\S))"
 )
 
 
-class Token(NamedTuple):
+class Symbol(NamedTuple):
     """A symbol. `text` is as written."""
 
     kind: str
@@ -32,22 +32,22 @@ class Token(NamedTuple):
 class BadCharacter(Exception):
     """A character that begins no symbol."""
 
-    def __init__(self, token: Token) -> None:
-        super().__init__(token.text)
-        self.token = token
+    def __init__(self, symbol: Symbol) -> None:
+        super().__init__(symbol.text)
+        self.symbol = symbol
 
 
-def tokens_of(text: str) -> list[Token]:
+def symbols_of(text: str) -> list[Symbol]:
     """The symbols of an expression, and an end mark behind them. Raises: BadCharacter."""
-    found: list[Token] = []
+    found: list[Symbol] = []
     place = 0
-    while match := _TOKEN.match(text, place):
+    while match := _SYMBOL.match(text, place):
         kind = match.lastgroup
         assert kind is not None
-        token = Token(kind, match[kind], match.start(kind), match.end(kind))
+        symbol = Symbol(kind, match[kind], match.start(kind), match.end(kind))
         if kind == "bad":
-            raise BadCharacter(token)
-        found.append(token)
+            raise BadCharacter(symbol)
+        found.append(symbol)
         place = match.end()
-    found.append(Token(END, "<EOF>", len(text), len(text)))
+    found.append(Symbol(END, "<EOF>", len(text), len(text)))
     return found
