@@ -44,7 +44,9 @@ def read_token(scope: str, token: str) -> object:
 
 
 def _digest(scope: str, body: bytes) -> bytes:
-    return hashlib.blake2b(scope.encode() + b"\0" + body, key=_KEY, digest_size=_DIGEST_BYTES).digest()
+    """The checksum. Its first bit is clear, so that tokens begin with a letter: as an argument `-x` is an option."""
+    digest = hashlib.blake2b(scope.encode() + b"\0" + body, key=_KEY, digest_size=_DIGEST_BYTES).digest()
+    return bytes([digest[0] & 0x7F]) + digest[1:]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 
 from statewright.asl.program import StateDef
 from statewright.asl.timestamps import format_timestamp
@@ -76,16 +77,34 @@ def iterations_of(turn: Turn, frame: Frame) -> tuple[int, ...]:
 
 
 def task_token(state: ExecutionState, task_id: int) -> str:
-    """The opaque token of a task: execution and task, with a code that only the execution's seed can make."""
+    """The opaque token of a task: execution and task, with a code that only the execution's seed can make.
+
+    It begins with a letter: command lines take an argument that begins with `-` for an option.
+    """
     named = f"{state.identity.execution_arn}|{task_id >> SERIAL_BITS}|{task_id}"
     code = hashlib.blake2b(named.encode(), key=state.entropy.seed[:64], digest_size=16).digest()
-    return base64.urlsafe_b64encode(code + named.encode()).decode()
+    return base64.urlsafe_b64encode(_with_a_letter_first(code + named.encode())).decode()
+
+
+def is_task_token(token: str, state: ExecutionState, task_id: int) -> bool:
+    """True if the token is that of the task, also as earlier versions made it, with any first character."""
+    expected = task_token(state, task_id)
+    try:
+        given = base64.urlsafe_b64encode(_with_a_letter_first(base64.urlsafe_b64decode(token.encode())))
+    except ValueError:
+        return False
+    return hmac.compare_digest(given, expected.encode())
+
+
+def _with_a_letter_first(body: bytes) -> bytes:
+    """Clear the first bit: the first half of the base64 alphabet has letters only."""
+    return bytes([body[0] & 0x7F]) + body[1:] if body else body
 
 
 def task_of_token(token: str) -> tuple[str, int] | None:
     """The execution ARN and task id that a token speaks of, or `None` for a text that is no token.
 
-    Whether the token is genuine is for the owner of the execution to say: compare it with `task_token`.
+    Whether the token is genuine is for the owner of the execution to say, with `is_task_token`.
     """
     try:
         arn, _, task_id = base64.urlsafe_b64decode(token.encode())[16:].decode().split("|")

@@ -7,7 +7,7 @@ import pytest
 
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import new_execution
-from statewright.interpreter.context import task_of_token, task_token
+from statewright.interpreter.context import is_task_token, task_of_token, task_token
 from statewright.payload import Payload
 from statewright.simulator.simulate import make_identity
 from tests.unit.interpreter.driven import TOKEN, Driven, machine, parallel, task
@@ -28,6 +28,20 @@ class TestTokens:
         assert len({task_token(state, 5) for state in states}) == 3
         assert task_token(states[0], 5) == task_token(states[0], 5)
         assert task_token(states[0], 5) != task_token(states[0], 6)
+
+    def test_it_begins_with_a_letter_and_older_ones_are_genuine_too(self) -> None:
+        state = new_execution(make_identity(), Payload({}), b"seed")
+        for task_id in range(1, 200):
+            token = task_token(state, task_id)
+            assert token[0].isalpha()
+            assert is_task_token(token, state, task_id)
+            raw = base64.urlsafe_b64decode(token)
+            older = base64.urlsafe_b64encode(bytes([raw[0] | 0x80]) + raw[1:]).decode()
+            assert is_task_token(older, state, task_id)
+            other = base64.urlsafe_b64encode(bytes([raw[0] ^ 1]) + raw[1:]).decode()
+            assert not is_task_token(other, state, task_id)
+        assert not is_task_token("!", state, 1)
+        assert not is_task_token("", state, 1)
 
     @pytest.mark.parametrize(
         "text",

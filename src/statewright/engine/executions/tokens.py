@@ -6,12 +6,11 @@ make.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable
 
 from statewright.engine.executions.live import LiveExecution
 from statewright.errors import ApiError
-from statewright.interpreter.context import task_of_token, task_token
+from statewright.interpreter.context import is_task_token, task_of_token
 from statewright.interpreter.phases import TASK
 from statewright.payload import JsonTextError, Payload
 
@@ -31,7 +30,7 @@ def still_open(token: str, task_id: int) -> Callable[[LiveExecution], bool]:
         state = live.state
         if state is None:
             raise timed_out()
-        if not hmac.compare_digest(task_token(state, task_id).encode(), token.encode()):
+        if not is_task_token(token, state, task_id):
             raise invalid_token()
         frame = state.frame_of(task_id)
         waits = frame is not None and frame.phase == TASK and frame.task is not None and frame.task.id == task_id
