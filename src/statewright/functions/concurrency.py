@@ -38,7 +38,7 @@ class Concurrency:
         return sum(self.reserved.values())
 
     def free(self, name: str) -> int:
-        """How many invocations of a function could begin right now."""
+        """Number of invocations of a function that could begin now."""
         most = self.reserved.get(name)
         if most is not None:
             return max(0, most - self.running.get(name, 0))

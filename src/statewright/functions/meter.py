@@ -21,7 +21,7 @@ class _Running(Protocol):
 
     @property
     def running(self) -> Mapping[str, int]:
-        """By function."""
+        """Numbers of invocations under way, by function."""
 
     reserved: dict[str, int]
     total_running: int

@@ -54,7 +54,7 @@ def answer_of(outcome: Outcome, request_id: str, timeout_seconds: int) -> tuple[
 
 
 def exit_words(outcome: Outcome) -> str:
-    """How a process ended, in the service's words."""
+    """The service's words for the end of a process."""
     code = outcome.exit_code
     if outcome.killed_for_memory:
         return "Runtime exited with error: signal: killed"

@@ -22,14 +22,14 @@ ERROR_MESSAGE_BYTES = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an event ended: the condition, and the last answer if the function ran."""
+    """The end of an event: the condition, and the last answer if the function ran."""
 
     condition: str
     answer: Invoked | None
 
 
 def ending(condition: str, answer: Invoked | None = None) -> Ending:
-    """How an event ended."""
+    """Make an `Ending`."""
     return Ending(condition, answer)
 
 

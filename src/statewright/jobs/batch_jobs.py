@@ -173,7 +173,7 @@ class BatchJobs:
         return [self._jobs[child] for child in self._children[id_]]
 
     def summary(self, job: Job) -> dict[str, int] | None:
-        """How many children of an array are in each status."""
+        """Numbers of an array's children by status."""
         return dict(self._summaries[job.id]) if job.id in self._summaries else None
 
     def request_of(self, job: Job) -> JsonObject:

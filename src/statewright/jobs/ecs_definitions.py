@@ -219,7 +219,7 @@ def _check(request: Mapping[str, Json]) -> None:
         if not _FAMILY.fullmatch(one["name"]):
             raise client_error("Container.name contains invalid characters.")
         if one["name"] in names:
-            raise client_error(f"Container names must be unique: {one['name']} is there twice.")
+            raise client_error(f"Container names must be unique: {one['name']} occurs twice.")
         names.append(one["name"])
         _refuse_what_is_missing(one)
     if not any(is_essential(one) for one in containers):

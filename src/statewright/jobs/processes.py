@@ -32,9 +32,9 @@ Ts = TypeVarTuple("Ts")
 
 THREADS: Final = 2
 POLL_MS: Final = 200
-"""How often a runner is polled if the system has no descriptors for processes."""
+"""Interval between polls of a runner if the system has no descriptors for processes."""
 CLOSE_SECONDS: Final = 10
-"""How long the server waits for runners that end with it."""
+"""Longest wait of a closing server for runners that end with it."""
 
 log = logging.getLogger("statewright.jobs")
 
@@ -53,7 +53,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a process ended. `code` is its exit code, 128 + n for signal n; `None` if it never ran or is unknown.
+    """The end of a process. `code` is its exit code, 128 + n for signal n; `None` if it never ran or is unknown.
 
     `why` is empty if it exited by itself, else `stopped`, `timeout`, `unstartable` or `vanished`; `text` has details.
     """

@@ -33,7 +33,7 @@ from statewright.stores.queue_protocol import Claim, Claimed, Note, Want
 MOST_CLAIMED: Final = 10_000
 """Messages of one claim."""
 REPLAY_MS: Final = 5 * 60_000
-"""How long a ReceiveRequestAttemptId repeats its receive. Source: API reference, ReceiveMessage."""
+"""Time for which a ReceiveRequestAttemptId repeats its receive. Source: API reference, ReceiveMessage."""
 
 
 class _Poller:

@@ -17,9 +17,9 @@ NOISY_IN_FLIGHT: Final = 30
 QUIET_MS: Final = 5 * 60_000
 """A tenant that has sent nothing for so long is quiet again. Source: as above."""
 PERIOD_MS: Final = 60_000
-"""How long consumers' time counts as recent; ours."""
+"""Length of a period of consumers' time; the present and the last one count. Statewright's choice."""
 LEAST_MS: Final = 60_000
-"""With less of the consumers' time in a period, its shares say nothing; ours."""
+"""Consumers' time below which shares of it are ignored. Statewright's choice."""
 ALONE: Final = ""
 """Tenant of a message without one, in a queue that has tenants: each such message counts as a tenant of its own."""
 

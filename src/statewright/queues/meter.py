@@ -21,7 +21,7 @@ from statewright.queues.visibility import Visibility
 
 NAMESPACE: Final = "AWS/SQS"
 OLDEST_EVERY_MS: Final = 10_000
-"""How often the oldest message of a busy queue is read."""
+"""Interval between readings of the oldest message of a busy queue."""
 YOUNGEST: Final = 0.001
 """The age in seconds of a message that was sent just now: an age of 0 means an empty queue."""
 SOONEST_MS: Final = 1_000
@@ -54,7 +54,7 @@ class Measured(Protocol):
         """Bring `visibility` up to date; return the current instant."""
 
     async def oldest_visible_ms(self) -> int | None:
-        """When the first message to be visible was sent."""
+        """Send time of the first visible message; `None` without one."""
 
 
 class QueueMeter:
@@ -99,7 +99,7 @@ class QueueMeter:
         self._timer: Timer | None = None
 
     def touch(self) -> None:
-        """Have the levels read again: messages may have become visible, in flight or delayed."""
+        """Mark the levels for reading: messages may have become visible, in flight or delayed."""
         if not self._first.is_touched:
             for level in self._levels:
                 level.touch()
@@ -151,7 +151,7 @@ class QueueMeter:
     # ------------------------------------------------------------------ levels
 
     def _visible(self) -> float | None:
-        """How many messages could be received; schedules the next reading for when time changes that."""
+        """Number of visible messages; schedules the next reading for when time changes it."""
         queue = self._queue
         known = queue.visibility
         if known is None:

@@ -114,7 +114,7 @@ class MoveTasks:
         self._catalogue = catalogue
         self._site = site
         self._running: dict[str, _Task] = {}
-        """By ARN of the source."""
+        """Running tasks by ARN of their source."""
         self._waits_ms: dict[str, int] = {}
         """Until when a task waits for messages that it had received when an error occurred."""
 

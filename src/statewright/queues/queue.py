@@ -44,12 +44,12 @@ class Queue:
 
     @property
     def created_ms(self) -> int:
-        """When it was created."""
+        """Instant of its creation."""
         return self.state.entry.created_ms
 
     @property
     def modified_ms(self) -> int:
-        """When its attributes were last set."""
+        """Instant at which its attributes were last set."""
         return self.state.entry.modified_ms
 
     def close(self) -> None:

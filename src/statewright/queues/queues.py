@@ -187,7 +187,7 @@ class Queues:
         await self._catalogue.purge(queue)
 
     async def counts(self, queue: Queue) -> Counts:
-        """How many messages are visible, in flight and delayed: exact, except that messages past their retention
+        """Numbers of messages visible, in flight and delayed: exact, except that messages past their retention
         period for less than a minute count until they are deleted.
         """
         state = queue.state

@@ -27,7 +27,7 @@ from statewright.stores.ids import IdSource
 from statewright.stores.queue_protocol import Gone, GroupChange, Note, QueueStore
 
 EXPIRY_EVERY_MS: Final = 60_000
-"""How often a queue's expired messages are deleted; consumers never receive one meanwhile."""
+"""Interval between deletions of a queue's expired messages; consumers never receive one meanwhile."""
 EXPIRY_STEP: Final = 500
 
 
@@ -60,7 +60,7 @@ class QueueState:
         """Grows when further messages may have become visible."""
         self.tenants = Tenants()
         self._expired_ms = 0
-        """When expired messages of this queue were last deleted."""
+        """Instant at which expired messages of this queue were last deleted."""
         self._loading: asyncio.Task[Visibility] | None = None
         self._serve: Callable[[], None] = _nothing
         self._meter: QueueMeter | None = None
@@ -93,7 +93,7 @@ class QueueState:
         return self._meter
 
     def touched(self) -> None:
-        """Have the meter read its levels again."""
+        """Mark the meter's levels for reading."""
         if (meter := self.meter) is not None:
             meter.touch()
 
@@ -154,12 +154,12 @@ class QueueState:
         return now_ms
 
     def counts(self, visibility: Visibility) -> Counts:
-        """How many messages are visible, in flight and delayed, now."""
+        """Numbers of messages visible, in flight and delayed, now."""
         self.advance(visibility)
         return visibility.counts()
 
     async def oldest_visible_ms(self) -> int | None:
-        """When the first visible message was sent; `None` without one."""
+        """Send time of the first visible message; `None` without one."""
         first = await self.site.store.peek(self.entry.rows, 1)
         return first[0].sent_ms if first else None
 

@@ -164,7 +164,7 @@ class Visibility:
         self._ends.add(visible_ms, message.id)
 
     def group_end(self, group: str) -> int | None:
-        """When the last message in flight of a group becomes visible; `None` if none is in flight."""
+        """Instant at which the last message in flight of a group becomes visible; `None` if none is in flight."""
         ids = self.by_group.get(group)
         return max(self.in_flight[number].visible_ms for number in ids) if ids else None
 
@@ -193,18 +193,18 @@ class Visibility:
         return ended
 
     def next_ms(self) -> int | None:
-        """When time next changes something."""
+        """Next instant at which a message becomes visible by time; `None` if there is none."""
         first = self._ends.first()
         if self._delay_heap and (first is None or self._delay_heap[0] < first):
             return self._delay_heap[0]
         return first
 
     def visible(self) -> int:
-        """How many messages could be received, as of the last `advance`."""
+        """Number of messages that can be received, as of the last `advance`."""
         return self.total - len(self.in_flight) - self.delayed
 
     def counts(self) -> Counts:
-        """How many messages are visible, in flight and delayed, as of the last `advance`."""
+        """Numbers of messages visible, in flight and delayed, as of the last `advance`."""
         return Counts(self.visible(), len(self.in_flight), self.delayed)
 
     def pop_outdated(self, sent_before_ms: int) -> list[tuple[int, int]]:

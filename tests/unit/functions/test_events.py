@@ -1,4 +1,4 @@
-"""Event invocations in virtual time: retries, age, throttles, reports, and what a new process takes up."""
+"""Event invocations in virtual time: retries, age, throttles, reports, and recovery by a new process."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_the_same_request_twice_is_one_event():
     assert on_bench(test) == (202, 202, 1)
 
 
-def test_a_new_process_takes_up_what_waits_with_its_attempts():
+def test_a_new_process_recovers_waiting_events_with_their_attempts():
     async def test(bench):
         await bench.create()
         bench.answers = [FAILED] * 9

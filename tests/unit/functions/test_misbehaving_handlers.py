@@ -206,7 +206,7 @@ def test_a_killed_fork_server_is_started_again():
         await until_gone(worker)
         answer = await functions.invoke("f", b"{}")
         if answer.function_error:
-            # The worker had died, and nobody had noticed yet.
+            # The worker had died, and its pool had not noticed yet.
             answer = await functions.invoke("f", b"{}")
         return parent, document(answer)[1]
 

@@ -70,7 +70,7 @@ def test_a_package_may_come_several_times_at_once(kept, monkeypatch):
         written(number)
 
     monkeypatch.setattr(os, "fsync", wait_for_the_others)
-    # The folder is unpacked by whoever is first; the barrier holds all of them where the zip is on its way.
+    # The first call unpacks the folder; the barrier holds all of them where the zip is on its way.
     monkeypatch.setattr(Packages, "_unpack", lambda *_: None)
     with ThreadPoolExecutor(4) as pool:
         names = set(pool.map(lambda _: kept.put(data)[0], range(4)))

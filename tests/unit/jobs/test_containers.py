@@ -57,6 +57,6 @@ def test_settings_are_read():
     ("text", "said"),
     [("[jobs]\nslots = -1", "jobs.slots must be"), ("[jobs]\nengine = 1", "jobs.engine"), ("[jobs]\nx = 1", "jobs.x")],
 )
-def test_mistakes_in_settings_are_told(text, said):
+def test_invalid_settings_are_refused(text, said):
     with pytest.raises(ConfigError, match=said):
         parse_config(text)

@@ -100,7 +100,7 @@ def test_a_command_that_is_not_there(tmp_path):
     assert "/no/such" in end.text
 
 
-def test_what_is_told_to_stop_before_it_began_never_does(tmp_path):
+def test_a_process_stopped_before_its_start_never_runs(tmp_path):
     async def story(case: Case) -> End:
         await case.processes.stop(PLACE)
         await case.start(order("echo never"))
@@ -123,7 +123,7 @@ def test_a_second_runner_starts_nothing(tmp_path):
     assert (tmp_path / "runs").read_text() == "x\n"
 
 
-def test_another_server_takes_up_what_runs_and_reads_what_ended(tmp_path):
+def test_another_server_recovers_running_processes_and_reads_ended_ones(tmp_path):
     gate = tmp_path / "gate"
 
     async def begin(case: Case) -> None:
@@ -156,7 +156,7 @@ def test_a_claim_of_another_process_is_not_believed(tmp_path, pid):
     assert play(tmp_path, story).why == "vanished"
 
 
-def test_what_is_not_there_any_more_has_vanished(tmp_path):
+def test_a_process_that_is_not_found_has_vanished(tmp_path):
     async def story(case: Case) -> End:
         assert not await case.start(None)
         return await case.end()

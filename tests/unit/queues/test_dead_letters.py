@@ -69,7 +69,7 @@ def test_a_fifo_dead_letter_is_new_and_keeps_the_order():
     play(body)
 
 
-def test_the_rest_of_a_group_goes_on_without_a_dead_message():
+def test_the_rest_of_a_group_continues_without_a_dead_message():
     async def body(rig: Rig) -> None:
         source, dead = await rig.with_dead_letters(1, ".fifo")
         await rig.put(source, "a1", "a2")
@@ -168,7 +168,7 @@ def test_a_task_keeps_to_its_rate_and_can_be_cancelled():
     play(body)
 
 
-def test_a_restarted_server_goes_on_moving():
+def test_a_restarted_server_continues_a_move_task():
     async def body(rig: Rig) -> None:
         source, dead = await rig.with_dead_letters(1)
         await dead_letters(rig, 100)
@@ -202,7 +202,7 @@ def test_a_task_outlives_a_failing_store(method, how):
     play(body)
 
 
-def test_what_a_killed_task_had_in_hand_is_moved_too():
+def test_messages_in_flight_of_a_killed_task_are_moved_too():
     async def body(rig: Rig) -> None:
         source, dead = await rig.with_dead_letters(1)
         await dead_letters(rig, 3)
@@ -242,7 +242,7 @@ def test_tasks_that_cannot_go_on_say_why():
         await rig.pass_ms(SECOND // 2)
         await rig.queues.delete_queue(target)
         await rig.pass_ms(SECOND)
-        await rig.send(dead, "sent here by somebody")
+        await rig.send(dead, "sent here directly")
         await rig.queues.delete_queue(source)
         another = await rig.queue("another", RedrivePolicy={"deadLetterTargetArn": dead.arn, "maxReceiveCount": 1})
         assert another.settings.redrive is not None
@@ -259,7 +259,7 @@ def test_tasks_that_cannot_go_on_say_why():
     play(body)
 
 
-def test_what_a_task_may_be_told():
+def test_refused_requests_of_move_tasks():
     async def body(rig: Rig) -> None:
         source, dead = await rig.with_dead_letters(1)
         fifo = await rig.queue("other.fifo")
@@ -294,7 +294,7 @@ def test_quiet_tenants_are_preferred():
         assert [message.group for message in found if message.body == "alone"] == [None]
         assert found[3].group == "loud"
         assert len(await rig.take(queue, 1_000)) == 259
-        # Nobody has a backlog any more, so nobody is noisy.
+        # No tenant has a backlog any more, so none is noisy.
         assert queue.state.tenants.noisy_since == {}
 
     play(body)

@@ -102,7 +102,7 @@ def test_delays_are_the_queues():
     play(body)
 
 
-def test_duplicates_within_five_minutes_are_told_the_first_message():
+def test_duplicates_within_five_minutes_get_the_id_of_the_first_message():
     async def body(rig: Rig) -> None:
         queue = await rig.queue("q.fifo")
 

@@ -151,7 +151,7 @@ def test_a_long_poll_sees_what_time_makes_visible():
     play(body)
 
 
-def test_a_poller_that_goes_away_loses_nothing():
+def test_a_cancelled_long_poll_loses_no_message():
     async def body(rig: Rig) -> None:
         queue = await rig.queue()
         gone, stays = (asyncio.create_task(rig.bodies(queue, 1, wait_ms=20 * SECOND)) for _ in range(2))
@@ -171,7 +171,7 @@ def test_a_poller_that_goes_away_loses_nothing():
     play(body)
 
 
-def test_stopping_sends_pollers_home():
+def test_stopping_answers_long_polls_with_no_messages():
     async def body(rig: Rig) -> None:
         queue = await rig.queue()
         poll = asyncio.create_task(rig.take(queue, wait_ms=20 * SECOND))
@@ -358,7 +358,7 @@ def test_a_purge_drops_everything_once_a_minute():
     play(body)
 
 
-def test_what_a_deleted_queue_leaves_is_cleared_away_by_the_next_server():
+def test_the_next_server_deletes_the_rows_of_a_deleted_queue():
     async def body(rig: Rig) -> None:
         queue = await rig.queue()
         await rig.send(queue, *"abc")
@@ -378,7 +378,7 @@ def test_what_a_deleted_queue_leaves_is_cleared_away_by_the_next_server():
     play(body)
 
 
-def test_whoever_waits_at_a_deleted_queue_is_told():
+def test_deleting_a_queue_fails_its_long_polls():
     async def body(rig: Rig) -> None:
         queue = await rig.queue()
         poll = asyncio.create_task(rig.take(queue, wait_ms=20 * SECOND))

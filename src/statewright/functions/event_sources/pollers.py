@@ -34,7 +34,7 @@ from statewright.queues.queues import Queue, Queues
 log = logging.getLogger("statewright.functions")
 
 POLL_MS: Final = 20_000
-"""How long a poll waits for a message. Source: SQS quotas, long polling."""
+"""Longest wait of a poll for a message. Source: SQS quotas, long polling."""
 MOST_PULLED: Final = 10_000
 """Messages in one receive of a poller."""
 MOST_IN_REQUEST: Final = 10
@@ -105,7 +105,7 @@ class Poller:
 
     @property
     def in_flight(self) -> int:
-        """How many batches are under way."""
+        """Number of batches under way."""
         return self._scaling.in_flight
 
     def start(self) -> None:
@@ -176,7 +176,7 @@ class Poller:
         self._scaling.saw_backlog(now_ms, backlog)
 
     def _room(self, now_ms: int) -> int:
-        """How many further batches may be started."""
+        """Number of further batches that may start."""
         name = self._mapping.function_arn.split(":")[6]
         concurrency = self._functions.invoker.concurrency
         in_flight = self._scaling.in_flight
@@ -236,7 +236,7 @@ class Poller:
             self._window_ends_ms = None
 
     def _fitting(self, size: int) -> int:
-        """How many messages from the buffer's start make one batch: `size`, or as many as fit into an event."""
+        """Number of messages from the buffer's start for one batch: `size`, or as many as fit into an event."""
         total = ENVELOPE_BYTES
         for number, pulled in enumerate(self._buffer[:size]):
             total += len(pulled.record) + 1

@@ -6,7 +6,7 @@ functions and reads no clock, so that a simulation and a server scale alike.
 What the service documents, and what is assumed, by profile (also in `PROFILES`, for reports):
 
 - `lambda-2022`: five batches first, 60 more a minute, at most 1,250 (documented). That growth comes in steps of five
-  every five seconds; that a throttled batch is not invoked again, so that its messages come back at their visibility
+  every five seconds; that a throttled batch is not invoked again, so that its messages return at their visibility
   timeout; that a throttle takes one step back and pauses growth for 55 seconds: assumed. The pause is fitted to one
   published run, not validated.
 - `lambda-2023`: five first, 300 more a minute, at most 1,250; a throttled batch is tried again with back-off until
@@ -109,7 +109,7 @@ class Scaling:
         self._backlog = False
 
     def limit(self, now_ms: int, free: int | None = None) -> int:
-        """How many batches may be in flight at an instant; `free` are the function's free slots, if known."""
+        """Number of batches that may be in flight at an instant; `free` are the function's free slots, if known."""
         self._grow(now_ms)
         if not self._step_ms and self._maximum is None:
             allowed = self.in_flight + free if free is not None else self.in_flight + 1
@@ -151,7 +151,7 @@ class Scaling:
         self._backlog = backlog
 
     def next_change_ms(self, now_ms: int) -> int | None:
-        """When the limit changes with time alone; `None` if it does not."""
+        """Instant at which the limit changes with time alone; `None` if it does not."""
         self._grow(now_ms)
         if not self._step_ms:
             return None

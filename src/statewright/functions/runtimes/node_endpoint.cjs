@@ -1,8 +1,8 @@
-// Preloaded into Node workers: SDKs that read no endpoint from the environment get the server's.
+// Preloaded into Node workers: sets the server's endpoint in SDKs that read none from the environment.
 //
-// Version 2 of the SDK (`aws-sdk`) knows its endpoint from code alone, so its global configuration is set the moment it
-// is loaded, whole or by parts (`aws-sdk/clients/s3`). Version 3 reads AWS_ENDPOINT_URL by itself since 3.451; clients of
-// older releases are given the endpoint as they are made. S3 is asked for by path: buckets have no host names here.
+// Version 2 of the SDK (`aws-sdk`) takes its endpoint from code alone, so its global configuration is set when it is
+// loaded, whole or in parts (`aws-sdk/clients/s3`). Version 3 reads AWS_ENDPOINT_URL since 3.451; clients of older
+// releases get the endpoint when they are made. S3 is addressed by path: buckets have no host names in this server.
 "use strict";
 
 const Module = require("node:module");
@@ -54,7 +54,7 @@ if (endpoint) {
             : Module._resolveFilename("aws-sdk/lib/core", parent);
           configureV2(load.call(this, core, parent, false));
         } catch {
-          // Only the whole package is there.
+          // Only the whole package is installed.
         }
       }
       return configureV2(loaded);

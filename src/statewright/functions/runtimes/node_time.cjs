@@ -1,8 +1,8 @@
 // Preloaded into Node workers of a server in virtual time: dates and timers of a handler follow the server's clock.
 //
-// Time stands still while a handler works. When nothing but timers is left to wait for, the worker asks the server to be
-// woken at the first of them. Requests by `node:http`, as SDKs make them, are named after this worker, so that the server
-// knows who waits for it; its answers tell the time. Not covered: `fetch`, worker threads, loops that wait for a clock.
+// Time stands still while a handler works. When only timers are left to wait for, the worker asks the server to wake it
+// at the first of them. Requests by `node:http`, as SDKs make them, name this worker, so that the server knows which one
+// waits; its answers have the time. Not covered: `fetch`, worker threads, loops that wait for a clock.
 "use strict";
 
 const http = require("node:http");
@@ -124,7 +124,7 @@ function run() {
   if (timer === null || timer.due > nowMs) { check(); return; }
   waiting.delete(timer);
   if (timer.repeats) timer.refresh();
-  // What a callback starts, promises above all, is done before the next one runs.
+  // Promises and other tasks that a callback starts run before the next callback.
   realImmediate(run);
   timer.call();
 }

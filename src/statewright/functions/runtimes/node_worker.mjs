@@ -1,4 +1,4 @@
-// The Node.js runtime inside a worker: loads the handler, then calls it once for every frame that comes.
+// The Node.js runtime inside a worker: loads the handler, then calls it once for every invocation.
 //
 // Handlers may take a callback, return a promise, or be synchronous; they live in CommonJS or ES modules. Frames are
 // those of `python_worker.py`, on descriptor 3.
@@ -25,7 +25,7 @@ function send(header, body) {
 }
 
 function write(text) {
-  // Written at once, so that nothing is lost when the process ends in the middle of a handler.
+  // Written immediately, so that nothing is lost when the process ends during a handler.
   let left = Buffer.from(text);
   while (left.length > 0) {
     try {
@@ -163,7 +163,7 @@ function call(handler, header, body) {
     if (answer && typeof answer.then === "function") {
       answer.then(succeed, failed);
     } else if (handler.length < 3) {
-      // A handler that takes no callback and returns no promise has nothing to wait for but its own timers.
+      // A handler that takes no callback and returns no promise waits only for its own timers.
       waitForQuiet(invocation, succeed, answer);
     }
   } catch (problem) {
@@ -188,7 +188,7 @@ function die(problem, kind) {
   fail(document);
 }
 
-// Virtual time, where the server keeps it: `node_time.cjs` has been loaded before.
+// Virtual time, if the server runs in it: `node_time.cjs` has been loaded before.
 const time = globalThis[Symbol.for("statewright.time")];
 if (time) time.send = send;
 

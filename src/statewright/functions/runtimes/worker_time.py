@@ -74,7 +74,7 @@ class WorkerTime:
         return self._now_ms * 1000 + self._readings
 
     def sleep(self, seconds: float) -> None:
-        """As `time.sleep`."""
+        """Replace `time.sleep`."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         # A thousandth of a millisecond allows for the rounding of floats.
@@ -210,7 +210,7 @@ def _install_datetime(clock: WorkerTime) -> None:
 
 
 def _install_loops(clock: WorkerTime) -> None:
-    """Have the handler's event loops sleep in virtual time, in their selector."""
+    """Replace the selector's wait, in which the handler's event loops sleep."""
     kind: Any = selectors.DefaultSelector
     real_select = kind.select
 

@@ -44,7 +44,7 @@ class ForkServer:
         """Worker numbers by pid."""
         self.pids: dict[int, int] = {}
         self.doomed: dict[int, float] = {}
-        """When workers that were asked to end are killed: monotonic seconds by pid."""
+        """Instants at which workers that were asked to end are killed: monotonic seconds by pid."""
         self.buffer = bytearray()
         self.descriptors: list[int] = []
         self.wakeup_out, self.wakeup_in = socket.socketpair()

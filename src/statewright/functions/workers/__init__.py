@@ -1,1 +1,1 @@
-"""Worker processes of functions: how they are started, kept warm, used and ended."""
+"""Worker processes of functions: starting them, keeping them warm, using and ending them."""

@@ -32,7 +32,7 @@ SHORT_MS: Final = 5.0
 IDLE_MS: Final = 5 * 60_000
 """Time after which an idle worker ends. Statewright's choice; the service says only "some time"."""
 CHECK_MS: Final = 1_000
-"""How often the memory of busy workers and the idle time of others are checked."""
+"""Interval between checks of the memory of busy workers and the idle time of others."""
 MOST_WORKERS: Final = 1_200
 """Number of processes from which the longest idle worker ends before another starts."""
 

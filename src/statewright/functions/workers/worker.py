@@ -39,7 +39,7 @@ _LAST_WORDS_MS: Final = 200
 
 @dataclass(slots=True)
 class Outcome:
-    """How an invocation ended.
+    """The end of an invocation.
 
     `kind` is `result`, `error` (the handler raised), `failed` (the handler cannot be loaded), `exit` (the process
     ended with `exit_code`, `None` if unknown), `timeout`, or `unstartable`.
@@ -180,7 +180,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def exit_code(self) -> int | None:
-        """How the process ended: negative for a signal."""
+        """Exit code of the process, negative for a signal; `None` if unknown."""
         return self._exit_code
 
     def _time_out_starting(self) -> None:

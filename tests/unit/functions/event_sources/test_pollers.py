@@ -46,7 +46,7 @@ def taking(clock: VirtualClock, seconds: float):
     return handler
 
 
-def test_what_is_done_is_deleted() -> None:
+def test_processed_messages_are_deleted() -> None:
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, nothing)
         bench.queues.send(*map(str, range(25)))
@@ -62,7 +62,7 @@ def test_what_is_done_is_deleted() -> None:
     run_virtual(main)
 
 
-def test_what_fails_comes_back_with_its_visibility_timeout() -> None:
+def test_failed_messages_return_with_their_visibility_timeout() -> None:
     async def main(clock: VirtualClock) -> None:
         async def handler(event: Any) -> None:
             if event["Records"][0]["attributes"]["ApproximateReceiveCount"] == "1":
@@ -80,7 +80,7 @@ def test_what_fails_comes_back_with_its_visibility_timeout() -> None:
     run_virtual(main)
 
 
-def test_of_a_batch_only_what_is_reported_comes_back() -> None:
+def test_only_the_reported_messages_of_a_batch_return() -> None:
     async def main(clock: VirtualClock) -> None:
         async def handler(event: Any) -> Any:
             bad = [one["messageId"] for one in event["Records"] if one["body"] == "poison"]
@@ -201,7 +201,7 @@ def test_a_throttled_batch_is_tried_again_while_its_messages_are_hidden() -> Non
     run_virtual(main)
 
 
-def test_a_throttled_batch_is_let_go_in_the_end() -> None:
+def test_a_throttled_batch_is_released_in_the_end() -> None:
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, nothing, slots=1, most_receives=1)
         bench.functions.invoker.concurrency.enter("other")
@@ -214,7 +214,7 @@ def test_a_throttled_batch_is_let_go_in_the_end() -> None:
     run_virtual(main)
 
 
-def test_a_retired_poller_ends_what_it_has_begun() -> None:
+def test_a_retired_poller_finishes_its_batches() -> None:
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, taking(clock, 5))
         told: list[int] = []
@@ -230,7 +230,7 @@ def test_a_retired_poller_ends_what_it_has_begun() -> None:
     run_virtual(main)
 
 
-def test_what_a_window_holds_is_handed_back_at_the_end() -> None:
+def test_messages_of_an_open_window_become_visible_when_the_poller_stops() -> None:
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, nothing, batch_size=100, window_seconds=300)
         bench.queues.send("a", "b")
@@ -243,7 +243,7 @@ def test_what_a_window_holds_is_handed_back_at_the_end() -> None:
     run_virtual(main)
 
 
-def test_a_queue_that_goes_and_comes_back() -> None:
+def test_a_poller_retries_while_its_queue_is_unavailable() -> None:
     async def main(clock: VirtualClock) -> None:
         bench = Bench(clock, nothing)
         bench.queues.down = Unavailable("the store does not answer")
