@@ -80,7 +80,7 @@ class Functions:
         self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings, self._deliver)
 
     def model_with(self, name: str, model: Model | None) -> None:
-        """Run a model in place of a function's handler, from its creation on if need be; `None` ends that.
+        """Run a model in place of the handler of a function, which need not exist yet; `None` ends that.
 
         Raises: ValueError for an invalid model.
         """

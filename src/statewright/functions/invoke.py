@@ -256,7 +256,7 @@ class Invoker:
 
         day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
         plan = WorkerPlan(
-            order=plans.order_of(runtime, settings, root, variables),
+            spawn_message=plans.spawn_message_of(runtime, settings, root, variables),
             fork_server=fork_server,
             open_log=lambda stream: self.logs.stream(target.name, stream),
             remark=f"INIT_START {runtime.remark}\n".encode(),

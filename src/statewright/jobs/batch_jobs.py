@@ -285,15 +285,15 @@ class BatchJobs:
     async def _begin(self, job: Job, *, may_start: bool) -> None:
         task, definition = job.task, self.definitions.of_arn(job.definition)
         assert task is not None
-        order = None
+        request = None
         if may_start and definition is not None:
             container = container_of(definition, self.request_of(job), self.variables(job))
-            order = self._machine.order(container, f"statewright-{task}")
+            request = self._machine.request(container, f"statewright-{task}")
 
         def on_end(end: End) -> None:
             self._background.spawn(self._attempt_ended(job, task, end))
 
-        runs = await self._processes.start(self.place(task), order, on_end)
+        runs = await self._processes.start(self.place(task), request, on_end)
         if job.ending is not None:
             await self._processes.stop(self.place(task))
         if runs and job.status == "STARTING" and job.task == task:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright.config import Config
-from statewright.jobs.processes import Order
+from statewright.jobs.processes import ProcessRequest
 
 STOP_SECONDS: Final = 30
 """Source: ECS API reference, ContainerDefinition, stopTimeout; Batch ends its jobs as ECS does."""
@@ -43,13 +43,13 @@ class Machine:
         self._config = config
         self._endpoint = endpoint
 
-    def order(self, container: Container, unique_name: str) -> Callable[[Path], Order]:
-        """A function that makes the order of a container from the container's own folder."""
+    def request(self, container: Container, unique_name: str) -> Callable[[Path], ProcessRequest]:
+        """A function that makes the request of a container from the container's own folder."""
         if self._config.jobs.engine:
             return lambda work: self._in_engine(container, unique_name, work)
         return lambda work: self._here(container, work)
 
-    def _here(self, container: Container, work: Path) -> Order:
+    def _here(self, container: Container, work: Path) -> ProcessRequest:
         argv = [*container.entry_point, *container.command]
         if not argv:
             raise OSError(
@@ -62,7 +62,7 @@ class Machine:
         variables["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.executable).parent}"
         variables["HOME"] = str(work)
         variables |= {**self._variables(), **container.environment}
-        return Order(
+        return ProcessRequest(
             argv,
             variables,
             str(Path(folder).resolve()) if folder and Path(folder).is_dir() else str(work),
@@ -70,7 +70,7 @@ class Machine:
             container.timeout_seconds,
         )
 
-    def _in_engine(self, container: Container, unique_name: str, work: Path) -> Order:
+    def _in_engine(self, container: Container, unique_name: str, work: Path) -> ProcessRequest:
         engine = self._config.jobs.engine
         variables = {**self._variables(), **container.environment}
         # Values are passed in the environment of the engine's command, because every user can read its arguments.
@@ -81,7 +81,7 @@ class Machine:
             options += ["--user", container.user]
         if container.entry_point:
             options += ["--entrypoint", container.entry_point[0]]
-        return Order(
+        return ProcessRequest(
             [engine, "run", "--rm", "--name", unique_name, "--network", "host", *options, container.image,
              *container.entry_point[1:], *container.command],
             {**os.environ, **variables},

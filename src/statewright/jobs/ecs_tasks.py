@@ -318,15 +318,15 @@ class Tasks:
 
     async def _begin(self, task: Task, container: TaskContainer, *, may_start: bool) -> bool:
         definition = self.definitions.find(task.definition)
-        order = None
+        request = None
         if may_start and definition is not None:
             found = next(one for one in definition.containers(task.overrides) if one.name == container.name)
-            order = self._machine.order(found, f"statewright-{task.id}-{container.name}")
+            request = self._machine.request(found, f"statewright-{task.id}-{container.name}")
 
         def on_end(end: End) -> None:
             self._background.spawn(self._container_ended(task, container, end))
 
-        return await self._processes.start(self.place(task, container), order, on_end)
+        return await self._processes.start(self.place(task, container), request, on_end)
 
     async def _runs(self, task: Task, container: TaskContainer) -> None:
         async with self._lock(task):

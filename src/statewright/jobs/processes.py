@@ -40,7 +40,7 @@ log = logging.getLogger("statewright.jobs")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ProcessRequest:
     """A process to run. `kill` is a command that ends what signals do not reach: the container of an engine."""
 
     argv: Sequence[str]
@@ -102,19 +102,19 @@ class Processes:
             self._temporary = Path(tempfile.mkdtemp(prefix="statewright-jobs-"))
         return self._temporary / place
 
-    async def start(self, place: str, order: Callable[[Path], Order] | None, on_end: OnEnd) -> bool:
+    async def start(self, place: str, request: Callable[[Path], ProcessRequest] | None, on_end: OnEnd) -> bool:
         """Start the process of a place, or recover one that was started before; return True if it runs.
 
-        `order` is called with the process's own folder; without it nothing is started, and a process that is not
+        `request` is called with the process's own folder; without it nothing is started, and a process that is not
         found has vanished. `on_end` is called once, from the loop, also for a process that has ended meanwhile.
         """
         if place in self._watches:
             return True
         folder = self.folder(place)
         claim = await self._on_thread(_read, folder / runner.CLAIM)
-        if claim is None and order is not None:
+        if claim is None and request is not None:
             try:
-                child, tells = await self._on_thread(self._spawn, folder, order)
+                child, tells = await self._on_thread(self._spawn, folder, request)
             except OSError as problem:
                 on_end(End(None, "unstartable", str(problem)))
                 return False
@@ -174,10 +174,10 @@ class Processes:
 
     # -------------------------------------------------------------- runners
 
-    def _spawn(self, folder: Path, order: Callable[[Path], Order]) -> tuple[subprocess.Popen[bytes], int]:
+    def _spawn(self, folder: Path, request: Callable[[Path], ProcessRequest]) -> tuple[subprocess.Popen[bytes], int]:
         work = folder / "work"
         work.mkdir(parents=True, exist_ok=True)
-        told = {**asdict(order(work)), "tied": self.root is None}
+        told = {**asdict(request(work)), "tied": self.root is None}
         runner.write_whole(folder / runner.ORDER, told)
         tells, their_end = os.pipe()
         try:

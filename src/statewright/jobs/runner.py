@@ -8,7 +8,7 @@ its own and continues when the server dies; it communicates through files in the
     output.log   what the process writes            exit.json  how it ended
 
 A second runner of a folder finds the claim taken and starts nothing. One byte on the standard output says that the
-process runs. With `tied` in the order the end of file on the standard input ends the process: the server is gone, and
+process runs. With `tied` in the request the end of file on the standard input ends the process: the server is gone, and
 no other will look for it.
 """
 
@@ -28,8 +28,8 @@ from typing import Any
 CLAIM, CHILD, EXIT, ORDER, OUTPUT, STOP = "claim", "child", "exit.json", "order.json", "output.log", "stop"
 KILL_AGAIN_SECONDS = 5.0
 
-Order = dict[str, Any]
-"""The content of `order.json`: the members of `processes.Order`, and `tied`."""
+Request = dict[str, Any]
+"""The content of `order.json`: the members of `processes.ProcessRequest`, and `tied`."""
 
 
 def started_at(pid: int) -> str | None:
@@ -84,12 +84,12 @@ class Runner:
             signal.signal(number, lambda *_: None)
         if not self._claimed():
             return 1
-        order = json.loads((self.folder / ORDER).read_bytes())
+        request = json.loads((self.folder / ORDER).read_bytes())
         if (self.folder / STOP).exists():
             self._end(None, "stopped")
             return 0
         try:
-            child = self._started(order)
+            child = self._started(request)
         except (OSError, ValueError) as problem:
             self._end(None, "unstartable", str(problem))
             return 0
@@ -99,7 +99,7 @@ class Runner:
         with contextlib.suppress(OSError):
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
-        code = self._watch(child, order)
+        code = self._watch(child, request)
         # Children that the process leaves behind end with it, as in a container.
         _signal_group(child.pid, signal.SIGKILL)
         self._end(code if code >= 0 else 128 - code, self.why)
@@ -116,23 +116,23 @@ class Runner:
             mine.unlink()
         return True
 
-    def _started(self, order: Order) -> subprocess.Popen[bytes]:
+    def _started(self, request: Request) -> subprocess.Popen[bytes]:
         self.started_ms = round(time.time() * 1000)
         with (self.folder / OUTPUT).open("ab") as output:
             return subprocess.Popen(
-                order["argv"],
-                cwd=order["cwd"],
-                env=order["env"],
+                request["argv"],
+                cwd=request["cwd"],
+                env=request["env"],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
 
-    def _watch(self, child: subprocess.Popen[bytes], order: Order) -> int:
-        deadline = time.monotonic() + order["timeout_seconds"] if order.get("timeout_seconds") else None
+    def _watch(self, child: subprocess.Popen[bytes], request: Request) -> int:
+        deadline = time.monotonic() + request["timeout_seconds"] if request.get("timeout_seconds") else None
         kill_at: float | None = None
-        watched = [self._news, 0] if order.get("tied") else [self._news]
+        watched = [self._news, 0] if request.get("tied") else [self._news]
         while True:
             code = child.poll()
             if code is not None:
@@ -140,11 +140,11 @@ class Runner:
             now = time.monotonic()
             if self.why == "" and (self.stop_asked or (deadline is not None and now >= deadline)):
                 self.why = "stopped" if self.stop_asked else "timeout"
-                kill_at = now + order["stop_seconds"]
+                kill_at = now + request["stop_seconds"]
                 _signal_group(child.pid, signal.SIGTERM)
             if kill_at is not None and now >= kill_at:
-                if order.get("kill"):
-                    subprocess.run(order["kill"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                if request.get("kill"):
+                    subprocess.run(request["kill"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
                 _signal_group(child.pid, signal.SIGKILL)
                 kill_at = now + KILL_AGAIN_SECONDS
             due = kill_at if self.why else deadline

@@ -17,35 +17,36 @@ def machine(**settings) -> Machine:
 
 def test_a_command_runs_here_in_a_folder_of_its_own(tmp_path):
     container = Container("c", "image", ["/bin/sh"], ["-c", "x"], {"A": "1", "AWS_REGION": "eu-west-1"})
-    order = machine().order(container, "unique")(tmp_path)
-    assert order.argv == ["/bin/sh", "-c", "x"]
-    assert (order.cwd, order.env["HOME"], order.stop_seconds) == (str(tmp_path), str(tmp_path), 30)
-    assert (order.env["A"], order.env["AWS_REGION"], order.env["AWS_DEFAULT_REGION"]) == ("1", "eu-west-1", "us-east-1")
-    assert order.env["PATH"].endswith(str(Path(sys.executable).parent))
-    assert order.kill is None
+    request = machine().request(container, "unique")(tmp_path)
+    assert request.argv == ["/bin/sh", "-c", "x"]
+    assert (request.cwd, request.env["HOME"], request.stop_seconds) == (str(tmp_path), str(tmp_path), 30)
+    assert request.env["A"] == "1"
+    assert (request.env["AWS_REGION"], request.env["AWS_DEFAULT_REGION"]) == ("eu-west-1", "us-east-1")
+    assert request.env["PATH"].endswith(str(Path(sys.executable).parent))
+    assert request.kill is None
 
 
 def test_an_image_may_stand_for_a_folder(tmp_path):
-    found = machine(images={"mine:1": str(tmp_path)}).order(Container("c", "mine:1", (), ["x"]), "unique")
+    found = machine(images={"mine:1": str(tmp_path)}).request(Container("c", "mine:1", (), ["x"]), "unique")
     assert found(tmp_path / "work").cwd == str(tmp_path)
 
 
 def test_an_engine_gets_the_image_and_no_value_among_its_arguments(tmp_path):
     container = Container("c", "image", ["a", "b"], ["c"], {"SECRET": "s3cr3t"}, "/src", "nobody")
-    order = machine(engine="docker").order(container, "unique")(tmp_path)
-    assert order.argv[:4] == ["docker", "run", "--rm", "--name"]
-    assert order.argv[-3:] == ["image", "b", "c"]
+    request = machine(engine="docker").request(container, "unique")(tmp_path)
+    assert request.argv[:4] == ["docker", "run", "--rm", "--name"]
+    assert request.argv[-3:] == ["image", "b", "c"]
     for name, value in (("--entrypoint", "a"), ("--workdir", "/src"), ("--user", "nobody"), ("--name", "unique")):
-        assert order.argv[list(order.argv).index(name) + 1] == value
-    assert "SECRET" in order.argv
-    assert "s3cr3t" not in " ".join(order.argv)
-    assert order.env["SECRET"] == "s3cr3t"
-    assert order.kill == ["docker", "kill", "unique"]
+        assert request.argv[list(request.argv).index(name) + 1] == value
+    assert "SECRET" in request.argv
+    assert "s3cr3t" not in " ".join(request.argv)
+    assert request.env["SECRET"] == "s3cr3t"
+    assert request.kill == ["docker", "kill", "unique"]
 
 
 def test_an_image_without_a_command_cannot_run_here(tmp_path):
     with pytest.raises(OSError, match="neither command nor entryPoint"):
-        machine().order(Container("c", "image"), "unique")(tmp_path)
+        machine().request(Container("c", "image"), "unique")(tmp_path)
 
 
 def test_settings_are_read():

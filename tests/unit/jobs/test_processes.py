@@ -16,13 +16,13 @@ import pytest
 
 from statewright.clock import RealClock
 from statewright.jobs import runner
-from statewright.jobs.processes import End, Order, Processes
+from statewright.jobs.processes import End, Processes, ProcessRequest
 
 PLACE = "one"
 
 
-def order(script: str, **members: Any) -> Callable[[Path], Order]:
-    return lambda work: Order(["/bin/sh", "-c", script], {"PATH": os.defpath}, str(work), **members)
+def request(script: str, **members: Any) -> Callable[[Path], ProcessRequest]:
+    return lambda work: ProcessRequest(["/bin/sh", "-c", script], {"PATH": os.defpath}, str(work), **members)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -38,7 +38,7 @@ class Case:
         self.processes = Processes(RealClock(), folder)
         self.ends: list[End] = []
 
-    async def start(self, made: Callable[[Path], Order] | None) -> bool:
+    async def start(self, made: Callable[[Path], ProcessRequest] | None) -> bool:
         return await self.processes.start(PLACE, made, self.ends.append)
 
     async def end(self) -> End:
@@ -60,7 +60,7 @@ def play(folder: Path | None, story: Callable[[Case], Any]) -> Any:
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill $$", 143)])
 def test_an_end_has_its_code(tmp_path, script, code):
     async def story(case: Case) -> End:
-        await case.start(order(script))
+        await case.start(request(script))
         return await case.end()
 
     end = play(tmp_path, story)
@@ -73,7 +73,7 @@ def test_an_end_has_its_code(tmp_path, script, code):
 )
 def test_a_timeout_asks_first_and_kills_then(tmp_path, script, code):
     async def story(case: Case) -> End:
-        await case.start(order(script, timeout_seconds=0.3, stop_seconds=0.2))
+        await case.start(request(script, timeout_seconds=0.3, stop_seconds=0.2))
         return await case.end()
 
     end = play(tmp_path, story)
@@ -82,7 +82,7 @@ def test_a_timeout_asks_first_and_kills_then(tmp_path, script, code):
 
 def test_the_children_of_a_process_end_with_it(tmp_path):
     async def story(case: Case) -> None:
-        await case.start(order("sleep 600 & echo $!; exit 0"))
+        await case.start(request("sleep 600 & echo $!; exit 0"))
         await case.end()
         child = int((tmp_path / PLACE / runner.OUTPUT).read_text())
         await until(lambda: runner.started_at(child) is None)
@@ -92,7 +92,7 @@ def test_the_children_of_a_process_end_with_it(tmp_path):
 
 def test_a_command_that_is_not_there(tmp_path):
     async def story(case: Case) -> End:
-        await case.start(lambda work: Order(["/no/such"], {}, str(work)))
+        await case.start(lambda work: ProcessRequest(["/no/such"], {}, str(work)))
         return await case.end()
 
     end = play(tmp_path, story)
@@ -103,7 +103,7 @@ def test_a_command_that_is_not_there(tmp_path):
 def test_a_process_stopped_before_its_start_never_runs(tmp_path):
     async def story(case: Case) -> End:
         await case.processes.stop(PLACE)
-        await case.start(order("echo never"))
+        await case.start(request("echo never"))
         return await case.end()
 
     assert play(tmp_path, story).why == "stopped"
@@ -112,7 +112,7 @@ def test_a_process_stopped_before_its_start_never_runs(tmp_path):
 
 def test_a_second_runner_starts_nothing(tmp_path):
     async def story(case: Case) -> None:
-        await case.start(order(f"echo x >> {tmp_path}/runs; exec sleep 600"))
+        await case.start(request(f"echo x >> {tmp_path}/runs; exec sleep 600"))
         command = [sys.executable, "-I", "-S", runner.__file__, str(tmp_path / PLACE)]
         assert subprocess.run(command, check=False).returncode == 1
         await until((tmp_path / "runs").exists)
@@ -127,10 +127,10 @@ def test_another_server_recovers_running_processes_and_reads_ended_ones(tmp_path
     gate = tmp_path / "gate"
 
     async def begin(case: Case) -> None:
-        assert await case.start(order(f"while ! [ -e {gate} ]; do sleep 0.02; done; exit 5"))
+        assert await case.start(request(f"while ! [ -e {gate} ]; do sleep 0.02; done; exit 5"))
 
     async def go_on(case: Case) -> End:
-        assert await case.start(order("echo twice"))
+        assert await case.start(request("echo twice"))
         gate.touch()
         return await case.end()
 
@@ -150,7 +150,7 @@ def test_a_claim_of_another_process_is_not_believed(tmp_path, pid):
     runner.write_whole(folder / runner.CLAIM, {"pid": pid, "started": "another boot 1"})
 
     async def story(case: Case) -> End:
-        assert not await case.start(order("echo twice"))
+        assert not await case.start(request("echo twice"))
         return await case.end()
 
     assert play(tmp_path, story).why == "vanished"
@@ -166,7 +166,7 @@ def test_a_process_that_is_not_found_has_vanished(tmp_path):
 
 def test_a_killed_runner_leaves_no_orphan(tmp_path):
     async def story(case: Case) -> int:
-        await case.start(order("exec sleep 600"))
+        await case.start(request("exec sleep 600"))
         folder = tmp_path / PLACE
         child = json.loads((folder / runner.CHILD).read_bytes())["pid"]
         os.kill(json.loads((folder / runner.CLAIM).read_bytes())["pid"], signal.SIGKILL)
@@ -179,7 +179,7 @@ def test_a_killed_runner_leaves_no_orphan(tmp_path):
 
 def test_without_a_folder_processes_end_with_the_server():
     async def story(case: Case) -> int:
-        await case.start(order("exec sleep 600"))
+        await case.start(request("exec sleep 600"))
         found: int = json.loads((case.processes.folder(PLACE) / runner.CHILD).read_bytes())["pid"]
         return found
 
@@ -190,7 +190,7 @@ def test_where_the_system_tells_nothing_runners_are_looked_at(tmp_path, monkeypa
     monkeypatch.delattr(os, "pidfd_open")
 
     async def story(case: Case) -> End:
-        await case.start(order("exec sleep 600"))
+        await case.start(request("exec sleep 600"))
         await case.processes.stop(PLACE)
         return await case.end()
 

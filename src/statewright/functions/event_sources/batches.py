@@ -114,7 +114,7 @@ def _compile(text: str) -> Filter:
             is_json = isinstance(parsed, dict)
         except JsonTextError:
             is_json = False
-        # A pattern with an object for the body matches bodies that are JSON, one with texts all others.
+        # A pattern with an object for the body matches bodies that are JSON objects, one with texts all others.
         if is_json != wants_json:
             return False
         return matches({**record, "body": parsed} if wants_json else record)

@@ -288,11 +288,11 @@ def _peak_kib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT // 1024
 
 
-def main(order: Header) -> None:
-    """Serve until the server is gone. `order` is the spawn message: handler, paths, environment."""
+def main(message: Header) -> None:
+    """Serve until the server is gone. `message` is the spawn message: handler, paths, environment."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.argv = [""]
-    sys.path[:0] = order["paths"]
+    sys.path[:0] = message["paths"]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -301,9 +301,9 @@ def main(order: Header) -> None:
     global CLOCK
     CLOCK = ServerClock(channel)
     own_pid = os.getpid()
-    virtual = _virtual_time(order, channel)
+    virtual = _virtual_time(message, channel)
     try:
-        handler = load_handler(order["handler"])
+        handler = load_handler(message["handler"])
     except CannotLoad as problem:
         _say(problem.document)
         sys.stdout.flush()
@@ -336,9 +336,9 @@ def main(order: Header) -> None:
         channel.send({"t": kind, "peak_kib": _peak_kib()}, answer)
 
 
-def _virtual_time(order: Header, channel: Channel) -> VirtualTime | None:
+def _virtual_time(message: Header, channel: Channel) -> VirtualTime | None:
     """Install virtual time in this process if the server runs in it; return its `WorkerTime`."""
-    if "now_ms" not in order:
+    if "now_ms" not in message:
         return None
 
     def ask(due_ms: int) -> None:
@@ -352,10 +352,10 @@ def _virtual_time(order: Header, channel: Channel) -> VirtualTime | None:
         return now_ms
 
     # The fork server has preloaded the module.
-    made: VirtualTime = importlib.import_module("worker_time").WorkerTime(order["now_ms"], ask, answer)
-    made.install(order["worker"])
+    made: VirtualTime = importlib.import_module("worker_time").WorkerTime(message["now_ms"], ask, answer)
+    made.install(message["worker"])
     global SHOWN_ROOT
-    SHOWN_ROOT = (order["root"], "/var/task")
+    SHOWN_ROOT = (message["root"], "/var/task")
     return made
 
 

@@ -214,15 +214,15 @@ def _document(body: bytes, headers: dict[str, str]) -> bytes:
     return json.dumps(given).encode()
 
 
-def main(order: python_worker.Header) -> None:
+def main(message: python_worker.Header) -> None:
     """Run the function's own runtime until it ends."""
     channel = python_worker.Channel(socket.socket(fileno=3))
     os.set_inheritable(3, False)
     listening = socket.create_server(("127.0.0.1", 0))
     os.environ["AWS_LAMBDA_RUNTIME_API"] = f"127.0.0.1:{listening.getsockname()[1]}"
-    program = os.path.join(order["root"], "bootstrap")
+    program = os.path.join(message["root"], "bootstrap")
     try:
-        child = subprocess.Popen([program], cwd=order["root"])
+        child = subprocess.Popen([program], cwd=message["root"])
     except OSError as problem:
         said = {
             "errorType": "Runtime.InvalidEntrypoint",

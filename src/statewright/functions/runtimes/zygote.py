@@ -89,42 +89,42 @@ class ForkServer:
             (length,) = LENGTH.unpack_from(self.buffer)
             if len(self.buffer) < 4 + length:
                 break
-            order = json.loads(bytes(self.buffer[4 : 4 + length]))
+            message = json.loads(bytes(self.buffer[4 : 4 + length]))
             del self.buffer[: 4 + length]
-            self._execute(order)
+            self._execute(message)
         return True
 
-    def _execute(self, order: Message) -> None:
-        if order["do"] == "spawn":
+    def _execute(self, message: Message) -> None:
+        if message["do"] == "spawn":
             channel, output, null = (self.descriptors.pop(0) for _ in range(3))
-            self._spawn(order, channel, output, null)
+            self._spawn(message, channel, output, null)
             for descriptor in (channel, output, null):
                 os.close(descriptor)
-        elif order["do"] == "end":
-            pid = self.pids.get(order["worker"])
+        elif message["do"] == "end":
+            pid = self.pids.get(message["worker"])
             if pid is not None:
-                _signal_group(pid, signal.SIGTERM if order["grace_seconds"] > 0 else signal.SIGKILL)
-                self.doomed[pid] = time.monotonic() + order["grace_seconds"]
+                _signal_group(pid, signal.SIGTERM if message["grace_seconds"] > 0 else signal.SIGKILL)
+                self.doomed[pid] = time.monotonic() + message["grace_seconds"]
 
-    def _spawn(self, order: Message, channel: int, output: int, null: int) -> None:
+    def _spawn(self, message: Message, channel: int, output: int, null: int) -> None:
         try:
             pid = os.fork()
         except OSError as problem:
-            self._report({"did": "refused", "worker": order["worker"], "why": str(problem)})
+            self._report({"did": "refused", "worker": message["worker"], "why": str(problem)})
             return
         if pid == 0:
             code = 127
             try:
-                code = self._become_worker(order, channel, output, null)
+                code = self._become_worker(message, channel, output, null)
             except BaseException as problem:
                 os.write(2, (f"cannot start the worker: {problem}\n").encode())
             finally:
                 os._exit(code)
-        self.workers[pid] = order["worker"]
-        self.pids[order["worker"]] = pid
-        self._report({"did": "started", "worker": order["worker"], "pid": pid})
+        self.workers[pid] = message["worker"]
+        self.pids[message["worker"]] = pid
+        self._report({"did": "started", "worker": message["worker"], "pid": pid})
 
-    def _become_worker(self, order: Message, channel: int, output: int, null: int) -> int:
+    def _become_worker(self, message: Message, channel: int, output: int, null: int) -> int:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -133,24 +133,24 @@ class ForkServer:
             self.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         # The given descriptors are all above 3, so none is overwritten before it is used.
         for source, target in ((null, 0), (output, 1), (output, 2), (channel, 3)):
-            os.dup2(source, target, inheritable=target != 3 or order["argv"] is not None)
+            os.dup2(source, target, inheritable=target != 3 or message["argv"] is not None)
         os.closerange(4, WORKER_DESCRIPTORS)
         os.environ.clear()
-        os.environ.update(order["env"])
+        os.environ.update(message["env"])
         time.tzset()
-        _limit(order)
-        os.chdir(order["root"])
-        if order["argv"] is not None:
-            os.execvpe(order["argv"][0], order["argv"], order["env"])
-        if order["kind"] == "provided":
+        _limit(message)
+        os.chdir(message["root"])
+        if message["argv"] is not None:
+            os.execvpe(message["argv"][0], message["argv"], message["env"])
+        if message["kind"] == "provided":
             sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
             import runtime_api  # type: ignore[import-not-found]
 
-            runtime_api.main(order)
+            runtime_api.main(message)
         else:
             import python_worker  # type: ignore[import-not-found]
 
-            python_worker.main(order)
+            python_worker.main(message)
         return 0
 
     def _reap(self) -> None:
@@ -218,15 +218,15 @@ def _signal_group(pid: int, number: int) -> None:
             os.kill(pid, number)
 
 
-def _limit(order: Message) -> None:
+def _limit(message: Message) -> None:
     import resource
 
     wanted = [
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, WORKER_DESCRIPTORS),
     ]
-    if order.get("data_bytes") and hasattr(resource, "RLIMIT_DATA"):
-        wanted.append((resource.RLIMIT_DATA, order["data_bytes"]))
+    if message.get("data_bytes") and hasattr(resource, "RLIMIT_DATA"):
+        wanted.append((resource.RLIMIT_DATA, message["data_bytes"]))
     for what, most in wanted:
         hard = resource.getrlimit(what)[1]
         if hard == resource.RLIM_INFINITY or most <= hard:

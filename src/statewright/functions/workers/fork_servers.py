@@ -86,7 +86,7 @@ class ForkServer:
     def spawn(
         self,
         worker: int,
-        order: JsonMapping,
+        message: JsonMapping,
         descriptors: tuple[int, int, int],
         on_started: Callable[[int], None],
         on_ended: Ended,
@@ -94,7 +94,7 @@ class ForkServer:
         """Start a worker. `descriptors` are its socket, its output and the null device; the caller may close them."""
         self._workers[worker] = on_ended
         self._on_started[worker] = on_started
-        self._send({"do": "spawn", "worker": worker, **order}, [os.dup(number) for number in descriptors])
+        self._send({"do": "spawn", "worker": worker, **message}, [os.dup(number) for number in descriptors])
 
     def end(self, worker: int, *, grace_seconds: float = GRACE_SECONDS) -> None:
         """End a worker and all its children: SIGTERM, and SIGKILL after the grace."""

@@ -129,7 +129,7 @@ def environment(
     return {name: value for name, value in variables.items() if value or name == "_HANDLER"}
 
 
-def order_of(runtime: Runtime, settings: Configuration, root: Path, variables: Mapping[str, str]) -> JsonObject:
+def spawn_message_of(runtime: Runtime, settings: Configuration, root: Path, variables: Mapping[str, str]) -> JsonObject:
     """The fork server's message to start a worker."""
     argv: list[str] | None = None
     if runtime.kind == "node":

@@ -57,11 +57,11 @@ class Outcome:
 class WorkerPlan:
     """Plan of starting the workers of a function version.
 
-    `order` is the message to the fork server; `open_log` opens the log of a stream, `remark` is its first line.
+    `spawn_message` is the message to the fork server; `open_log` opens the log of a stream, `remark` is its first line.
     `start_ms` is how long a worker may take until it is ready.
     """
 
-    order: JsonMapping
+    spawn_message: JsonMapping
     fork_server: Callable[[], ForkServer]
     open_log: Callable[[str], StreamLog]
     remark: bytes
@@ -70,15 +70,15 @@ class WorkerPlan:
     virtual_time: bool = False
 
 
-def in_virtual_time(order: JsonObject, number: int, now_ms: int) -> JsonObject:
+def in_virtual_time(message: JsonObject, number: int, now_ms: int) -> JsonObject:
     """A spawn message for a worker that follows the server's clock."""
-    if order["kind"] != "node":
-        return {**order, "worker": number, "now_ms": now_ms}
-    program, *arguments = order["argv"]
+    if message["kind"] != "node":
+        return {**message, "worker": number, "now_ms": now_ms}
+    program, *arguments = message["argv"]
     return {
-        **order,
+        **message,
         "argv": [program, "--require", str(RUNTIMES / "node_time.cjs"), *arguments],
-        "env": {**order["env"], "STATEWRIGHT_WORKER": str(number), "STATEWRIGHT_NOW_MS": str(now_ms)},
+        "env": {**message["env"], "STATEWRIGHT_WORKER": str(number), "STATEWRIGHT_NOW_MS": str(now_ms)},
     }
 
 
@@ -130,7 +130,7 @@ class Worker(asyncio.BufferedProtocol):
         self._is_stuck = False
         self._has_warned = False
         self._most_seconds = plan.start_ms / 1000
-        self.name = str(plan.order["env"].get("AWS_LAMBDA_FUNCTION_NAME", ""))
+        self.name = str(plan.spawn_message["env"].get("AWS_LAMBDA_FUNCTION_NAME", ""))
         self._ending: BusyToken | None = None
         self._ended = False
         self._exit_code: int | None = None
@@ -152,11 +152,14 @@ class Worker(asyncio.BufferedProtocol):
         self.turn = next(self._turns)
         self._sent_ns = time.perf_counter_ns()
         try:
-            order = {**self.plan.order, "env": {**self.plan.order["env"], "AWS_LAMBDA_LOG_STREAM_NAME": self.stream}}
+            message = {
+                **self.plan.spawn_message,
+                "env": {**self.plan.spawn_message["env"], "AWS_LAMBDA_LOG_STREAM_NAME": self.stream},
+            }
             if self.plan.virtual_time:
-                order = in_virtual_time(order, self.number, self._clock.now_ms())
+                message = in_virtual_time(message, self.number, self._clock.now_ms())
             self.fork_server.spawn(
-                self.number, order, (theirs.fileno(), their_output, null), self._on_started, self._on_ended
+                self.number, message, (theirs.fileno(), their_output, null), self._on_started, self._on_ended
             )
         finally:
             theirs.close()
