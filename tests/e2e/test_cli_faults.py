@@ -59,7 +59,7 @@ def stranger() -> Iterator[str]:
 def test_no_server(command, statewright):
     done = statewright(*command.split(), "--endpoint", "http://127.0.0.1:1")
     assert (done.code, done.out) == (4, "")
-    assert "There is no server at http://127.0.0.1:1: nobody answers" in " ".join(done.err.split())
+    assert "No Statewright server at http://127.0.0.1:1: connection failed" in " ".join(done.err.split())
     assert "statewright serve" in done.err
 
 

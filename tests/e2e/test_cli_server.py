@@ -287,7 +287,7 @@ def test_dev_loads_and_reloads(tmp_path, statewright):
         until(lambda: "order  updated" in log.read_text(), "the reload")
         assert statewright("run", "order", "--endpoint", url).code == 1
         (folder / "order.asl.json").write_text("{")
-        until(lambda: "the last good revision stays" in log.read_text(), "the complaint")
+        until(lambda: "the last good revision stays in use" in log.read_text(), "the complaint")
         assert statewright("run", "order", "--endpoint", url).code == 1
         (folder / "bad.asl.json").write_text(json.dumps(PASS))
         until(lambda: "bad  created" in log.read_text(), "the correction")
@@ -324,7 +324,7 @@ def test_dev_serves_functions_and_their_changes(tmp_path, statewright):
         # The worker was warm: it is replaced.
         assert answer() == {"price": 14}
         price.write_text("def handler(event, context:\n")
-        until(lambda: "the last good code stays" in log.read_text(), "the complaint")
+        until(lambda: "the last good code stays in use" in log.read_text(), "the complaint")
         assert answer() == {"price": 14}
     finally:
         process.send_signal(signal.SIGINT)

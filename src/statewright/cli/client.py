@@ -68,16 +68,14 @@ def endpoint_option(command: Function) -> Function:
     return click.option(
         "--endpoint",
         metavar="URL",
-        help=f"Where the server is; else STATEWRIGHT_ENDPOINT, AWS_ENDPOINT_URL, {DEFAULT_ENDPOINT}.",
+        help=f"Server address; default: STATEWRIGHT_ENDPOINT, AWS_ENDPOINT_URL, {DEFAULT_ENDPOINT}.",
     )(command)
 
 
 def form_option(command: Function) -> Function:
     """`-o table|json|jsonl`."""
     choice = click.Choice(FORMS)
-    return click.option("-o", "--output", "form", type=choice, default="table", help="How to print the result.")(
-        command
-    )
+    return click.option("-o", "--output", "form", type=choice, default="table", help="Output format.")(command)
 
 
 def endpoint_of(option: str | None) -> tuple[str, str]:
@@ -93,8 +91,8 @@ def endpoint_of(option: str | None) -> tuple[str, str]:
 class Unreachable(Stop):
     """Nobody answers at the endpoint."""
 
-    def __init__(self, endpoint: str, reason: str = "nobody answers") -> None:
-        super().__init__(UNREACHABLE, f"There is no server at {endpoint}: {reason}.", "start one: statewright serve")
+    def __init__(self, endpoint: str, reason: str = "connection failed") -> None:
+        super().__init__(UNREACHABLE, f"No Statewright server at {endpoint}: {reason}.", "start one: statewright serve")
 
 
 class Server:
@@ -137,17 +135,17 @@ class Server:
             code = str(said.get("Code", "Unknown"))
             if code.isdigit():
                 # botocore makes a code of the status when the body is none of an API's.
-                raise Unreachable(self.endpoint, f"what answers there (HTTP {code}) is something else") from None
+                raise Unreachable(self.endpoint, f"another program answers there (HTTP {code})") from None
             raise ApiProblem(code, said.get("Message", "")) from None
         except (NoConnection, HTTPClientError) as problem:
             raise Unreachable(self.endpoint, _connection_words(problem)) from None
         except ResponseParserError:
-            raise Unreachable(self.endpoint, "what answers there is something else") from None
+            raise Unreachable(self.endpoint, "another program answers there") from None
         except BotoCoreError as problem:
             raise Stop(USAGE, str(problem)) from None
         headers = answer.pop("ResponseMetadata", {}).get("HTTPHeaders", {})
         if "html" in headers.get("content-type", ""):
-            raise Unreachable(self.endpoint, "what answers there is something else")
+            raise Unreachable(self.endpoint, "another program answers there")
         return answer
 
     def pages(self, operation: str, member: str, *, most: int | None = None, **members: Any) -> Iterator[Any]:
@@ -205,15 +203,15 @@ class Server:
     def _express_has_a_log(self, arn: str) -> Stop:
         """Where to look for the history of an EXPRESS execution, which no operation shows."""
         machine = ":".join(["arn", *arn.split(":")[1:5], "stateMachine", arn.split(":")[6]])
-        said = "The history of an EXPRESS execution is kept in its log alone."
+        said = "The history of an EXPRESS execution is kept only in its log."
         try:
             logging = self.call("describe_state_machine", stateMachineArn=machine)["loggingConfiguration"]
         except ApiProblem:
-            return Stop(USAGE, f"{said} Its state machine is not there any more, to say where that is.")
+            return Stop(USAGE, f"{said} Its state machine no longer exists, so the log group is unknown.")
         if logging.get("level", "OFF") == "OFF":
             return Stop(
                 USAGE,
-                f"{said} Its state machine logs nothing.",
+                f"{said} Logging is off for its state machine.",
                 "give it a loggingConfiguration: level ALL, and a log group as destination",
             )
         group = logging["destinations"][0]["cloudWatchLogsLogGroup"]["logGroupArn"]
@@ -317,8 +315,8 @@ def _executions_of(machine_arn: str) -> str:
 def _connection_words(problem: Exception) -> str:
     words = str(problem)
     if "timeout" in type(problem).__name__.lower():
-        return "it does not answer in time"
-    return "nobody answers" if "Could not connect" in words else words.rstrip(".")
+        return "it did not answer in time"
+    return "connection failed" if "Could not connect" in words else words.rstrip(".")
 
 
 def _make_client(service: str, endpoint: str, identity: tuple[str, str, str], headers: dict[str, str]) -> Any:

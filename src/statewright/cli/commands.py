@@ -186,8 +186,8 @@ def _our_fault(problem: Exception) -> int:
         traceback.print_exception(problem)
     printer = stderr()
     said = f"{type(problem).__name__}: {problem}"
-    printer.line((f"Statewright {__version__} failed because of a bug of its own:", "fail"))
+    printer.line((f"The command failed because of a bug in Statewright {__version__}:", "fail"))
     printer.line(f"  {said[:500]}")
     if not os.environ.get("STATEWRIGHT_DEBUG"):
-        printer.line(("  For the traceback set STATEWRIGHT_DEBUG=1 and try again.", "idle"))
+        printer.line(("  Set STATEWRIGHT_DEBUG=1 and try again to see the traceback.", "idle"))
     return INTERNAL

@@ -15,7 +15,7 @@ _INSTALL: Final = {
 }
 
 
-@click.command(short_help="Print the script for completion in a shell.")
+@click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:
@@ -37,5 +37,5 @@ def completion(context: click.Context, shell: str) -> int:
     printer = stdout()
     printer.plain(made.source_template % made.source_vars())
     if printer.is_terminal:
-        stderr().wrapped(f"To keep it: {_INSTALL[shell]}", "", "idle")
+        stderr().wrapped(f"To install it: {_INSTALL[shell]}", "", "idle")
     return OK

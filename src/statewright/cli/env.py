@@ -45,10 +45,10 @@ def default_endpoint() -> str:
 @click.option(
     "--endpoint",
     metavar="URL",
-    help=f"Where the server is; {DEFAULT_ENDPOINT} unless STATEWRIGHT_ENDPOINT says otherwise.",
+    help=f"Server address; default: STATEWRIGHT_ENDPOINT, {DEFAULT_ENDPOINT}.",
 )
-@click.option("--config", "settings", metavar="FILE", help="Settings with the credentials to use.")
-@click.option("--shell", type=click.Choice(SHELLS), default="sh", show_default=True, help="How to write them.")
+@click.option("--config", "settings", metavar="FILE", help="Settings file with the credentials to use.")
+@click.option("--shell", type=click.Choice(SHELLS), default="sh", show_default=True, help="Output format.")
 def env(endpoint: str | None, settings: str | None, shell: str) -> int:
     """Print what to set so that AWS SDKs, the AWS CLI and Terraform talk to the server.
 

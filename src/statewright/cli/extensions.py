@@ -21,7 +21,7 @@ def extensions_option(command: Command) -> Command:
         expose_value=False,
         is_eager=True,
         callback=_switch,
-        help="Accept what only Statewright has: deadlines and turns of loops.",
+        help="Accept Statewright's own extensions: deadlines and turns of loops.",
     )(command)
 
 

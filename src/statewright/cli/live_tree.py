@@ -162,7 +162,9 @@ class TreeView:
                 continue
             waited = attempt.retried_after_ms
             words = f"attempt {attempt.number}: {_failure_words(attempt, with_cause=True)}"
-            then = f" → again {duration_words(waited)} later" if waited else " → again at once" if waited == 0 else ""
+            then = (
+                f" → again {duration_words(waited)} later" if waited else " → again immediately" if waited == 0 else ""
+            )
             left: Line = [(prefix, "idle"), ("✗ ", "fail"), (words, "caught"), (then, "idle")]
             yield self._since(attempt.ended_ms or attempt.began_ms), left, ()
 

@@ -35,8 +35,8 @@ _HEADLINES: Final[dict[str, tuple[str, str, Tone]]] = {
     "TIMED_OUT": ("✗", "Timed out", "fail"),
     "ABORTED": ("○", "Aborted", "idle"),
     "UNMOCKED_TASK": ("✗", "Stopped at a task without a mock", "fail"),
-    "WAITS_FOR_EVER": ("✗", "Waits for ever", "fail"),
-    "OUT_OF_TIME": ("✗", "Not over in time", "fail"),
+    "WAITS_FOR_EVER": ("✗", "Waits forever", "fail"),
+    "OUT_OF_TIME": ("✗", "Not finished in time", "fail"),
     "INTERRUPTED": ("○", "Interrupted", "idle"),
 }
 

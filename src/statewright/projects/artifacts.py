@@ -80,7 +80,7 @@ def _attached(stack: Stack, resource: Resource, name: str, locate: Locate | None
     path = local_path(stack, resource.id, value, locate)
     if path is None:
         stack.sources.error(
-            place, f"{resource.id}: {name} is no local path, and what is in a bucket elsewhere is not fetched"
+            place, f"{resource.id}: {name} is not a local path, and objects in remote buckets are not fetched"
         )
         return resource
     shown = stack.sources.shown(path)
@@ -132,12 +132,12 @@ def _check_function(stack: Stack, function: Resource) -> None:
     runtime, handler = properties.get("Runtime"), properties.get("Handler")
     if properties.get("PackageType") == "Image" or "ImageUri" in (properties.get("Code") or {}):
         stack.sources.warning(
-            function.place, f"the function {function.id} is a container image, which is not run here: calls to it fail"
+            function.place, f"the function {function.id} is a container image, which cannot run here: calls to it fail"
         )
         return
     if isinstance(runtime, str) and runtime.startswith(_NOT_RUN):
         stack.sources.warning(
-            function.place, f"the function {function.id} needs the runtime {runtime}, which is not run here"
+            function.place, f"the function {function.id} needs the runtime {runtime}, which cannot run here"
         )
         return
     folder = function.code
@@ -175,7 +175,7 @@ def _check_handler(stack: Stack, function: Resource, folder: Path, handler: str,
     if runtime.startswith("nodejs") and (folder / f"{path}.ts").is_file():
         hint = ": it is TypeScript, which must be built first"
     stack.sources.error(
-        place, f"{function.id}: the handler {handler} needs {stack.sources.shown(named)}, which is not there{hint}"
+        place, f"{function.id}: the handler {handler} needs {stack.sources.shown(named)}, which does not exist{hint}"
     )
 
 

@@ -92,7 +92,7 @@ class _Assembly:
         artifacts = manifest.value.get("artifacts") if isinstance(manifest.value, dict) else None
         if not isinstance(artifacts, dict):
             self._sources.error(
-                manifest.place(), f"{MANIFEST} has no artifacts: this is no output of a CDK application"
+                manifest.place(), f"{MANIFEST} has no artifacts: this is not the output of a CDK application"
             )
             return
         for id_, body in artifacts.items():

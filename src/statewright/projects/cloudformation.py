@@ -257,7 +257,7 @@ class Stack:
             self._conditions[name] = self._truth(section[name])
         found = self._conditions[name]
         if found is None:
-            raise Unresolved(f"the condition {name} needs itself, or cannot be worked out")
+            raise Unresolved(f"the condition {name} depends on itself, or cannot be evaluated")
         return found
 
     def mapping(self, name: str, first: str, second: str) -> Json:
@@ -301,7 +301,7 @@ class Stack:
             self.missing[id_] = f"which the condition {name} leaves out"
         except Unresolved as problem:
             self.sources.error(place, f"{id_}: {problem}")
-            self.missing[id_] = "whose condition cannot be worked out"
+            self.missing[id_] = "whose condition cannot be evaluated"
         return False
 
     def _resource(self, id_: str, body: Mapping[str, Json], place: Place) -> Resource:
@@ -310,7 +310,7 @@ class Stack:
             if name not in _CONTROL_ATTRIBUTES and not name.endswith("Policy") and name != "Connectors":
                 self.sources.warning(
                     self.place((*steps, name)),
-                    f"{name} is no attribute of a resource and is ignored{meant(name, _CONTROL_ATTRIBUTES)}",
+                    f"{name} is not an attribute of a resource and is ignored{meant(name, _CONTROL_ATTRIBUTES)}",
                 )
         own = self.prefix + id_
         properties = self.fold(body.get("Properties") or {}, (*steps, "Properties"), own)

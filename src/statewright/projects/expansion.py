@@ -45,7 +45,7 @@ def _check_transforms(stack: Stack) -> None:
     for name in transforms_of(stack.value):
         if name not in _KNOWN:
             stack.sources.warning(
-                stack.place(("Transform",)), f"the transform {name} is not applied: what it would add is not there"
+                stack.place(("Transform",)), f"the transform {name} is not applied: what it would add is missing"
             )
 
 
@@ -73,7 +73,7 @@ class _Expansion:
 
     def _value(self, value: Json, steps: Steps) -> Json:
         if len(steps) > MAX_NESTING:
-            self._stack.sources.error(self._stack.place(steps), "loops and includes nest too deep here")
+            self._stack.sources.error(self._stack.place(steps), "loops and includes are nested too deeply here")
             return None
         if isinstance(value, str):
             return self._text(value)
@@ -146,9 +146,7 @@ class _Expansion:
         location = parameters.get("Location") if isinstance(parameters, dict) else None
         location = stack.fold(location, (*steps, "Parameters", "Location"))
         if not isinstance(location, str) or location.startswith(("s3://", "https://", "http://")):
-            stack.sources.error(
-                place, "AWS::Include needs the Location of a local file; what it would add is not there"
-            )
+            stack.sources.error(place, "AWS::Include needs the Location of a local file; what it would add is missing")
             return {}
         self._included += 1
         template = stack.sources.template(stack.template.path.parent / location, place) if self._included < 50 else None

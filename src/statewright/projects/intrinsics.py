@@ -139,8 +139,8 @@ def text_of(value: Json) -> str:
     if isinstance(value, (int, float)):
         return json.dumps(value)
     if value is None:
-        raise Unresolved("null stands where a text is needed")
-    raise Unresolved(f"{'a list' if isinstance(value, list) else 'an object'} stands where a text is needed")
+        raise Unresolved("found null where a string is needed")
+    raise Unresolved(f"{'a list' if isinstance(value, list) else 'an object'} found where a string is needed")
 
 
 def _target(argument: Json) -> tuple[str, Json] | None:
@@ -179,7 +179,7 @@ class Evaluation:
         if isinstance(value, str):
             return self._text(value)
         if len(self._path) - self._base > MAX_NESTING:
-            self._refuse(tuple(self._path), f"values nest more than {MAX_NESTING} levels deep here")
+            self._refuse(tuple(self._path), f"values are nested more than {MAX_NESTING} levels deep here")
             return value
         if isinstance(value, list):
             return self._list(value)
@@ -191,7 +191,7 @@ class Evaluation:
             if function is not None:
                 return self._call(function, name, argument, value)
             if isinstance(name, str) and name.startswith("Fn::"):
-                self._refuse(tuple(self._path), f"{name} is no function that is known here")
+                self._refuse(tuple(self._path), f"{name} is not a known function")
                 return value
         return self._object(value)
 
@@ -451,7 +451,7 @@ def _equals(now: Evaluation, argument: Json) -> Json:
         raise Unresolved("Fn::Equals needs a list of two values")
     left, right = now.argument(0, argument[0]), now.argument(1, argument[1])
     if waits(left) or waits(right):
-        raise Unresolved("Fn::Equals cannot compare what only deployment knows")
+        raise Unresolved("Fn::Equals cannot compare values that are known only after deployment")
     if isinstance(left, (dict, list)) or isinstance(right, (dict, list)):
         return bool(left == right)
     return text_of(left) == text_of(right)

@@ -46,7 +46,9 @@ def arrange(
             out.add(resource.id)
     for cycle in cycles({found.id: found.depends_on for found in complete.values()}):
         names = " -> ".join([*cycle, cycle[0]])
-        sources.error(complete[cycle[0]].place, f"these resources need each other, so none can be made: {names}")
+        sources.error(
+            complete[cycle[0]].place, f"these resources depend on each other, so none can be created: {names}"
+        )
         out.update(cycle)
     return complete, tuple(_in_order(complete, out, sources))
 

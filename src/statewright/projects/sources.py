@@ -152,5 +152,5 @@ def _reason(problem: Exception) -> str:
     if isinstance(problem, IsADirectoryError):
         return "it is a folder"
     if isinstance(problem, UnicodeDecodeError):
-        return "it is no UTF-8 text"
+        return "it is not UTF-8 text"
     return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)

@@ -142,10 +142,10 @@ class _Children:
         properties: Json = parent.fold(given, steps, parent.prefix + id_) if isinstance(given, dict) else {}
         path = local_path(parent, parent.prefix + id_, properties.get(NESTED[body["Type"]]), self._setting.locate)
         if path is None:
-            parent.sources.warning(place, f"the nested stack {id_} has no local template: its resources are not there")
+            parent.sources.warning(place, f"the nested stack {id_} has no local template: its resources are missing")
             return None
         if self._depth >= DEEPEST:
-            parent.sources.error(place, f"stacks nest more than {DEEPEST} deep, at {id_}")
+            parent.sources.error(place, f"stacks are nested more than {DEEPEST} deep, at {id_}")
             return None
         template = parent.sources.template(Path(path), place)
         if template is None:

@@ -29,29 +29,29 @@ TOLD: Final = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
 """Types that readers themselves say more about."""
 
 _LOST: Final = {
-    "AWS::ApiGateway": "there are no HTTP APIs here, so nothing reaches its integrations from outside",
-    "AWS::ApiGatewayV2": "there are no HTTP APIs here, so nothing reaches its integrations from outside",
-    "AWS::Serverless": "there are no HTTP or GraphQL APIs here, so nothing reaches its targets from outside",
-    "AWS::CloudWatch": "alarms and dashboards are not kept; the metrics themselves are there",
-    "AWS::Cognito": "there are no user pools, so nobody signs in",
-    "AWS::EC2": "there are no networks; functions and jobs run on this machine",
-    "AWS::ECR": "there is no image registry",
-    "AWS::ECS": "only clusters and task definitions are made; nothing keeps services running",
-    "AWS::Batch": "only compute environments, queues and job definitions are made",
-    "AWS::KMS": "nothing is encrypted by keys here; what names the key goes on without",
-    "AWS::Kinesis": "there are no streams",
-    "AWS::CloudFormation::CustomResource": "its provider is not called, so what it would have done is not done",
-    "Custom": "its provider is not called, so what it would have done is not done",
-    "AWS::Lambda::Url": "functions have no URLs",
-    "AWS::Logs": "only log groups are made; filters, streams and destinations are not",
-    "AWS::Pipes": "pipes are not there: what the source holds stays there",
+    "AWS::ApiGateway": "HTTP APIs are not supported, so nothing reaches its integrations from outside",
+    "AWS::ApiGatewayV2": "HTTP APIs are not supported, so nothing reaches its integrations from outside",
+    "AWS::Serverless": "HTTP and GraphQL APIs are not supported, so nothing reaches its targets from outside",
+    "AWS::CloudWatch": "alarms and dashboards are not supported; the metrics themselves are",
+    "AWS::Cognito": "user pools are not supported, so users cannot sign in",
+    "AWS::EC2": "networks are not supported; functions and jobs run on this machine",
+    "AWS::ECR": "image registries are not supported",
+    "AWS::ECS": "only clusters and task definitions are created; nothing keeps services running",
+    "AWS::Batch": "only compute environments, queues and job definitions are created",
+    "AWS::KMS": "keys encrypt nothing here; resources that name the key work without it",
+    "AWS::Kinesis": "streams are not supported",
+    "AWS::CloudFormation::CustomResource": "its provider is not called, so its effects are missing",
+    "Custom": "its provider is not called, so its effects are missing",
+    "AWS::Lambda::Url": "function URLs are not supported",
+    "AWS::Logs": "only log groups are created; filters, streams and destinations are not",
+    "AWS::Pipes": "pipes are not supported: nothing leaves the source",
     "AWS::SES": "no mail is sent",
-    "AWS::Events": "only buses and rules are made; archives, connections and API destinations are not",
-    "AWS::CodeDeploy": "aliases move to new code at once",
-    "AWS::IAM": "users and groups are not made; nobody is kept from anything",
-    "AWS::XRay": "there is no tracing",
+    "AWS::Events": "only buses and rules are created; archives, connections and API destinations are not",
+    "AWS::CodeDeploy": "aliases move to new code immediately",
+    "AWS::IAM": "users and groups are not created; every caller may do everything",
+    "AWS::XRay": "tracing is not supported",
 }
-_OTHERWISE: Final = "there is no such service here; an endpoint may be configured for calls to it"
+_OTHERWISE: Final = "this service is not supported; calls to it can go to a configured endpoint"
 
 
 def what_is_lost(kind: str) -> str:

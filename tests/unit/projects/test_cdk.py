@@ -60,7 +60,7 @@ def test_assets_are_found_by_their_key(tmp_path: Path) -> None:
     assert project.resources["Work1A2B"].code == tmp_path / "cdk.out" / f"asset.{HASH}"
     assert "Code" not in project.resources["Work1A2B"].properties
     assert len(texts(project)) == 1
-    assert "Far: Code is no local path" in texts(project)[0]
+    assert "Far: Code is not a local path" in texts(project)[0]
 
 
 def test_exports_reach_other_stacks_whatever_their_order(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_conditions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("resource", "words"),
     [
-        ("{Type: AWS::SQS::Queue, Condition: Round}", "Queue: the condition Round needs itself"),
+        ("{Type: AWS::SQS::Queue, Condition: Round}", "Queue: the condition Round depends on itself"),
         ("{Type: AWS::SQS::Queue, Condition: IsPro}", 'there is no condition IsPro; did you mean "IsProd"?'),
         ("{Type: AWS::SNS::Topic, Properties: {TopicName: !Ref Small2}}", "Queue refers to Small2, which is neither"),
         ("{Type: AWS::SNS::Topic, Properties: {TopicName: !Ref Big}}", "which the condition IsProd leaves out"),
@@ -169,8 +169,8 @@ def test_cycles_are_named_and_left_out(tmp_path: Path) -> None:
     )
     assert project.order == ("Free",)
     assert texts(project, "ERROR") == [
-        "2: these resources need each other, so none can be made: A -> B -> C -> A",
-        "6: these resources need each other, so none can be made: D -> E -> D",
+        "2: these resources depend on each other, so none can be created: A -> B -> C -> A",
+        "6: these resources depend on each other, so none can be created: D -> E -> D",
         "5: After is left out, because it needs C, which is",
     ]
     assert set(project.resources) == {"A", "B", "C", "After", "D", "E", "Free"}
@@ -226,7 +226,10 @@ def test_what_is_not_deployed_is_listed_with_what_is_lost(tmp_path: Path) -> Non
         """,
     )
     found = texts(project, "WARNING")
-    assert found[0] == "2: Pool (AWS::Cognito::UserPool) is left out: there are no user pools, so nobody signs in"
+    assert (
+        found[0]
+        == "2: Pool (AWS::Cognito::UserPool) is left out: user pools are not supported, so users cannot sign in"
+    )
     assert found[1].startswith("3: Job (Custom::Seed) is left out: its provider is not called")
     assert found[2].startswith("4: Thing (AWS::Braket::Thing) is left out")
     assert len(found) == 3
@@ -246,8 +249,8 @@ def test_unknown_attributes_and_transforms_are_told(tmp_path: Path) -> None:
         """,
     )
     assert texts(project) == [
-        "1: the transform MyMacro is not applied: what it would add is not there",
-        '5: Propertys is no attribute of a resource and is ignored; did you mean "Properties"?',
+        "1: the transform MyMacro is not applied: what it would add is missing",
+        '5: Propertys is not an attribute of a resource and is ignored; did you mean "Properties"?',
     ]
 
 
@@ -305,7 +308,7 @@ def test_includes_are_read_from_local_files(tmp_path: Path) -> None:
     )
     assert project.order == ("Queue",)
     assert texts(project, "ERROR")[:2] == [
-        "5: AWS::Include needs the Location of a local file; what it would add is not there",
+        "5: AWS::Include needs the Location of a local file; what it would add is missing",
         '7: there is no file parts/queu.yaml; did you mean "queue.yaml"?',
     ]
     assert tmp_path / "parts" / "queue.yaml" in project.files
@@ -382,8 +385,8 @@ def test_nested_stacks_that_are_not_at_hand(tmp_path: Path) -> None:
     assert "Free" in project.order
     assert "Queue" not in project.order
     found = texts(project)
-    assert "4: the nested stack Far has no local template: its resources are not there" in "\n".join(found)
-    assert any("stacks nest more than 5 deep" in text for text in found)
+    assert "4: the nested stack Far has no local template: its resources are missing" in "\n".join(found)
+    assert any("stacks are nested more than 5 deep" in text for text in found)
 
 
 def test_code_and_definitions_are_found_beside_the_template(tmp_path: Path) -> None:
@@ -436,10 +439,10 @@ def test_code_and_definitions_are_found_beside_the_template(tmp_path: Path) -> N
     assert json.loads(whole)["States"]["A"]["Resource"] == "<Good.Arn>"
     found = "\n".join(texts(project))
     for words in (
-        '7: NoModule: the handler apps.handler needs src/apps.py, which is not there; did you mean "app.py"?',
+        '7: NoModule: the handler apps.handler needs src/apps.py, which does not exist; did you mean "app.py"?',
         '10: NoFolder: there is no srx; did you mean "src"?',
-        "needs the runtime java21, which is not run here",
-        "19: Far: Code is no local path",
+        "needs the runtime java21, which cannot run here",
+        "19: Far: Code is not a local path",
         "27: the state machine Nothing has no definition",
         "2: src/requirements.txt is not installed for Good",
     ):

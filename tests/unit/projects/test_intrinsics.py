@@ -123,11 +123,11 @@ MISTAKES: list[tuple[Json, str]] = [
     ({"Fn::Sub": ["x"]}, "a text, or a list of a text and an object"),
     ({"Fn::Sub": "${}"}, "empty ${}"),
     ({"Fn::Sub": "${Unknown}"}, "${Unknown}: there is no Unknown"),
-    ({"Fn::Sub": "${Zones}"}, "a list stands where a text is needed"),
+    ({"Fn::Sub": "${Zones}"}, "a list found where a string is needed"),
     ({"Fn::Join": ["-"]}, "a delimiter and a list"),
     ({"Fn::Join": [1, ["a"]]}, "a text as delimiter"),
     ({"Fn::Join": ["-", "text"]}, "Fn::Join needs a list"),
-    ({"Fn::Join": ["-", [{"a": 1}]]}, "an object stands where a text is needed"),
+    ({"Fn::Join": ["-", [{"a": 1}]]}, "an object found where a string is needed"),
     ({"Fn::Select": [3, ["a"]]}, "asks for element 3 of a list of 1"),
     ({"Fn::Select": ["one", ["a"]]}, "a whole number from 0"),
     ({"Fn::Select": [-1, ["a"]]}, "a whole number from 0"),
@@ -138,16 +138,16 @@ MISTAKES: list[tuple[Json, str]] = [
     ({"Fn::If": ["Perhaps", 1, 2]}, "there is no condition Perhaps"),
     ({"Fn::Not": ["maybe"]}, "a condition is made of"),
     ({"Fn::And": []}, "2 to 10 conditions"),
-    ({"Fn::Equals": [REF, "a"]}, "cannot compare what only deployment knows"),
+    ({"Fn::Equals": [REF, "a"]}, "cannot compare values that are known only after deployment"),
     ({"Fn::FindInMap": ["Sizes", "dev"]}, "the name of a mapping and two keys"),
     ({"Fn::FindInMap": ["Sizes", "prod", "memory"]}, "no Sizes/prod/memory"),
     ({"Fn::ImportValue": "else:where"}, "nothing exports else:where"),
-    ({"Fn::Base64": ["a"]}, "a list stands where a text is needed"),
+    ({"Fn::Base64": ["a"]}, "a list found where a string is needed"),
     ({"Fn::Cidr": ["10.0.0.0/30", 9, 1]}, "has no room"),
     ({"Fn::Cidr": ["nonsense", 1, 8]}, "Fn::Cidr:"),
     ({"Fn::Length": "a"}, "Fn::Length needs a list"),
     ({"Fn::ToJsonString": "a"}, "needs an object or a list"),
-    ({"Fn::Nothing": 1}, "Fn::Nothing is no function"),
+    ({"Fn::Nothing": 1}, "Fn::Nothing is not a known function"),
 ]
 
 
@@ -165,7 +165,7 @@ def test_values_nested_beyond_reason_are_told() -> None:
     for _ in range(400):
         value = {"Fn::Base64": value}
     _, problems = folded(value)
-    assert any("nest more than" in problem for problem in problems)
+    assert any("nested more than" in problem for problem in problems)
 
 
 RESOLVED: list[tuple[Json, Json]] = [

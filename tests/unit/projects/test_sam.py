@@ -60,7 +60,7 @@ def test_a_function_becomes_a_plain_one(tmp_path: Path) -> None:
         "Layers": [{"Ref": "Queue"}],
     }
     assert texts(project, "WARNING") == []
-    assert [text for text in texts(project) if "Policies are read over" in text]
+    assert [text for text in texts(project) if "Policies are ignored" in text]
 
 
 MERGED: list[tuple[Json, Json, Json]] = [
@@ -233,7 +233,7 @@ def test_a_topic_through_a_queue(tmp_path: Path) -> None:
     ("event", "severity", "words"),
     [
         ("{Type: Api, Properties: {Path: /, Method: get}}", "WARNING", "the event E (Api) of Work is left out: HTTP"),
-        ("{Type: Kinesis, Properties: {Stream: x}}", "WARNING", "there is no Kinesis"),
+        ("{Type: Kinesis, Properties: {Stream: x}}", "WARNING", "Kinesis is not supported"),
         ("{Type: S3, Properties: {Bucket: x}}", "ERROR", "needs a Bucket and Events"),
         ("{Type: SQSS, Properties: {}}", "ERROR", 'the unknown type SQSS; did you mean "SQS"?'),
         ("{Type: SQS}", "ERROR", "needs the ARN of a Queue"),
@@ -372,7 +372,7 @@ def test_tables_layers_and_connectors(tmp_path: Path) -> None:
     assert "Link" not in project.resources
     found = "\n".join(texts(project))
     assert "the connector Link grants permissions" in found
-    assert "Web (AWS::Serverless::HttpApi) is left out: there are no HTTP" in found
+    assert "Web (AWS::Serverless::HttpApi) is left out: HTTP and GraphQL APIs" in found
 
 
 def test_roles_and_apis_are_there_for_those_who_refer_to_them(tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_properties_that_nobody_knows_are_told(tmp_path: Path) -> None:
     project = function(tmp_path, "Timeouts: 3\nFunctionUrlConfig: {AuthType: NONE}\n")
     assert texts(project, "WARNING") == [
         '9: Work: AWS::Serverless::Function has no property Timeouts; did you mean "Timeout"?',
-        "10: Work: FunctionUrlConfig changes nothing here: functions have no URLs",
+        "10: Work: FunctionUrlConfig changes nothing here: function URLs are not supported",
     ]
 
 

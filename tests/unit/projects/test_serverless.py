@@ -207,8 +207,8 @@ def test_topics_and_buses_that_only_have_a_name_are_made(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        ("{http: {path: /, method: get}}", "the event http of pack-it is left out: HTTP APIs are not there"),
-        ("{stream: 'arn:aws:dynamodb:x'}", "there are no streams of tables"),
+        ("{http: {path: /, method: get}}", "the event http of pack-it is left out: HTTP APIs are not supported"),
+        ("{stream: 'arn:aws:dynamodb:x'}", "streams of tables and Kinesis are not supported"),
         ("{sqss: x}", 'the event sqss of pack-it is not known here; did you mean "sqs"?'),
         ("{schedule: {enabled: true}}", "needs a rate"),
         ("{eventBridge: {enabled: true}}", "needs a pattern or a schedule"),
@@ -263,7 +263,7 @@ def test_a_state_machine_becomes_a_plain_one(tmp_path: Path) -> None:
             FlowRole: {Type: AWS::IAM::Role}
         """,
     )
-    assert texts(project) == ["17: the event http of flow is left out: HTTP APIs are not there"]
+    assert texts(project) == ["17: the event http of flow is left out: HTTP APIs are not supported"]
     flow = project.resources["FlowStepFunctionsStateMachine"]
     made = resolved(flow.properties)
     assert json.loads(made["DefinitionString"])["States"] == {
@@ -360,15 +360,15 @@ def test_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, e
     ("text", "words"),
     [
         ("${self:custom.aa}", 'the file has no custom.aa; did you mean "a"?'),
-        ("${self:custom.a}", "it needs itself: custom."),
+        ("${self:custom.a}", "it refers to itself: custom."),
         ("${env:STATEWRIGHT_NOT_SET}", "the environment has no STATEWRIGHT_NOT_SET"),
         ("${file(none.yml)}", "there is no file none.yml"),
-        ("${file(code.js):x}", "code.js is a program, which is not run here"),
+        ("${file(code.js):x}", "code.js is a program, which is not executed here"),
         ("${opt:none}", "there is no option none"),
         ("${param:none}", "there is no parameter none for the stage test"),
         ("${vault:x}", "the source vault is not read here"),
         ("${sls:stag}", "there is no sls:stag"),
-        ("a${self:custom.list}", "puts an object, a list or null into a text"),
+        ("a${self:custom.list}", "puts an object, a list or null into a string"),
         ("${strToBool(perhaps)}", "'perhaps' is neither true nor false"),
     ],
 )
@@ -429,13 +429,13 @@ def test_extensions_lists_and_pieces(tmp_path: Path) -> None:
     [
         ("functions: {a: {runtime: python3.12}}", "the function a has no handler"),
         ("functions: {a: text}", "the function a must be an object with a handler"),
-        ("functions: {a: {handler: src/ap.one}}", "the handler src/ap.one needs src/ap.py, which is not there"),
+        ("functions: {a: {handler: src/ap.one}}", "the handler src/ap.one needs src/ap.py, which does not exist"),
         ("functions: {a: {handler: src/app.one, memory: 3}}", 'a function has no memory; did you mean "memorySize"?'),
         ("functions: 3", "functions must be an object"),
         ("stepFunctions: {stateMachines: {m: {name: x}}}", "the state machine X has no definition"),
         ("stepFunctions: {stateMachines: {m: 1}}", "the state machine m must be an object"),
         ("function: {}", 'the section function is not read; did you mean "functions"?'),
-        ("plugins: [serverless-webpack]", "plugins are not run, so what they add is not there: serverless-webpack"),
+        ("plugins: [serverless-webpack]", "plugins are not run, so what they add is missing: serverless-webpack"),
         ("resources: text", "resources must be an object with Resources"),
     ],
 )
@@ -447,7 +447,7 @@ def test_what_is_wrong_is_told(tmp_path: Path, text: str, words: str) -> None:
 def test_programs_are_not_run(tmp_path: Path) -> None:
     project = read(tmp_path, "export default {}", name="serverless.ts")
     assert project.kind == "serverless"
-    assert "is a program, which is not run here" in texts(project)[0]
+    assert "is a program, which is not executed here" in texts(project)[0]
 
 
 def test_other_providers_and_missing_services(tmp_path: Path) -> None:

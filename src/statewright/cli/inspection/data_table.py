@@ -19,7 +19,7 @@ from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, count_words
 SHOWN_AT_ONCE: Final = 20
 
 
-@click.group("table", short_help="List tables, look through their items.")
+@click.group("table", short_help="List tables and read their items.")
 def table() -> None:
     """Work with the tables of a server.
 
@@ -31,7 +31,7 @@ def table() -> None:
     """
 
 
-@table.command("list", short_help="List tables with their figures.")
+@table.command("list", short_help="List tables with their keys and sizes.")
 @form_option
 @endpoint_option
 def list_tables(form: str, endpoint: str | None) -> int:
@@ -49,7 +49,7 @@ def list_tables(form: str, endpoint: str | None) -> int:
     titles = ("NAME", "STATUS", "ITEMS", "BYTES", "KEY", "INDEXES")
     print_rows(stdout(), form, "tables", found, titles, _table_cells)
     if not found and form == "table":
-        stderr().line(("There is no table. To make one: statewright aws dynamodb create-table ...", "idle"))
+        stderr().line(("There are no tables. To create one: statewright aws dynamodb create-table ...", "idle"))
     return OK
 
 
@@ -77,10 +77,10 @@ def _table_cells(one: Answer) -> list[Span]:
     ]
 
 
-@table.command(short_help="Look through the items of a table.")
+@table.command(short_help="Print the items of a table.")
 @click.argument("name", metavar="TABLE")
 @click.option("--limit", type=click.IntRange(1), default=SHOWN_AT_ONCE, show_default=True, help="How many.")
-@click.option("--index", metavar="NAME", help="As this index has them.")
+@click.option("--index", metavar="NAME", help="Read this index instead of the table.")
 @form_option
 @endpoint_option
 def scan(name: str, limit: int, index: str | None, form: str, endpoint: str | None) -> int:

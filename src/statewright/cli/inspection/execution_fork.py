@@ -10,14 +10,14 @@ from statewright.cli.client import OWN_SERVICE, Answer, Server, endpoint_option,
 from statewright.cli.output import OK, USAGE, Stop, count_words, stderr, stdout
 
 
-@click.command(short_help="Begin a new execution at a state that an old one has reached.")
+@click.command(short_help="Start a new execution at a state that an earlier one reached.")
 @click.argument("target", metavar="EXECUTION")
-@click.option("--at", "state", required=True, metavar="STATE", help="The state to begin at.")
-@click.option("-i", "--input", metavar="JSON|@FILE|-", help="The state's input; what it was then unless given.")
-@click.option("--var", "variables", multiple=True, metavar="NAME=JSON", help="Another value of a variable; repeatable.")
-@click.option("--visit", type=click.IntRange(1), metavar="N", help="Which stay in the state is meant; the last one.")
-@click.option("--machine", metavar="NAME", help="Of which machine the execution is.")
-@click.option("--to", "other", metavar="MACHINE", help="What to run instead of its own revision; NAME:VERSION too.")
+@click.option("--at", "state", required=True, metavar="STATE", help="The state to start at.")
+@click.option("-i", "--input", metavar="JSON|@FILE|-", help="The state's input; default: the input it had then.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=JSON", help="Override a variable; repeatable.")
+@click.option("--visit", type=click.IntRange(1), metavar="N", help="Which visit of the state; default: the last one.")
+@click.option("--machine", metavar="NAME", help="The state machine of the execution.")
+@click.option("--to", "other", metavar="MACHINE", help="Machine to run instead of its own revision; also NAME:VERSION.")
 @click.option("--name", metavar="TEXT", help="The new execution's name.")
 @click.option("-f", "--follow", "follows", is_flag=True, help="Follow the new execution to its end.")
 @form_option
@@ -67,12 +67,12 @@ def _variables_text(given: tuple[str, ...]) -> str:
     for one in given:
         name, equals, text = one.partition("=")
         if not equals or not name:
-            raise Stop(USAGE, f"--var {one}: it is NAME=JSON")
+            raise Stop(USAGE, f"--var {one}: write it as NAME=JSON")
         try:
             found[name] = parse_json(text)
         except JsonTextError:
             raise Stop(
-                USAGE, f"--var {name}: '{text}' is not JSON.", f"a text has quotes: --var '{name}=\"...\"'"
+                USAGE, f"--var {name}: '{text}' is not JSON.", f"a string needs quotes: --var '{name}=\"...\"'"
             ) from None
     return dump_json(found)
 
@@ -93,13 +93,13 @@ def _say_what_repeats(server: Server, arn: str, state: str, visit: int | None) -
             tasks[details["name"]] = None
     if tasks:
         shown = ", ".join(list(tasks)[:8]) + (" ..." if len(tasks) > 8 else "")
-        stderr().line((f"{count_words(len(tasks), 'task')} may have their effects once more: {shown}", "wait"))
+        stderr().line((f"{count_words(len(tasks), 'task')} may repeat their effects: {shown}", "wait"))
 
 
 def _print_fork(answer: Answer, form: str, old: str, state: str) -> None:
     from statewright.cli.table import dated
 
     if form == "table":
-        stdout().line(("✓ ", "ok"), f"{short_name(answer['executionArn'])} begins at {state}, as {old} did")
+        stdout().line(("✓ ", "ok"), f"{short_name(answer['executionArn'])} starts at {state}, as {old} did")
     else:
         stdout().json(dated(answer), compact=form == "jsonl")

@@ -91,7 +91,7 @@ class Following:
         except KeyboardInterrupt:
             name = f"{machine_of(self.arn)}:{self.description['name']}"
             hint = f"to stop it: statewright execution stop {name}"
-            given_up = GivenUp("INTERRUPTED", "The execution goes on without a spectator.", hint=hint)
+            given_up = GivenUp("INTERRUPTED", "The execution continues on the server.", hint=hint)
         finally:
             if self.tree is not None:
                 self.tree.stop()
@@ -122,7 +122,7 @@ class Following:
             now_ms = self.clock.now_ms()
             if not self._away_ms:
                 self._away_ms = now_ms
-                self.notes.line(("The server is away; waiting for it.", "wait"))
+                self.notes.line(("The server does not answer; waiting for it.", "wait"))
             if now_ms - self._away_ms > PATIENCE_MS:
                 raise
             return False

@@ -51,7 +51,7 @@ def list_functions(form: str, endpoint: str | None) -> int:
     titles = ("NAME", "RUNTIME", "HANDLER", "MEMORY", "TIMEOUT", "CODE")
     print_rows(stdout(), form, "functions", found, titles, _cells)
     if not found and form == "table":
-        stderr().line(("Nothing is listed. Functions are created with any AWS SDK, or: statewright aws lambda", "idle"))
+        stderr().line(("There are no functions. To create one, use any AWS SDK, or: statewright aws lambda", "idle"))
     return OK
 
 
@@ -69,10 +69,8 @@ def _cells(one: Answer) -> list[Span]:
 @function.command(short_help="Run a function and print its result.")
 @click.argument("target", metavar="FUNCTION")
 @click.option("-i", "--input", metavar="JSON", help="The event: JSON, @FILE, or - for the standard input.")
-@click.option(
-    "--event", is_flag=True, help="Invoke it without waiting for its answer; it is tried again when it fails."
-)
-@click.option("--log", is_flag=True, help="Print the end of its log, too.")
+@click.option("--event", is_flag=True, help="Invoke it asynchronously; the server retries failures.")
+@click.option("--log", is_flag=True, help="Also print the end of its log.")
 @endpoint_option
 def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str | None) -> int:
     """Run a function and print what it returns; a function that fails ends with exit code 1.
@@ -110,11 +108,11 @@ def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str
     return FAILED if answer.get("FunctionError") else OK
 
 
-@function.command(short_help="Print what a function has written.")
+@function.command(short_help="Print a function's log.")
 @click.argument("name", metavar="FUNCTION")
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
-@click.option("-n", "--lines", type=click.IntRange(1), default=100, show_default=True, help="How many lines at most.")
-@click.option("--request", metavar="ID", help="Only the lines of this invocation.")
+@click.option("-n", "--lines", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of lines.")
+@click.option("--request", metavar="ID", help="Only lines of this invocation.")
 def logs(name: str, data: str, lines: int, request: str | None) -> int:
     """Print the end of a function's log, from the server's data folder.
 
@@ -157,8 +155,8 @@ def _of_request(found: list[str], request: str) -> Iterator[str]:
 
 @function.command(short_help="Show or set how many invocations run at once.")
 @click.argument("target", metavar="FUNCTION")
-@click.option("--reserve", type=click.IntRange(0), metavar="N", help="Never more than N; 0 turns every call away.")
-@click.option("--release", is_flag=True, help="Give the reservation back.")
+@click.option("--reserve", type=click.IntRange(0), metavar="N", help="At most N at a time; 0 refuses every call.")
+@click.option("--release", is_flag=True, help="Remove the reservation.")
 @form_option
 @endpoint_option
 def concurrency(target: str, reserve: int | None, release: bool, form: str, endpoint: str | None) -> int:

@@ -13,10 +13,10 @@ from statewright.cli.client import OWN_SERVICE, Answer, Server, endpoint_option,
 from statewright.cli.output import NOT_FOUND, OK, Printer, Span, Stop, stderr, stdout
 
 name_argument = click.argument("name", metavar="SEMAPHORE")
-key_option = click.option("--key", default="", metavar="TEXT", help="Which of the semaphores of that name.")
+key_option = click.option("--key", default="", metavar="TEXT", help="The key of the semaphore.")
 
 
-@click.group(short_help="Look at semaphores and machines with limits.")
+@click.group(short_help="Show semaphores and machines with limits.")
 def limit() -> None:
     """Work with the limits of a server: semaphores, and how many executions of a machine may run.
 
@@ -46,7 +46,7 @@ def list_limits(form: str, endpoint: str | None) -> int:
     if form == "table":
         _print_limits(stdout(), found)
         if not found["semaphores"] and not found["stateMachines"]:
-            stderr().line(("Nothing is limited. See docs/limits.md for semaphores and machines with limits.", "idle"))
+            stderr().line(("There are no limits. See docs/limits.md for semaphores and machines with limits.", "idle"))
     elif form == "json":
         stdout().json(found)
     else:
@@ -78,7 +78,7 @@ def _machine_cells(one: dict[str, Any]) -> list[Span]:
     return [running, f"{one['queued']:,}", f"{rate:g} a second" if rate is not None else ""]
 
 
-@limit.command(short_help="Show who holds permits of a semaphore, and who waits.")
+@limit.command(short_help="Show the holders and waiters of a semaphore.")
 @name_argument
 @key_option
 @form_option
@@ -120,7 +120,7 @@ def _permit_cells(one: dict[str, Any], now_ms: int) -> list[Span]:
 @name_argument
 @click.argument("permit", metavar="PERMIT|EXECUTION")
 @key_option
-@click.option("--reason", required=True, metavar="TEXT", help="Why; it is logged.")
+@click.option("--reason", required=True, metavar="TEXT", help="The reason, for the log.")
 @form_option
 @endpoint_option
 def release(name: str, permit: str, key: str, reason: str, form: str, endpoint: str | None) -> int:

@@ -53,7 +53,7 @@ def list_machines(form: str, endpoint: str | None) -> int:
 
 @machine.command(short_help="Show a state machine.")
 @click.argument("target", metavar="MACHINE")
-@click.option("--definition", "bare", is_flag=True, help="Print the definition alone.")
+@click.option("--definition", "bare", is_flag=True, help="Print only the definition.")
 @form_option
 @endpoint_option
 def show(target: str, bare: bool, form: str, endpoint: str | None) -> int:
@@ -191,7 +191,7 @@ def diff(target: str, before: str | None, after: str | None, form: str, endpoint
 
     sides = [side for side in (before, after) if side is not None]
     if not sides:
-        raise Stop(USAGE, "There is nothing to compare with.", f"statewright machine diff {target} 1, or a FILE")
+        raise Stop(USAGE, "The other side is missing.", f"statewright machine diff {target} 1, or a FILE")
     if len(sides) == 1:
         sides = ["current", sides[0]] if Path(sides[0]).is_file() else [sides[0], "current"]
     with Server(endpoint) as server:
@@ -247,7 +247,7 @@ def _file_definition(path: Path) -> Any:
 def _print_difference(difference: Difference) -> None:
     printer = stdout()
     if difference.same:
-        printer.line(("The two are the same.", "ok"))
+        printer.line(("There are no differences.", "ok"))
         return
     for name, kind in difference.added.items():
         printer.line((f"+ {name}", "ok"), (f"  {kind}", "idle"))
@@ -269,7 +269,7 @@ def _print_difference(difference: Difference) -> None:
 
 @machine.command(short_help="Delete a state machine.")
 @click.argument("target", metavar="MACHINE")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @form_option
 @endpoint_option
 def delete(target: str, yes: bool, form: str, endpoint: str | None) -> int:
@@ -292,7 +292,7 @@ def delete(target: str, yes: bool, form: str, endpoint: str | None) -> int:
             )
         if not yes:
             if not sys.stdin.isatty():
-                raise Stop(USAGE, f"Deleting {name} needs --yes where nobody can be asked.")
+                raise Stop(USAGE, f"Deleting {name} needs --yes when there is no terminal to confirm on.")
             also = f" while {count_words(len(running), 'execution')} of it still running" if running else ""
             click.confirm(f"Delete {name}{also}?", abort=True, err=True)
         server.call("delete_state_machine", stateMachineArn=arn)

@@ -28,7 +28,7 @@ def map_run() -> None:
 
 @map_run.command(short_help="Show a Map Run, or those of an execution.")
 @click.argument("target", metavar="ARN|EXECUTION")
-@click.option("--machine", metavar="NAME", help="The state machine whose execution is meant.")
+@click.option("--machine", metavar="NAME", help="The state machine of the execution.")
 @form_option
 @endpoint_option
 def show(target: str, machine: str | None, form: str, endpoint: str | None) -> int:
@@ -102,7 +102,7 @@ def _words(name: str) -> str:
 
 @map_run.command(short_help="Redrive a Map Run's execution.")
 @click.argument("target", metavar="ARN|EXECUTION")
-@click.option("--machine", metavar="NAME", help="The state machine whose execution is meant.")
+@click.option("--machine", metavar="NAME", help="The state machine of the execution.")
 @form_option
 @endpoint_option
 def redrive(target: str, machine: str | None, form: str, endpoint: str | None) -> int:

@@ -31,14 +31,16 @@ Wanted = list[tuple[str, str]]
 
 @click.command(short_help="List metrics, or show some over time.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--namespace", metavar="TEXT", help="Only of this one, such as AWS/SQS.")
-@click.option("--machine", "machines", metavar="NAME", multiple=True, help="Of this state machine.")
-@click.option("--function", "functions", metavar="NAME", multiple=True, help="Of this function.")
-@click.option("--queue", "queues", metavar="NAME", multiple=True, help="Of this queue.")
-@click.option("--mapping", "mappings", metavar="UUID", multiple=True, help="Of this event source mapping.")
-@click.option("--dimension", "dimensions", metavar="NAME=VALUE", multiple=True, help="Of any dimension.")
+@click.option("--namespace", metavar="TEXT", help="Only this namespace, such as AWS/SQS.")
+@click.option("--machine", "machines", metavar="NAME", multiple=True, help="Only metrics of this state machine.")
+@click.option("--function", "functions", metavar="NAME", multiple=True, help="Only metrics of this function.")
+@click.option("--queue", "queues", metavar="NAME", multiple=True, help="Only metrics of this queue.")
+@click.option("--mapping", "mappings", metavar="UUID", multiple=True, help="Only metrics of this event source mapping.")
+@click.option(
+    "--dimension", "dimensions", metavar="NAME=VALUE", multiple=True, help="Only metrics with this dimension."
+)
 @click.option("--since", default="1h", show_default=True, metavar="TIME", help="How far back to look, such as 15m.")
-@click.option("--period", metavar="TIME", help="Length of one point, such as 1s, 10s, 1m; chosen by itself.")
+@click.option("--period", metavar="TIME", help="Length of one point, such as 1s, 10s, 1m; default: chosen to fit.")
 @click.option("--statistic", metavar="NAME", help="Sum, Average, Minimum, Maximum, SampleCount, p99 ...")
 @form_option
 @endpoint_option
@@ -143,7 +145,7 @@ def _print_list(found: list[Answer], form: str) -> None:
 
     print_rows(stdout(), form, "metrics", found, ("NAMESPACE", "METRIC", "DIMENSIONS"), cells)
     if not found and form == "table":
-        stderr().line(("There is no such metric: nothing has happened yet, or nothing of that kind.", "idle"))
+        stderr().line(("There are no such metrics: nothing of that kind has happened yet.", "idle"))
 
 
 def _no_metric(server: Server, name: str) -> Stop:
@@ -152,7 +154,7 @@ def _no_metric(server: Server, name: str) -> Stop:
     known = sorted({one["MetricName"] for one in _found(server, None, (), [])})
     close = get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}?" if close and close[0] != name else "to see them: statewright metrics"
-    return Stop(NOT_FOUND, f"There is no metric '{name}' of these dimensions.", hint)
+    return Stop(NOT_FOUND, f"There is no metric '{name}' with these dimensions.", hint)
 
 
 # ------------------------------------------------------------------ one metric
@@ -227,7 +229,7 @@ def _print_curves(shown: Sequence[dict[str, Any]], form: str) -> None:
             (f"  {one['statistic']} of {_words(one['period'])}{unit}", "idle"),
         )  # fmt: skip
         if not one["points"]:
-            printer.line(("  nothing in this time", "idle"))
+            printer.line(("  no data in this period", "idle"))
             continue
         if printer.is_terminal:
             printer.cropped([["  ", (curve(one, printer.encodes_all, printer.width - 4), "accent")]])

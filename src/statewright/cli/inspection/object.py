@@ -33,7 +33,7 @@ def object_() -> None:
 
 @object_.command(short_help="List buckets, or the objects of one.")
 @click.argument("where", metavar="[s3://BUCKET[/PREFIX]]", default="")
-@click.option("-r", "--recursive", is_flag=True, help="Also what is below a slash.")
+@click.option("-r", "--recursive", is_flag=True, help="Include objects below a slash.")
 @form_option
 @endpoint_option
 def ls(where: str, recursive: bool, form: str, endpoint: str | None) -> int:
@@ -115,7 +115,7 @@ def cp(source: str, target: str, endpoint: str | None) -> int:
       statewright object cp s3://data/orders.csv orders.csv
     """
     if SCHEME not in (source[: len(SCHEME)], target[: len(SCHEME)]):
-        _misused("One of the two must be an object, as s3://BUCKET/KEY.")
+        _misused("One side must be an object, written as s3://BUCKET/KEY.")
     with Server(endpoint, service="s3") as server:
         if not source.startswith(SCHEME):
             _upload(server, Path(source), target)

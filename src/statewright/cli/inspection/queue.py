@@ -25,7 +25,7 @@ COUNTS: Final = (
 )
 
 
-@click.group(short_help="List, look into, fill and empty queues.")
+@click.group(short_help="List, inspect, fill and purge queues.")
 def queue() -> None:
     """Work with the queues of a server.
 
@@ -39,8 +39,8 @@ def queue() -> None:
     """
 
 
-@queue.command("list", short_help="List queues with their messages.")
-@click.option("--prefix", default="", metavar="TEXT", help="Only queues whose name begins so.")
+@queue.command("list", short_help="List queues with their message counts.")
+@click.option("--prefix", default="", metavar="TEXT", help="Only queues whose name starts with this.")
 @form_option
 @endpoint_option
 def list_queues(prefix: str, form: str, endpoint: str | None) -> int:
@@ -61,7 +61,9 @@ def list_queues(prefix: str, form: str, endpoint: str | None) -> int:
     titles = ("NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "DEAD LETTERS TO")
     print_rows(stdout(), form, "queues", found, titles, _cells)
     if not found and form == "table":
-        stderr().line(("There is no queue. To make one: statewright aws sqs create-queue --queue-name NAME", "idle"))
+        stderr().line(
+            ("There are no queues. To create one: statewright aws sqs create-queue --queue-name NAME", "idle")
+        )
     return OK
 
 
@@ -113,7 +115,7 @@ def peek(target: str, limit: int, form: str, endpoint: str | None) -> int:
 @queue.command(short_help="Send a message.")
 @click.argument("target", metavar="QUEUE")
 @click.argument("body", metavar="TEXT|@FILE|-")
-@click.option("--delay", type=click.IntRange(0), metavar="SECONDS", help="Hide it at first.")
+@click.option("--delay", type=click.IntRange(0), metavar="SECONDS", help="Delay its first delivery.")
 @click.option("--group", metavar="ID", help="Its message group.")
 @click.option("--dedup", metavar="ID", help="Its deduplication id.")
 @click.option("--attribute", "pairs", multiple=True, metavar="NAME=TEXT", help="A message attribute; repeatable.")
@@ -144,10 +146,15 @@ def send(
 
 @queue.command(short_help="Receive messages.")
 @click.argument("target", metavar="QUEUE")
-@click.option("--limit", type=click.IntRange(1, 10), default=1, show_default=True, help="How many at most.")
-@click.option("--wait", type=click.IntRange(0, 20), metavar="SECONDS", help="Wait so long for the first one.")
-@click.option("--visibility", type=click.IntRange(0, 43_200), metavar="SECONDS", help="Hide them so long from others.")
-@click.option("--delete", "deletes", is_flag=True, help="Delete what is received once it is printed.")
+@click.option("--limit", type=click.IntRange(1, 10), default=1, show_default=True, help="Maximum number of messages.")
+@click.option("--wait", type=click.IntRange(0, 20), metavar="SECONDS", help="How long to wait for the first message.")
+@click.option(
+    "--visibility",
+    type=click.IntRange(0, 43_200),
+    metavar="SECONDS",
+    help="How long to hide them from other consumers.",
+)
+@click.option("--delete", "deletes", is_flag=True, help="Delete each message once it is printed.")
 @form_option
 @endpoint_option
 def receive(
@@ -172,11 +179,11 @@ def receive(
     return OK
 
 
-@queue.command(short_help="Move dead letters back to where they came from.")
+@queue.command(short_help="Move dead letters back to their source queues.")
 @click.argument("target", metavar="QUEUE")
-@click.option("--to", "destination", metavar="QUEUE", help="To this queue, instead of each to its own.")
-@click.option("--rate", type=click.IntRange(1, 500), metavar="N", help="Messages a second, at most.")
-@click.option("--status", "only_status", is_flag=True, help="Start nothing; show the latest moves of the queue.")
+@click.option("--to", "destination", metavar="QUEUE", help="Move them to this queue instead of their source queues.")
+@click.option("--rate", type=click.IntRange(1, 500), metavar="N", help="Maximum messages per second.")
+@click.option("--status", "only_status", is_flag=True, help="Only show the latest moves of the queue.")
 @form_option
 @endpoint_option
 def redrive(

@@ -25,7 +25,7 @@ COPY_SECONDS: Final = 3600
 """How long a copy that fires at once may last: less than its rate, so that it fires once."""
 
 
-@click.group(short_help="List schedules, see when they fire, run and pause them.")
+@click.group(short_help="List, preview, run and pause schedules.")
 def schedule() -> None:
     """Work with the schedules of a server.
 
@@ -39,7 +39,7 @@ def schedule() -> None:
     """
 
 
-@schedule.command("list", short_help="List schedules with their next instant.")
+@schedule.command("list", short_help="List schedules with their next fire time.")
 @click.option("--group", metavar="NAME", help="Only schedules of this group.")
 @form_option
 @endpoint_option
@@ -58,7 +58,7 @@ def list_schedules(group: str | None, form: str, endpoint: str | None) -> int:
     titles = ("NAME", "EXPRESSION", "ZONE", "STATE", "NEXT", "TARGET")
     print_rows(stdout(), form, "schedules", found, titles, _cells)
     if not found and form == "table":
-        stderr().line(("There is no schedule. To make one: statewright aws scheduler create-schedule", "idle"))
+        stderr().line(("There are no schedules. To create one: statewright aws scheduler create-schedule", "idle"))
     return OK
 
 
@@ -88,11 +88,11 @@ def _cells(one: Answer) -> list[Span]:
     return [name, one["ScheduleExpression"], zone, state, following, one["Target"]["Arn"].split(":", 5)[-1]]
 
 
-@schedule.command("next", short_help="Print the next instants of a schedule or an expression.")
+@schedule.command("next", short_help="Print the next fire times of a schedule or expression.")
 @click.argument("what", metavar="SCHEDULE|EXPRESSION")
 @click.option("-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
-@click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="For an expression.")
-@click.option("--after", metavar="TIME", help="From this instant on (ISO 8601, UTC unless it says otherwise); now.")
+@click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="The time zone of an expression.")
+@click.option("--after", metavar="TIME", help="Start from this time (ISO 8601, by default UTC); default: now.")
 @form_option
 @endpoint_option
 def next_(what: str, count: int, timezone: str, after: str | None, form: str, endpoint: str | None) -> int:
@@ -119,7 +119,7 @@ def next_(what: str, count: int, timezone: str, after: str | None, form: str, en
         else:
             stdout().line(text)
     if not coming and form == "table":
-        stderr().line(("There is no such instant to come.", "idle"))
+        stderr().line(("It does not fire again.", "idle"))
     return OK
 
 
@@ -171,7 +171,7 @@ def run(name: str, form: str, endpoint: str | None) -> int:
     return OK
 
 
-@schedule.command(short_help="Stop a schedule from firing.")
+@schedule.command(short_help="Pause a schedule.")
 @click.argument("name", metavar="SCHEDULE")
 @form_option
 @endpoint_option
@@ -185,7 +185,7 @@ def pause(name: str, form: str, endpoint: str | None) -> int:
     return _set_state(name, "DISABLED", form, endpoint)
 
 
-@schedule.command(short_help="Let a paused schedule go on.")
+@schedule.command(short_help="Resume a paused schedule.")
 @click.argument("name", metavar="SCHEDULE")
 @form_option
 @endpoint_option
@@ -227,7 +227,7 @@ def _instant_ms(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Stop(USAGE, f"{text} is no instant: write it like 2026-03-28T12:00:00.") from None
+        raise Stop(USAGE, f"{text} is not a time: write it like 2026-03-28T12:00:00.") from None
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 

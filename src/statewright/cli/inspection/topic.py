@@ -50,7 +50,7 @@ def list_topics(form: str, endpoint: str | None) -> int:
             found.append({"name": _name_of(one["TopicArn"]), "topicArn": one["TopicArn"], "attributes": shown})
     print_rows(stdout(), form, "topics", found, ("NAME", "CONFIRMED", "PENDING", "KIND"), _topic_cells)
     if not found and form == "table":
-        stderr().line(("There is no topic. To make one: statewright aws sns create-topic --name NAME", "idle"))
+        stderr().line(("There are no topics. To create one: statewright aws sns create-topic --name NAME", "idle"))
     return OK
 
 

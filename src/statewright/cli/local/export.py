@@ -37,8 +37,10 @@ _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot"
 
 @click.command(short_help="Rewrite a definition for services without extensions.")
 @click.argument("file", metavar="FILE")
-@click.option("--for-aws", is_flag=True, expose_value=False, help="For the cloud service, the one target there is.")
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Which form; as FILE has it without.")
+@click.option("--for-aws", is_flag=True, expose_value=False, help="Write for the cloud service, the only target.")
+@click.option(
+    "-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format; default: that of FILE."
+)
 @click.option("--out", "target", metavar="FILE", help="Write the definition to a file.")
 @click.option(
     "--semaphore-table",
@@ -46,15 +48,15 @@ _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot"
     default="statewright-semaphores",
     show_default=True,
     metavar="NAME",
-    help="The DynamoDB table that has the permits.",
+    help="The DynamoDB table for permits.",
 )
-@click.option("--max-concurrent", type=click.IntRange(1), metavar="N", help="Let so many executions run at once.")
+@click.option("--max-concurrent", type=click.IntRange(1), metavar="N", help="Maximum number of concurrent executions.")
 @click.option(
     "--max-starts-per-second",
     "per_second",
     type=click.FloatRange(0, 1e6, min_open=True),
     metavar="RATE",
-    help="Let so many executions begin in a second.",
+    help="Maximum number of executions started per second.",
 )
 @click.option(
     "--wait",
@@ -63,16 +65,16 @@ _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot"
     default=5,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for a permit before asking again.",
+    help="The pause between two requests for a permit.",
 )
-@click.option("--cleanup", metavar="FILE", help="Write the machine that gives back what stopped executions hold.")
+@click.option("--cleanup", metavar="FILE", help="Write the machine that releases the permits of stopped executions.")
 @click.option(
     "--type",
     "machine_type",
     type=click.Choice(["STANDARD", "EXPRESS"], case_sensitive=False),
     default="STANDARD",
     show_default=True,
-    help="Which type of state machine the definition is for.",
+    help="The type of the state machine.",
 )
 def export(
     file: str, form: str | None, target: str | None, table: str, max_concurrent: int | None,
@@ -101,7 +103,9 @@ def export(
         raise Stop(NOT_FOUND, f"{file}: {reason_of(problem)}") from None
     document = _sound(text, name, machine_type)
     if not _TABLE_NAME.fullmatch(table):
-        raise Stop(USAGE, f"--semaphore-table: {table!r} is no name of a table", "letters, digits, and any of _ . -")
+        raise Stop(
+            USAGE, f"--semaphore-table: {table!r} is not a valid table name", "letters, digits, and any of _ . -"
+        )
     if machine_type == "EXPRESS" and (max_concurrent, per_second) != (None, None):
         raise Stop(FAILED, "--max-concurrent, --max-starts-per-second: EXPRESS machines have no such limits")
     made = exported_of(
@@ -123,7 +127,7 @@ def export(
     printer = stderr()
     _tell(printer, name, document, made)
     if document.placeholders and not is_verbatim:
-        printer.folded([(name, "strong"), ": bare ${Placeholders} stand in quotes in what was written"], " " * 4)
+        printer.folded([(name, "strong"), ": bare ${Placeholders} are quoted in the output"], " " * 4)
     _sum_up(printer, name, made, is_same=is_same)
     return OK if made.is_whole else FAILED
 
@@ -179,8 +183,8 @@ def _sum_up(printer: Printer, name: str, made: Exported, *, is_same: bool) -> No
     kinds = [note.kind for note in made.notes]
     done, missing = count_words(kinds.count("rewritten"), "rewriting"), kinds.count("cannot")
     if missing:
-        printer.line(f"{done}, ", (f"✗ {missing} cannot be done", "fail"))
+        printer.line(f"{done}, ", (f"✗ {missing} cannot be rewritten", "fail"))
     elif is_same:
-        printer.line(f"{name} has nothing that a service does not know: it is unchanged")
+        printer.line(f"{name} uses no extensions and is unchanged")
     else:
         printer.line((f"✓ {done}", "ok"))

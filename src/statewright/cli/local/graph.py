@@ -20,10 +20,12 @@ OTHER_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".dot")
 @click.argument("file", metavar="FILE")
 @click.option("--text", "form", flag_value="text", default=True, help="Draw for a terminal (default).")
 @click.option("--mermaid", "form", flag_value="mermaid", help="Write a Mermaid flowchart, as Markdown pages draw it.")
-@click.option("--svg", "form", flag_value="svg", help="Write an SVG image, light or dark as its reader's system is.")
-@click.option("-O", "--output-file", "target", metavar="FILE", help="Write to a file; .svg and .mmd choose the form.")
-@click.option("--width", type=click.IntRange(NARROW, 1000), help="Columns of the text drawing.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw the text with ASCII characters alone.")
+@click.option(
+    "--svg", "form", flag_value="svg", help="Write an SVG image that follows the reader's light or dark theme."
+)
+@click.option("-O", "--output-file", "target", metavar="FILE", help="Write to a file; .svg and .mmd choose the format.")
+@click.option("--width", type=click.IntRange(NARROW, 1000), help="The width of the text drawing, in columns.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @click.pass_context
 @extensions_option
 def graph(context: click.Context, file: str, form: str, target: str | None, width: int | None, ascii_only: bool) -> int:
@@ -53,7 +55,7 @@ def graph(context: click.Context, file: str, form: str, target: str | None, widt
     if target is not None and not chosen:
         ending = Path(target).suffix.lower()
         if ending in OTHER_IMAGES:
-            raise Stop(USAGE, f"--output-file: there is no {ending} drawing", "write an image as .svg")
+            raise Stop(USAGE, f"--output-file: drawings cannot be written as {ending}", "write an image as .svg")
         form = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}.get(ending, form)
     drawing = build_graph(document.value)
     printer = stdout()

@@ -10,7 +10,7 @@ import click
 from statewright.cli.output import FAILED, NOT_FOUND, OK, Stop, stdout
 
 
-@click.command(short_help="Begin a project.")
+@click.command(short_help="Start a project.")
 @click.argument("folder", metavar="[DIR]", default=".")
 @click.option(
     "--kind", type=click.Choice(["folder", "sam"]), default="folder", show_default=True,
@@ -37,7 +37,7 @@ def init(folder: str, kind: str) -> int:
     if taken:
         raise Stop(
             FAILED,
-            f"Nothing is written: {', '.join(taken)} {'is' if len(taken) == 1 else 'are'} there already.",
+            f"Nothing was written: {', '.join(taken)} already {'exists' if len(taken) == 1 else 'exist'}.",
             "name a new folder",
         )
     printer = stdout()

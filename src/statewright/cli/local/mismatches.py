@@ -48,7 +48,7 @@ def mismatch_lines(mismatch: Mismatch) -> Iterator[Line]:
         for one in mismatch.differences:
             yield from _pair([("        at ", "idle"), (one.where, "accent")], _value(one.wanted), _value(one.got))
     elif isinstance(mismatch.wanted, list) and isinstance(mismatch.got, list):
-        yield [f"      {what}", (_legend(what), "idle")]
+        yield [f"      {what}", ("   - expected, + actual", "idle")]
         yield from _sequence_lines(mismatch.wanted, mismatch.got)
     else:
         # Names and numbers stand as the case file writes them.
@@ -56,18 +56,14 @@ def mismatch_lines(mismatch: Mismatch) -> Iterator[Line]:
         yield from _pair([f"      {what}"], _value(mismatch.wanted, plain=plain), _value(mismatch.got, plain=plain))
 
 
-def _legend(what: str) -> str:
-    return "   - wanted, + came instead" if what in ("path", "path_contains") else "   - wanted, + found"
-
-
 def _pair(lead: Line, wanted: str, got: str) -> Iterator[Line]:
     """Both values behind `lead` if they are short, else below it."""
     if len(wanted) + len(got) <= SHORT_PAIR:
-        yield [*lead, ("  wanted ", "idle"), (wanted, "ok"), ("  got ", "idle"), (got, "fail")]
+        yield [*lead, ("  expected ", "idle"), (wanted, "ok"), ("  got ", "idle"), (got, "fail")]
         return
     yield lead
-    yield [("          wanted  ", "idle"), (wanted, "ok")]
-    yield [("          got     ", "idle"), (got, "fail")]
+    yield [("          expected  ", "idle"), (wanted, "ok")]
+    yield [("          got       ", "idle"), (got, "fail")]
 
 
 def _sequence_lines(wanted: list[Any], got: list[Any]) -> Iterator[Line]:
@@ -77,7 +73,7 @@ def _sequence_lines(wanted: list[Any], got: list[Any]) -> Iterator[Line]:
     first = next((index for index, (kind, _) in enumerate(changes) if kind != "same"), 0)
     start = max(first - 3, 0)
     if start:
-        yield [(f"          … {start:,} as wanted", "idle")]
+        yield [(f"          … {start:,} as expected", "idle")]
     for kind, name in changes[start : start + MOST_STEPS]:
         if kind == "same":
             yield [(f"          {name}", "idle")]

@@ -32,15 +32,15 @@ from statewright.cli.run_report import Outcome
 @click.option("-i", "--input", metavar="JSON|@FILE|-", help="The execution's input; {} unless a case has one.")
 @click.option("--case", metavar="NAME", help="A case of FILE's .cases.yaml, or of --mock's MockConfigFile.json.")
 @click.option("--mock", metavar="FILE", help="Results of tasks: a file of mocks, or a MockConfigFile.json.")
-@click.option("--machine", metavar="NAME", help="Which state machine of a MockConfigFile.json this is.")
+@click.option("--machine", metavar="NAME", help="The state machine in the MockConfigFile.json.")
 @click.option(
-    "--type", "machine_type", type=click.Choice(["STANDARD", "EXPRESS"]), help="Which type of machine FILE is."
+    "--type", "machine_type", type=click.Choice(["STANDARD", "EXPRESS"]), help="The type of the state machine."
 )
-@click.option("--real-time", is_flag=True, help="Wait as long as the workflow does.")
+@click.option("--real-time", is_flag=True, help="Run in real time instead of virtual time.")
 @click.option("--limits", type=click.Choice(["aws", "open"]), help="The service's limits (default), or none of them.")
-@click.option("--seed", metavar="TEXT", help="Another seed for random numbers, ids and jitter.")
+@click.option("--seed", metavar="TEXT", help="Seed for random numbers, ids and jitter.")
 @click.option("--start", metavar="INSTANT", help="When the execution starts: 2026-01-01T00:00:00Z.")
-@click.option("--max-virtual-time", metavar="TIME", help="Give up after so long: 2h, 7d.")
+@click.option("--max-virtual-time", metavar="TIME", help="Stop waiting after this time: 2h, 7d.")
 @click.option(
     "-o",
     "--output",
@@ -50,7 +50,7 @@ from statewright.cli.run_report import Outcome
     help="table: the output alone. json: one document about the run. jsonl: event by event, then that document.",
 )
 @click.option("--history", "history_file", metavar="FILE|-", help="Write the history, as GetExecutionHistory shows it.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but the output, and what went wrong.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the output and errors.")
 @cost_options
 @extensions_option
 @endpoint_option
@@ -104,7 +104,7 @@ def run(
 
     fence_expressions()
     if form != "table" and history_file == "-":
-        raise Stop(USAGE, f"--history - and -o {form} both want the standard output")
+        raise Stop(USAGE, f"--history - and -o {form} both write to standard output")
     table = wanted_table(cost, prices)
     kind: Literal["STANDARD", "EXPRESS"] = "EXPRESS" if machine_type == "EXPRESS" else "STANDARD"
     setup = prepare(Wishes(file, input, case, mock, machine, limits, start, kind))

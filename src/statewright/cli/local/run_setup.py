@@ -236,7 +236,7 @@ def choose_mocks(
     if case_name is not None or machine is not None:
         option = "--case" if case_name is not None else "--machine"
         hint = "leave --mock out to run a case of the .cases.yaml file beside the definition"
-        raise Stop(USAGE, f"{option}: {path} has mocks alone, no test cases", hint if case_name else None)
+        raise Stop(USAGE, f"{option}: {path} has only mocks, no test cases", hint if case_name else None)
     return script, str(path), None
 
 

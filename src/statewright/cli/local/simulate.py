@@ -24,18 +24,18 @@ BAR: Final = 24
 
 @click.command(short_help="Put a whole system under load in virtual time.")
 @click.argument("scenario", metavar="SCENARIO.yaml", type=click.Path(path_type=Path))
-@click.option("--seed", type=int, metavar="N", help="Another seed for arrivals, models, ids and faults.")
-@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Another value, by its place in the file.")
+@click.option("--seed", type=int, metavar="N", help="Seed for arrivals, models, ids and faults.")
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Override a value, by its path in the file.")
 @click.option("--grid", "axes", metavar="KEY=a,b,c", multiple=True, help="Run every combination, and compare.")
 @click.option("--variants", is_flag=True, help="Run the variants that the scenario names, and compare.")
-@click.option("--load", metavar="RATE", help="Another rate of the first arrival: 100/s, 10/min.")
-@click.option("--for", "lasting", metavar="TIME", help="How long it lasts: 1h.")
-@click.option("--prices", metavar="TABLE", help="A dated price table's name, or a file.")
+@click.option("--load", metavar="RATE", help="Override the rate of the first arrival: 100/s, 10/min.")
+@click.option("--for", "lasting", metavar="TIME", help="How long the load lasts: 1h.")
+@click.option("--prices", metavar="TABLE", help="Price table: the name of a built-in one, or a file.")
 @click.option("--html", "html_file", metavar="FILE", help="Write a page with charts.")
 @click.option(
     "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="json: one document."
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress on the standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def simulate(
     scenario: Path,
     seed: int | None,
@@ -72,7 +72,7 @@ def simulate(
     if html_file is not None and not Path(html_file).resolve().parent.is_dir():
         raise Stop(NOT_FOUND, f"There is no folder for '{html_file}'.")
     if axes and variants:
-        raise Stop(USAGE, "--grid and --variants are two comparisons: take one.")
+        raise Stop(USAGE, "--grid and --variants are mutually exclusive.")
     show = _Show(quiet=quiet)
     try:
         common = _common(changes, seed, load, lasting, prices)
@@ -103,7 +103,7 @@ def _common(
     if prices is not None:
         found["prices"] = prices
     if lasting is not None and load is None:
-        raise Stop(USAGE, "--for says how long --load lasts: give both.")
+        raise Stop(USAGE, "--for is how long --load lasts: give both.")
     if load is not None:
         found[LOAD] = (load, lasting or "1m")
     return found
@@ -181,7 +181,7 @@ class _Show:
         share = now.share
         bar = ("#" * round(share * BAR)).ljust(BAR, ".")
         words = f"[{bar}] {duration_words(now.elapsed_ms // 1000 * 1000)} virtual, {real_ms / 1000:.1f} s real"
-        words += f", {now.sent:,} came, {now.open:,} run" + (f"  {name}" if name else "")
+        words += f", {now.sent:,} arrived, {now.open:,} running" + (f"  {name}" if name else "")
         self._printer.plain("\r" + self._printer.shown(words)[: self._printer.width - 1] + "\x1b[K")
         self._printer.flush()
         self._is_open = True

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Run the test cases beside definitions.")
 @click.argument("paths", metavar="[PATH...]", nargs=-1)
-@click.option("--case", "pattern", metavar="GLOB", help="Only cases whose name fits, such as 'declined*'.")
+@click.option("--case", "pattern", metavar="GLOB", help="Only cases whose name matches, such as 'declined*'.")
 @click.option(
     "-o", "--output", "form", type=click.Choice(["text", "json", "junit"]), default="text", help="The report."
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print only cases that fail, and the sum.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only failed cases and the summary.")
 @extensions_option
 def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) -> int:
     """Run scripted test cases in virtual time.
@@ -65,7 +65,7 @@ def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) ->
     took_ms = clock.now_ms() - began_ms
     if not session.results and not session.broken:
         if pattern is not None:
-            raise Stop(NOT_FOUND, f"No case is called '{pattern}'.", _names_hint(session.names))
+            raise Stop(NOT_FOUND, f"No case matches '{pattern}'.", _names_hint(session.names))
         raise Stop(NOT_FOUND, "There are no cases in these files.")
     if form == "json":
         stdout().json(session.document(took_ms))
@@ -173,7 +173,7 @@ class Session:
         if failed:
             said += [", ", (f"✗ {failed:,} failed", "fail")]
         if self.broken:
-            said += [", ", (f"✗ {count_words(len(self.broken), 'file')} with mistakes", "fail")]
+            said += [", ", (f"✗ {count_words(len(self.broken), 'file')} with errors", "fail")]
         if self.warnings:
             said += [", ", (count_words(len(self.warnings), "warning"), "wait")]
         virtual_ms = sum(result.run.duration_ms for result in self.results if result.run is not None)
@@ -206,7 +206,7 @@ def _case_files(paths: Iterable[str]) -> list[Path]:
         if path.is_dir():
             below = find_case_files(path)
             if not below:
-                hint = "a case file stands beside its definition: order.cases.yaml beside order.asl.json"
+                hint = "a case file belongs beside its definition: order.cases.yaml beside order.asl.json"
                 raise Stop(NOT_FOUND, f"There is no *.cases.yaml in {path} or below.", hint)
             found.update(dict.fromkeys(below))
         elif not path.exists():
@@ -216,7 +216,7 @@ def _case_files(paths: Iterable[str]) -> list[Path]:
         else:
             beside = cases_beside(path)
             if beside is None:
-                hint = "a case file stands beside its definition: order.cases.yaml beside order.asl.json"
+                hint = "a case file belongs beside its definition: order.cases.yaml beside order.asl.json"
                 raise Stop(NOT_FOUND, f"There are no cases beside {path}.", hint)
             found[beside] = None
     return list(found)

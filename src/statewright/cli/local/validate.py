@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STDIN: Final = "-"
 
 
-@click.command(short_help="Check definitions and say what is wrong.")
+@click.command(short_help="Check definitions and report problems.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
     "--type",
@@ -36,11 +36,11 @@ STDIN: Final = "-"
     type=click.Choice(["STANDARD", "EXPRESS"], case_sensitive=False),
     default="STANDARD",
     show_default=True,
-    help="Which type of state machine the definition is for.",
+    help="The type of the state machine.",
 )
-@click.option("--strict", is_flag=True, help="Let warnings fail, too.")
-@click.option("--no-lints", is_flag=True, help="Leave out what only Statewright warns about.")
-@click.option("-o", "--output", "form", type=click.Choice(["text", "json"]), default="text", help="How to print.")
+@click.option("--strict", is_flag=True, help="Fail on warnings, too.")
+@click.option("--no-lints", is_flag=True, help="Leave out Statewright's own warnings.")
+@click.option("-o", "--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @extensions_option
 def validate(
     paths: tuple[str, ...],

@@ -21,7 +21,7 @@ TRIES: Final = 3
 @click.argument("target", metavar="TARGET")
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
 @click.option("--force", is_flag=True, help="Replace a TARGET that exists.")
-@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def backup(target: str, data: str, force: bool, form: str) -> int:
     """Copy the store of a data folder into the file TARGET; in a folder, into a file named by the time.
 

@@ -30,17 +30,15 @@ _KINDS: Final = (
 _SHOWN_AS: Final = {"noted": "left out", "gone": "no longer in the project"}
 
 
-@click.command(short_help="Put a project onto a running server.")
+@click.command(short_help="Deploy a project to a running server.")
 @click.argument("place", metavar="[DIR|FILE]", default=".")
 @endpoint_option
-@click.option("--dry-run", "is_dry", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--prune", is_flag=True, help="Remove what an earlier deployment made and the project has no more.")
-@click.option("--take-over", "takes_over", is_flag=True, help="Change machines that another project has made, too.")
-@click.option("--stage", metavar="NAME", help="The stage, where the project knows stages.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Print what would be done, without doing it.")
+@click.option("--prune", is_flag=True, help="Remove deployed resources that are no longer in the project.")
+@click.option("--take-over", "takes_over", is_flag=True, help="Also change machines of other projects.")
+@click.option("--stage", metavar="NAME", help="The stage, for projects that have stages.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
-@click.option(
-    "-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print the result."
-)
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 @extensions_option
 def deploy(
     place: str, endpoint: str | None, is_dry: bool, prune: bool, takes_over: bool, stage: str | None,
@@ -192,7 +190,7 @@ def _deployed(
 def _announce(printer: Printer, lines: ProjectLines, project: Project, is_dry: bool) -> None:
     count = count_words(len(project.resources), "resource")
     kind = "folder" if project.kind == "folder" else project.kind
-    printer.line((project.name, "strong"), f"  {kind}, {count}", ("  nothing is changed" if is_dry else "", "idle"))
+    printer.line((project.name, "strong"), f"  {kind}, {count}", ("  nothing was changed" if is_dry else "", "idle"))
     for one in project.findings:
         lines.finding(one)
     printer.flush()

@@ -30,26 +30,34 @@ SETTINGS_FILE: Final = "statewright.toml"
 PATIENCE_SECONDS: Final = 5.0
 
 
-@click.command(short_help="Serve a project, reloading what changes.")
+@click.command(short_help="Serve a project and reload it when it changes.")
 @click.argument("folder", metavar="[DIR]", default=".")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=4566, show_default=True, help="0 picks a free one.")
-@click.option("--data", metavar="DIR", help=f"Folder for what must last; {DATA_FOLDER} in the folder by default.")
 @click.option(
-    "--store", type=click.Choice(["sqlite", "memory"]), default="sqlite", show_default=True, help="As for serve."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=4566,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
 )
-@click.option("--express", multiple=True, metavar="NAME", help="Make this machine an EXPRESS one; repeatable.")
-@click.option("--stage", metavar="NAME", help="The stage, where the project knows stages.")
+@click.option("--data", metavar="DIR", help=f"Data folder; default: {DATA_FOLDER} in the project's folder.")
+@click.option(
+    "--store", type=click.Choice(["sqlite", "memory"]), default="sqlite", show_default=True, help="Store, as for serve."
+)
+@click.option("--express", multiple=True, metavar="NAME", help="Create this machine as EXPRESS; repeatable.")
+@click.option("--stage", metavar="NAME", help="The stage, for projects that have stages.")
 @click.option("--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A parameter; repeatable.")
 @click.option("--limits", type=click.Choice(["aws", "open"]), help="The service's limits (default), or none of them.")
 @click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
-@click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} of the folder if there is one.")
+@click.option(
+    "--config", "settings", metavar="FILE", help=f"Settings file; default: {SETTINGS_FILE} of the folder, if it exists."
+)
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
     show_default=True,
-    help="What the server says of itself, on the standard error.",
+    help="The server's log level, on standard error.",
 )
 @click.option(
     "-o",
@@ -57,7 +65,7 @@ PATIENCE_SECONDS: Final = 5.0
     "form",
     type=click.Choice(["table", "json"]),
     default="table",
-    help="How to say what happens: for people, or one JSON object a line.",
+    help="Output format: for people, or one JSON object per line.",
 )
 @extensions_option
 def dev(
@@ -248,7 +256,7 @@ class Loader:
         if before is not None and before.resources and _is_broken(project):
             self._say_findings(project, touched)
             if not self.tell("failed", folder=str(self.root), reason="the project cannot be read", stays=True):
-                self.printer.line(("✗ ", "fail"), "the project cannot be read; the last good one stays")
+                self.printer.line(("✗ ", "fail"), "the project cannot be read; the last good one stays in use")
                 self.printer.flush()
             return
         concerned = affected(before, project, touched)
@@ -265,7 +273,7 @@ class Loader:
         self.printer.flush()
 
     def _read(self) -> Project | None:
-        """The project as it is now; a file that cannot be read is told, and the last good project stays."""
+        """The project as it is now; a file that cannot be read is told, and the last good project stays in use."""
         from statewright.projects.found import find_project
         from statewright.projects.resources import ProjectError
 
@@ -276,7 +284,7 @@ class Loader:
         except (ProjectError, Stop, OSError) as problem:
             reason = problem.message if isinstance(problem, Stop) else str(problem)
             if not self.tell("failed", folder=str(self.root), reason=reason, stays=self._project is not None):
-                stays = "; the last good project stays" if self._project is not None else ""
+                stays = "; the last good project stays in use" if self._project is not None else ""
                 self.printer.line(("✗ ", "fail"), f"{reason}{stays}")
                 self.printer.flush()
             return None
@@ -370,9 +378,9 @@ class Loader:
         if self.tell("gone", **{member: name}, file=file, stays=known is not None):
             return
         noun = {MACHINE: "machine"}.get(resource.type, kind_of(resource.type).noun)
-        gone = "has no handler any more" if resource.type == FUNCTION and resource.place.line == 0 else "is gone"
+        gone = "no longer has a handler" if resource.type == FUNCTION and resource.place.line == 0 else "is gone"
         if resource.place.line:
-            gone = f"has no {key} any more"
+            gone = f"no longer has {key}"
         how = {
             MACHINE: f" until: statewright machine delete {name}",
             FUNCTION: f" until: statewright aws lambda delete-function --function-name {name}",

@@ -44,10 +44,12 @@ class Check:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@click.command(short_help="Say what this installation can do, and what is wrong.")
+@click.command(short_help="Check this installation and report problems.")
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
-@click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} here if there is one.")
-@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@click.option(
+    "--config", "settings", metavar="FILE", help=f"Settings file; default: {SETTINGS_FILE} here, if it exists."
+)
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 @endpoint_option
 def doctor(data: str, settings: str | None, form: str, endpoint: str | None) -> int:
     """Look at Python, packages, the data folder, the server, the settings, and what is served here.
@@ -77,7 +79,7 @@ def doctor(data: str, settings: str | None, form: str, endpoint: str | None) -> 
                 indent = " " * (width + 4)
                 printer.wrapped(one.hint, indent + "      ", "idle", first=f"{indent}hint: ")
         printer.line()
-        words = f"{count_words(problems, 'problem')} found." if problems else "Nothing is in the way."
+        words = f"{count_words(problems, 'problem')} found." if problems else "No problems found."
         printer.line((words, "fail" if problems else "ok"))
     return FAILED if problems else OK
 
@@ -132,7 +134,7 @@ def check_packages(requires: Callable[[], list[str]] | None = None) -> Check:
     try:
         wanted = requires() if requires is not None else requires_of("statewright") or []
     except PackageNotFoundError:
-        return Check("packages", "note", "Statewright is not installed as a package, so its needs are unknown")
+        return Check("packages", "note", "Statewright is not installed as a package, so its dependencies are unknown")
     found: dict[str, str | None] = {}
     for requirement in wanted:
         text, _, marker = requirement.partition(";")
@@ -190,8 +192,8 @@ def check_data(folder: Path) -> Check:
     if not folder.exists():
         parent = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
         if not os.access(parent, os.W_OK):
-            return Check("data", "problem", f"{folder} cannot be made: {parent} is not writable", facts=facts)
-        return Check("data", "note", f"{folder} is not there yet; statewright serve makes it", facts=facts)
+            return Check("data", "problem", f"{folder} cannot be created: {parent} is not writable", facts=facts)
+        return Check("data", "note", f"{folder} does not exist yet; statewright serve creates it", facts=facts)
     if not folder.is_dir():
         return Check("data", "problem", f"{folder} is a file", "name a folder: --data DIR", facts)
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -212,7 +214,7 @@ def check_data(folder: Path) -> Check:
     words.append(f"in use by {holder}" if holder is not None else "not in use")
     if facts["freeBytes"] < LEAST_FREE_BYTES:
         left = facts["freeBytes"] // (1024 * 1024)
-        return Check("data", "problem", ", ".join(words), f"only {left:,} MiB of the disk are left", facts)
+        return Check("data", "problem", ", ".join(words), f"only {left:,} MiB of disk space are left", facts)
     return Check("data", "ok", ", ".join(words), facts=facts)
 
 
@@ -253,7 +255,7 @@ def _read_store(file: Path, facts: dict[str, Any]) -> str | None:
         try:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             if application != APPLICATION_ID:
-                return f"{file.name} is not a store of Statewright"
+                return f"{file.name} is not a Statewright store"
             (version,) = connection.execute("SELECT max(version) FROM schema_version").fetchone()
             facts["schemaVersion"] = version
             if version > SCHEMA_VERSION:
@@ -285,8 +287,8 @@ def check_server(option: str | None) -> Check:
     except (NoAnswer, ValueError) as failed:
         problem = failed.cause if isinstance(failed, NoAnswer) else failed
         if isinstance(problem, ConnectionRefusedError):
-            return Check("server", "note", f"nobody listens at {where}", "start it: statewright serve", facts)
-        return Check("server", "problem", f"{where} does not answer as a server of Statewright: {problem}", facts=facts)
+            return Check("server", "note", f"no server listens at {where}", "start it: statewright serve", facts)
+        return Check("server", "problem", f"{where} is not a Statewright server: {problem}", facts=facts)
     facts["serverVersion"] = found.get("version")
     words = f"{where}, version {found.get('version')}, {found['status']}"
     if found.get("version") != __version__:
@@ -308,7 +310,7 @@ def _health(endpoint: str) -> dict[str, Any]:
     request = Request("GET", f"{parts.scheme}://{parts.netloc}/health", {}, None)
     answer = json.loads(HttpClient().send(request, 65_536, HEALTH_SECONDS).body)
     if not isinstance(answer, dict) or "status" not in answer or "operations" not in answer:
-        raise ValueError("it answers, but not like one")
+        raise ValueError("its /health has another form")
     return answer
 
 
@@ -328,9 +330,11 @@ def check_credentials(config: Config) -> Check:
     count = len(config.credentials)
     facts = {"accessKeys": sorted(config.credentials), "hosts": "any" if count else "loopback"}
     if count:
-        words = f"{count_words(count, 'access key')}: every signature is verified, and any address may be listened on"
+        words = (
+            f"{count_words(count, 'access key')}: every signature is verified, and the server may listen on any address"
+        )
     else:
-        words = "none: any credentials do, and only loopback addresses are listened on"
+        words = "none: any credentials are accepted, and the server listens only on loopback addresses"
     return Check("credentials", "ok", words, facts=facts)
 
 
@@ -348,15 +352,17 @@ def check_environment() -> Check:
         "endpointVariable": endpoint, "hostPrefixDisabled": prefix, "profile": os.environ.get("AWS_PROFILE"),
     }  # fmt: skip
     if endpoint is None:
-        words = "AWS tools of this shell do not come here"
+        words = "AWS tools in this shell do not use this server"
         return Check("environment", "note", words, 'to change that: eval "$(statewright env)"', facts)
     if not prefix:
         words = f"{endpoint} is set, but StartSyncExecution and TestState would go to a host that does not exist"
         return Check("environment", "note", words, 'set the rest, too: eval "$(statewright env)"', facts)
     if facts["profile"]:
-        hint = "unset AWS_PROFILE: its settings may win over the variables"
-        return Check("environment", "note", f"AWS tools come here, with the profile {facts['profile']}", hint, facts)
-    return Check("environment", "ok", f"AWS tools come here ({endpoint})", facts=facts)
+        hint = "unset AWS_PROFILE: its settings may override the variables"
+        return Check(
+            "environment", "note", f"AWS tools use this server, with the profile {facts['profile']}", hint, facts
+        )
+    return Check("environment", "ok", f"AWS tools use this server ({endpoint})", facts=facts)
 
 
 # ------------------------------------------------------------------ what is served

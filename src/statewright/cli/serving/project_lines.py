@@ -22,7 +22,7 @@ _SIGNS: Final[dict[str, tuple[str, Tone]]] = {
     "removed": ("✓ ", "ok"), "noted": ("○ ", "idle"), "gone": ("○ ", "idle"), "failed": ("✗ ", "fail"),
     "skipped": ("✗ ", "fail"),
 }  # fmt: skip
-_STAYS: Final = {MACHINE: "the last good revision stays", FUNCTION: "the last good code stays"}
+_STAYS: Final = {MACHINE: "the last good revision stays in use", FUNCTION: "the last good code stays in use"}
 _TONES: Final[dict[str, Tone]] = {"ERROR": "fail", "WARNING": "wait", "INFO": "idle"}
 
 
@@ -53,7 +53,7 @@ class ProjectLines:
             printer.line(sign, (name[0], "strong"), f"  {noun}left out: {result.message}", (f" ({where})", "idle"))
             return
         if result.outcome == "gone":
-            why = result.message or "the project has it no more; --prune removes it"
+            why = result.message or "it is no longer in the project; --prune removes it"
             printer.line(sign, (name[0], "strong"), f"  {noun}stays: {why}")
             return
         done = f"would be {result.outcome}" if self._would and result.outcome != "unchanged" else result.outcome

@@ -11,10 +11,10 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_wor
 from statewright.cli.serving.backup import DATA_FOLDER, checked, copied_files, files_needed
 
 
-@click.command(short_help="Make a data folder from a backup.")
+@click.command(short_help="Create a data folder from a backup.")
 @click.argument("source", metavar="BACKUP")
-@click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The data folder to make.")
-@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The data folder to create.")
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def restore(source: str, data: str, form: str) -> int:
     """Put a backup into a data folder that is empty or not there yet; then serve it.
 
@@ -31,10 +31,10 @@ def restore(source: str, data: str, form: str) -> int:
 
     backup, folder = Path(source), Path(data)
     if not backup.is_file():
-        raise Stop(NOT_FOUND, f"There is no backup {backup}.", "it is the file that statewright backup has written")
+        raise Stop(NOT_FOUND, f"There is no backup {backup}.", "name the file that statewright backup wrote")
     if (folder / FILE_NAME).exists() or any(folder.glob(f"{FILE_NAME}-*")):
         hint = "move it away, or name another folder: --data DIR"
-        raise Stop(USAGE, f"There is a store in {folder} already; it is not replaced.", hint)
+        raise Stop(USAGE, f"There is already a store in {folder}; it was not replaced.", hint)
     try:
         # Before the folder is made, so that a file that is no backup leaves nothing behind.
         checked(backup)

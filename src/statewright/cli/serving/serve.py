@@ -21,35 +21,43 @@ SCALES = ("STATEWRIGHT_TIME_SCALE", "SFN_WAIT_SCALE", "WAIT_TIME_SCALE")
 
 def _store_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     if value not in ("sqlite", "memory") and not value.startswith(("postgresql://", "postgres://")):
-        raise click.BadParameter(f"{value!r} is none of sqlite, memory, postgresql://...")
+        raise click.BadParameter(f"{value!r} is not one of sqlite, memory, postgresql://...")
     return value
 
 
-@click.command(short_help="Serve the API, durably.")
+@click.command(short_help="Run the server with durable storage.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=4566, show_default=True, help="0 picks a free one.")
-@click.option("--data", metavar="DIR", default=".statewright", show_default=True, help="Folder for what must last.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=4566,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
+)
+@click.option("--data", metavar="DIR", default=".statewright", show_default=True, help="Data folder.")
 @click.option(
     "--store",
     callback=_store_name,
     metavar="STORE",
     default="sqlite",
     show_default=True,
-    help="Where to keep executions: sqlite, postgresql://USER:PASSWORD@HOST/DATABASE, or memory, which forgets them.",
+    help="Where executions are kept: sqlite, postgresql://USER:PASSWORD@HOST/DATABASE, or memory, which forgets them.",
 )
 @click.option(
     "--limits",
     type=click.Choice(["aws", "open"]),
     help="The service's quotas (aws), or none of those that only protect the service (open).",
 )
-@click.option("--config", "settings", metavar="FILE", help=f"Settings; {SETTINGS_FILE} here if there is one.")
+@click.option(
+    "--config", "settings", metavar="FILE", help=f"Settings file; default: {SETTINGS_FILE} here, if it exists."
+)
 @click.option("--time-scale", type=float, metavar="N", help="Waits and back-offs take N times as long; 0 skips them.")
 @click.option(
     "--origin",
     "origins",
     multiple=True,
     metavar="URL",
-    help="A page of yours that may call, as scheme://host[:port]; pages on loopback always may.",
+    help="Origin of a web page that may call, as scheme://host[:port]; loopback pages always may.",
 )
 @click.option(
     "--log",
@@ -57,14 +65,14 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How to log, on the standard error stream.",
+    help="Log format, on standard error.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="debug shows every call and every execution's changes.",
+    help="debug logs every call and every change of an execution.",
 )
 @extensions_option
 def serve(

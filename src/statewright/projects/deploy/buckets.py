@@ -58,7 +58,7 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
 
 def policy(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
     """Policies of buckets are asked by nobody."""
-    raise LeftOut("policies of buckets are not asked for here: every call is allowed")
+    raise LeftOut("bucket policies are not enforced here: every call is allowed")
 
 
 def _delete(site: Site, known: Known) -> None:

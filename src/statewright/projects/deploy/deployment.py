@@ -150,7 +150,7 @@ class Deployment:
         if blocked is not None:
             self._failed[resource.id] = blocked
             return self._result(
-                resource, kind, resource.id, "skipped", f"it depends on {blocked}, which is not there", stays=False
+                resource, kind, resource.id, "skipped", f"it depends on {blocked}, which does not exist", stays=False
             )
         site.begin()
         before = self.record.resources.get(resource.id)
@@ -314,7 +314,7 @@ class Deployment:
                     outcome = "removed" if refused.is_missing else "failed"
                     message = "" if refused.is_missing else str(refused)
                 except (KeyError, ValueError, IndexError) as problem:
-                    outcome, message = "failed", f"what is remembered of it cannot be used: {problem!r}"
+                    outcome, message = "failed", f"its deployment record cannot be used: {problem!r}"
             if outcome == "removed" or known.retain:
                 if not self.is_dry:
                     del self.record.resources[key]
@@ -353,7 +353,7 @@ class _Look:
     def _known(self, id: str) -> Known:
         known = self._refs.get(id)
         if known is None:
-            raise Unresolved(f"{id} is not there")
+            raise Unresolved(f"{id} does not exist")
         return known
 
 

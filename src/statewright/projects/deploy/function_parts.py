@@ -77,7 +77,7 @@ def mapping(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create or change the mapping between a source and a function."""
     source, function = wanted.text("EventSourceArn"), wanted.text("FunctionName")
     if not source:
-        raise LeftOut("event sources other than queues are not served")
+        raise LeftOut("only queues are supported as event sources")
     service = source.split(":")[2] if source.count(":") > 4 else ""
     request = typed(
         wanted.given(
@@ -104,7 +104,7 @@ def mapping(site: Site, wanted: Wanted) -> Mapping[str, Json]:
             site.change(SERVICE, "UpdateEventSourceMapping", UUID=found["UUID"], Enabled=enabled, **request)
     except CallRefused as refused:
         if service not in ("sqs", "") and not refused.is_missing:
-            raise LeftOut(f"a mapping from {service} is not served: {refused.message}") from None
+            raise LeftOut(f"a mapping from {service} is not supported: {refused.message}") from None
         raise
     return _mapping(site, found["UUID"])
 
@@ -141,12 +141,12 @@ def invoke_config(site: Site, wanted: Wanted) -> Mapping[str, Json]:
 
 def permission(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
     """Permissions are not needed: whoever calls may."""
-    raise LeftOut("permissions are not asked for here: every call is allowed")
+    raise LeftOut("permissions are not enforced here: every call is allowed")
 
 
 def url(_site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Functions have no addresses of their own."""
-    raise LeftOut(f"functions have no URLs here: invoke {wanted.text('TargetFunctionArn')} through the Lambda API")
+    raise LeftOut(f"function URLs are not supported: invoke {wanted.text('TargetFunctionArn')} through the Lambda API")
 
 
 def _delete_alias(site: Site, known: Known) -> None:

@@ -41,7 +41,7 @@ _NUMBERS: Final = ("Size", "Timeout", "MemorySize")
 def function(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Create a function, give it new code, change its configuration."""
     if wanted.text("PackageType", "Zip") != "Zip" or wanted.table("Code").get("ImageUri"):
-        raise CannotApply("functions of container images do not run here: give it a folder of code")
+        raise CannotApply("functions cannot run from container images here: give it a folder of code")
     code, sha256, handler = _code(site, wanted)
     shown = site.found(SERVICE, "GetFunctionConfiguration", FunctionName=wanted.name)
     # A folder's function has no settings but those that it names: what others have set stays.

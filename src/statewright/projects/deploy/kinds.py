@@ -145,7 +145,7 @@ class Site:
         if other is None:
             return
         if not self.takes_over:
-            raise CannotApply(f"it belongs to the project {other}: name it otherwise, or take it over with --take-over")
+            raise CannotApply(f"it belongs to the project {other}: rename it, or take it over with --take-over")
         self.note(f"taken over from the project {other}")
 
     def asked(self, service: str, operation: str, **request: Any) -> Answer:

@@ -161,7 +161,7 @@ def alias(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     if gradual:
         routes = [{"stateMachineVersionArn": gradual.get("StateMachineVersionArn"), "weight": 100}]
         if gradual.get("Type", "ALL_AT_ONCE") != "ALL_AT_ONCE":
-            site.note(f"the alias moves at once, rather than {gradual['Type']}")
+            site.note(f"the alias moves immediately instead of {gradual['Type']}")
     if not routes:
         raise CannotApply("it names no version: give RoutingConfiguration or DeploymentPreference")
     of = str(routes[0]["stateMachineVersionArn"]).rpartition(":")[0]

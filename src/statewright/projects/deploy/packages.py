@@ -40,7 +40,7 @@ def package_of(path: Path, patterns: tuple[str, ...] = ()) -> bytes:
     if path.is_file():
         return path.read_bytes() if zipfile.is_zipfile(path) else zipped({path.name: path})
     if not path.is_dir():
-        raise CannotApply(f"its code is not there: {path}")
+        raise CannotApply(f"its code does not exist: {path}")
     files = {str(found.relative_to(path)): found for found in code_files(path, patterns)}
     if not files:
         raise CannotApply(f"there is no code in {path}")

@@ -22,7 +22,7 @@ _KNOWN: Final[dict[str, Kind]] = {
 
 
 def _unknown(_site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    raise LeftOut(f"{wanted.resource.type} is not served")
+    raise LeftOut(f"{wanted.resource.type} is not supported")
 
 
 def kind_of(type: str) -> Kind:

@@ -62,7 +62,7 @@ def _request(site: Site, wanted: Wanted) -> dict[str, Any]:
         if member in given:
             given[member] = [{key: one[key] for key in known if key in one} for one in given[member]]
     if wanted.properties.get("StreamSpecification"):
-        site.note("streams of tables are not served: nothing reads changes of its items")
+        site.note("streams of tables are not supported: changes of its items are not published")
     site.ignored(
         wanted, "SSESpecification", "KinesisStreamSpecification", "ContributorInsightsSpecification",
         "ImportSourceSpecification", "ResourcePolicy",

@@ -16,17 +16,17 @@ from statewright.projects.resources import Resource
 from statewright.projects.sources import meant
 
 _LOST: Final = {
-    "Api": "HTTP APIs are not there: invoke the function or start the machine instead",
-    "HttpApi": "HTTP APIs are not there: invoke the function instead",
-    "DynamoDB": "tables have no streams",
-    "Kinesis": "there is no Kinesis",
-    "MSK": "there is no Kafka",
-    "SelfManagedKafka": "there is no Kafka",
-    "MQ": "there is no message broker but SQS",
-    "DocumentDB": "there is no DocumentDB",
-    "Cognito": "there is no Cognito",
-    "IoTRule": "there is no IoT",
-    "AlexaSkill": "there is no Alexa",
+    "Api": "HTTP APIs are not supported: invoke the function or start the machine instead",
+    "HttpApi": "HTTP APIs are not supported: invoke the function instead",
+    "DynamoDB": "streams of tables are not supported",
+    "Kinesis": "Kinesis is not supported",
+    "MSK": "Kafka is not supported",
+    "SelfManagedKafka": "Kafka is not supported",
+    "MQ": "SQS is the only supported message broker",
+    "DocumentDB": "DocumentDB is not supported",
+    "Cognito": "Cognito is not supported",
+    "IoTRule": "IoT is not supported",
+    "AlexaSkill": "Alexa is not supported",
     "CloudWatchLogs": "logs are not delivered to functions",
 }
 _MAPPING: Final = (
@@ -78,9 +78,7 @@ class Making:
     def note_policies(self) -> None:
         """Say once for a template that permissions are not enforced."""
         place = self.stack.template.place()
-        self.stack.sources.info(
-            place, "Policies are read over: what functions and machines may do is not restricted here"
-        )
+        self.stack.sources.info(place, "Policies are ignored: functions and machines have every permission here")
 
     def events(self) -> Iterable[tuple[str, str, Mapping[str, Json]]]:
         """Name, type and properties of each event; what is none is told."""

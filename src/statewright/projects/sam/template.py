@@ -37,11 +37,11 @@ _FUNCTION_IGNORED: Final = (
 )  # fmt: skip
 _FUNCTION_LOST: Final = {
     "CapacityProviderConfig": "functions run on this machine",
-    "DeploymentPreference": "an alias moves to new code at once",
-    "DurableConfig": "durable functions are not there",
+    "DeploymentPreference": "an alias moves to new code immediately",
+    "DurableConfig": "durable functions are not supported",
     "FunctionScalingConfig": "functions run on this machine",
-    "FunctionUrlConfig": "functions have no URLs",
-    "ProvisionedConcurrencyConfig": "workers are started when they are needed",
+    "FunctionUrlConfig": "function URLs are not supported",
+    "ProvisionedConcurrencyConfig": "workers are started on demand",
     "PublishToLatestPublished": "functions run on this machine",
     "TenancyConfig": "tenants share workers",
 }
@@ -65,7 +65,8 @@ def is_serverless(stack: Stack) -> bool:
         return True
     if found:
         stack.sources.warning(
-            found[0].place, f"the template has {found[0].type}, but no Transform: {SERVERLESS}; it is read as if it had"
+            found[0].place,
+            f"the template has {found[0].type}, but no Transform: {SERVERLESS}; it is read as if it had one",
         )
     return bool(found)
 
@@ -108,7 +109,7 @@ def transform(stack: Stack) -> None:
             making.add(resource.id, resource.type, resource.properties)
         for added in making.made:
             if added.id in made or (added.id != resource.id and added.id in stack.resources):
-                stack.sources.error(added.place, f"{resource.id} brings along {added.id}, which is there already")
+                stack.sources.error(added.place, f"{resource.id} generates {added.id}, which already exists")
             else:
                 made[added.id] = added
     stack.resources = made

@@ -65,7 +65,8 @@ def read(file: Path, account: str, region: str, parameters: Mapping[str, str], s
     if file.suffix in (".ts", ".js"):
         sources.watch(file)
         sources.error(
-            Place(file), f"{file.name} is a program, which is not run here: write serverless.yml, or sls print > it"
+            Place(file),
+            f"{file.name} is a program, which is not executed here: write serverless.yml, or sls print > it",
         )
         return _nothing(file, name, sources)
     template = sources.template(file)
@@ -125,7 +126,7 @@ def _service(template: Template, sources: Sources, value: Mapping[str, Json], st
         sources.error(template.place(("provider",)), f"the provider {provider.get('name')} is not aws")
     for place in ("iam", "iamRoleStatements"):
         if place in provider:
-            sources.info(template.place(("provider", place)), "permissions are read over: nothing is restricted here")
+            sources.info(template.place(("provider", place)), "permissions are ignored: nothing is restricted here")
     plugins = value.get("plugins")
     if isinstance(plugins, dict):
         plugins = plugins.get("modules")
@@ -133,7 +134,7 @@ def _service(template: Template, sources: Sources, value: Mapping[str, Json], st
     unknown = [str(found) for found in listed if not _HARMLESS.fullmatch(str(found))]
     if unknown:
         names = ", ".join(unknown)
-        sources.info(template.place(("plugins",)), f"plugins are not run, so what they add is not there: {names}")
+        sources.info(template.place(("plugins",)), f"plugins are not run, so what they add is missing: {names}")
     return Service(template, sources, value, named, stage, provider)
 
 
@@ -313,7 +314,7 @@ def _machine(service: Service, key: str, body: Json) -> None:
     if role is not None:
         is_arn = not isinstance(role, str) or role.startswith("arn:")
         properties["RoleArn"] = role if is_arn else {"Fn::GetAtt": [role, "Arn"]}
-    for name, why in (("alarms", "alarms are not kept"), ("notifications", "changes of status are not sent on")):
+    for name, why in (("alarms", "alarms are not supported"), ("notifications", "changes of status are not published")):
         if name in body:
             service.sources.warning(service.place((*at, name)), f"{name} of {key}: {why}")
     id_ = _machine_id(key, body)

@@ -81,7 +81,7 @@ class Variables:
         self._depth += 1
         try:
             if self._depth > MAX_NESTING:
-                raise _Unknown("values nest too deep here")
+                raise _Unknown("values are nested too deeply here")
             if isinstance(value, dict):
                 return {name: self.resolve(part, (*steps, name)) for name, part in value.items()}
             return [self.resolve(part, (*steps, index)) for index, part in enumerate(value)]
@@ -120,7 +120,7 @@ class Variables:
             made = "".join(text_of(part) for part in parts)
         except Unresolved:
             self._sources.error(
-                self._template.place(steps), f"{text[:60]!r} puts an object, a list or null into a text"
+                self._template.place(steps), f"{text[:60]!r} puts an object, a list or null into a string"
             )
             return text
         if len(made) > MAX_TEXT:
@@ -131,7 +131,7 @@ class Variables:
     def _variable(self, expression: str) -> Json:
         self._count += 1
         if self._count > MAX_STEPS:
-            raise _Unknown(f"the file has more than {MAX_STEPS:,} variables to work out")
+            raise _Unknown(f"the file has more than {MAX_STEPS:,} variables to resolve")
         why = ""
         for candidate in _candidates(expression):
             try:
@@ -149,7 +149,7 @@ class Variables:
             try:
                 text = "".join(text_of(part) for part in parts)
             except Unresolved:
-                raise _Unknown("a variable inside of it is no text") from None
+                raise _Unknown("a variable inside it is not a string") from None
         if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
             return text[1:-1]
         if text in _WORDS:
@@ -169,12 +169,12 @@ class Variables:
         if path in self._known:
             return self._known[path]
         if path in self._open:
-            raise _Unknown(f"it needs itself: {' -> '.join([*self._open[self._open.index(path) :], path])}")
+            raise _Unknown(f"it refers to itself: {' -> '.join([*self._open[self._open.index(path) :], path])}")
         self._open.append(path)
         self._depth += 1
         try:
             if self._depth > MAX_NESTING:
-                raise _Unknown("variables refer to each other too deep")
+                raise _Unknown("variables refer to each other too deeply")
             found = self._walk(self._template.value, path)
             if found is _MISSING:
                 raise _Unknown(f"the file has no {path}{self._near(path)}")
@@ -223,7 +223,7 @@ class Variables:
         if key in self._known:
             return self._known[key]
         if key in self._open:
-            raise _Unknown(f"{argument} needs itself")
+            raise _Unknown(f"{argument} refers to itself")
         self._open.append(key)
         try:
             self._known[key] = self._contents(path, argument, address)
@@ -236,7 +236,7 @@ class Variables:
         if not path.is_file():
             raise _Unknown(f"there is no file {argument}")
         if path.suffix in (".js", ".cjs", ".mjs", ".ts"):
-            raise _Unknown(f"{argument} is a program, which is not run here: give a default")
+            raise _Unknown(f"{argument} is a program, which is not executed here: give a default")
         if path.suffix not in (".yml", ".yaml", ".json"):
             text = self._sources.text(path, self._template.place())
             return text.strip() if text is not None else None

@@ -64,7 +64,7 @@ def test_where_to_look_for_what_is_missing(api_code, message, hint):
 def test_no_server(statewright: Run, command):
     result = statewright("execution", *command, "--endpoint", "http://127.0.0.1:1")
     assert (result.code, result.out) == (4, "")
-    assert "There is no server at http://127.0.0.1:1: nobody answers." in result.err
+    assert "No Statewright server at http://127.0.0.1:1: connection failed." in result.err
     assert "statewright serve" in result.err
 
 
@@ -111,7 +111,7 @@ def test_lists_are_filtered_and_merged(statewright: Run, monkeypatch):
     assert calls[-1][1]["statusFilter"] == "FAILED"
     assert statewright("execution", "list", "--machine", "order", "--map-run", "x").code == 2
     stub(monkeypatch, execution, list_executions={"executions": []})
-    assert "Nothing is listed" in statewright("execution", "list").err
+    assert "There are no" in statewright("execution", "list").err
 
 
 def test_several_are_stopped_but_one_is_followed(statewright: Run, monkeypatch):

@@ -35,7 +35,7 @@ def written(folder: Path, state: dict[str, Any], name: str = "own.asl.json") -> 
 def test_nothing_to_rewrite_leaves_every_character(statewright: Run, folder: Path):
     result = statewright("export", "order.asl.json")
     assert (result.code, result.out) == (0, (folder / "order.asl.json").read_text() + "\n")
-    assert result.err == "order.asl.json has nothing that a service does not know: it is unchanged\n"
+    assert result.err == "order.asl.json uses no extensions and is unchanged\n"
     again = statewright("export", "-", stdin=(folder / "order.asl.json").read_text())
     assert again.json == result.json
     assert yaml.safe_load(statewright("export", "order.asl.json", "-o", "yaml").out) == result.json
@@ -86,7 +86,7 @@ def test_what_cannot_be_rewritten_is_said(statewright: Run, folder: Path):
     result = statewright("export", written(folder, {**POLL, "Parameters": parameters}))
     assert result.code == 1
     assert "own.asl.json:4:3 cannot 'Own' its Resource" in result.err
-    assert result.err.endswith("0 rewritings, ✗ 1 cannot be done\n")
+    assert result.err.endswith("0 rewritings, ✗ 1 cannot be rewritten\n")
 
 
 @pytest.mark.parametrize(

@@ -290,8 +290,8 @@ def test_a_mock_that_fails(statewright: Run, folder: Path):
     [
         ({"TimeoutSeconds": 5}, (), None),
         ({}, (), "365 d; --limits open lifts it"),
-        ({}, ("--limits", "open"), "Waits for ever"),
-        ({"TimeoutSeconds": 500}, ("--max-virtual-time", "2m"), "Not over in time · 2 min of virtual time"),
+        ({}, ("--limits", "open"), "Waits forever"),
+        ({"TimeoutSeconds": 500}, ("--max-virtual-time", "2m"), "Not finished in time · 2 min of virtual time"),
     ],
 )
 def test_executions_that_do_not_end(
@@ -361,7 +361,7 @@ def test_real_time(statewright: Run, folder: Path):
     arguments = ("run", "task.json", "--mock", "slow.yaml", "--real-time", "--max-virtual-time", "50ms")
     result = statewright(*arguments, "-o", "jsonl")
     assert result.code == 5
-    assert "Not over in time · 50 ms ·" in result.err
+    assert "Not finished in time · 50 ms ·" in result.err
 
 
 @pytest.mark.parametrize("mocks", [(("mocks.yaml",)), ("MockConfigFile.json", "--machine", "Order", "--case", "Happy")])
@@ -422,8 +422,8 @@ def test_a_case_of_our_own(statewright: Run, folder: Path):
         (("order.asl.json", "--case", "second tri"), 3, "did you mean second try?"),
         (("other.asl.json", "--case", "x"), 3, "there is no other.cases.yaml beside other.asl.json"),
         (("other.asl.json", "--case", "x"), 3, "--mock MockConfigFile.json"),
-        (("order.asl.json", "--case", "x", "--mock", "mocks.yaml"), 2, "has mocks alone"),
-        (("order.asl.json", "--machine", "x", "--mock", "mocks.yaml"), 2, "--machine: mocks.yaml has mocks alone"),
+        (("order.asl.json", "--case", "x", "--mock", "mocks.yaml"), 2, "has only mocks"),
+        (("order.asl.json", "--machine", "x", "--mock", "mocks.yaml"), 2, "--machine: mocks.yaml has only mocks"),
         (("order.asl.json", "--machine", "x"), 2, "--machine"),
         (("order.asl.json", "--mock", "nope.yaml"), 3, "nope.yaml: No such file"),
         (("order.asl.json", "--mock", "bad.yaml"), 1, "bad.yaml:1:13 ERROR MOCK_UNKNOWN_FIELD"),
@@ -461,7 +461,7 @@ def test_unused_and_misnamed_mocks_are_noted(statewright: Run, folder: Path):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("Order",), 4, "There is no server at http://127.0.0.1:1"),
+        (("Order",), 4, "No Statewright server at http://127.0.0.1:1"),
         (("arn:aws:states:us-east-1:000000000000:stateMachine:Order",), 4, "start one: statewright serve"),
         (("order",), 4, "to run the file: statewright run order.asl.json"),
         (("order", "--mock", "mocks.yaml"), 3, "did you mean order.asl.json?"),

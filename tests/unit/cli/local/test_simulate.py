@@ -84,7 +84,7 @@ def test_comparisons(statewright: Run, scenario: str, tmp_path: Path, options: l
         (["--set", "functions.work.durationn=3"], 1, "did you mean duration?"),
         (["--set", "nothing"], 2, "write it as KEY=VALUE"),
         (["--grid", "a"], 2, "write it as KEY=a,b,c"),
-        (["--grid", "seed=1,2", "--variants"], 2, "take one"),
+        (["--grid", "seed=1,2", "--variants"], 2, "mutually exclusive"),
         (["--for", "3h"], 2, "give both"),
         (["--load", "-3/s"], 1, "is not a rate"),
         (["--prices", "mars"], 1, "there is no price table 'mars'"),

@@ -58,19 +58,19 @@ def test_cases_that_fail(statewright: Run, folder: Path):
         "order.cases.yaml",
         "✗ failed wrong 1 min virtual 0 ms",
         "output",
-        "at $.order wanted 8 got 7",
-        "at $.charge.more wanted [1] got nothing",
-        'output_matches wanted "{% $states.input.order = 9 %}" got false',
-        "path - wanted, + came instead",
+        "at $.order expected 8 got 7",
+        "at $.charge.more expected [1] got nothing",
+        'output_matches expected "{% $states.input.order = 9 %}" got false',
+        "path - expected, + actual",
         "Reserve",
         "Charge",
         "- Sorry",
         "+ Pause",
         "Done",
-        "attempts of Charge wanted 2 got 1",
-        "duration wanted at least 2m got 1m",
+        "attempts of Charge expected 2 got 1",
+        "duration expected at least 2m got 1m",
         "✗ failed unexpected end 0 s virtual 0 ms",
-        "status wanted SUCCEEDED got FAILED",
+        "status expected SUCCEEDED got FAILED",
         "the execution failed with Refused: The card was declined.",
         "✗ failed no mock 0 ms",
         "No mock for state 'Charge' (lambda:Charge): there is one for 'Chrage'; is it misspelt?",
@@ -143,7 +143,7 @@ def test_files_with_mistakes(statewright: Run, folder: Path):
     result = statewright("test")
     assert result.code == 1
     assert "bad.cases.yaml:3:7 ERROR CASE_UNKNOWN_FIELD case 'a' has no field 'expct' (/cases/a/expct)" in result.out
-    assert "✓ 2 passed, ✗ 1 file with mistakes" in result.out
+    assert "✓ 2 passed, ✗ 1 file with errors" in result.out
     assert statewright("test", "-o", "json").json["problems"][0]["code"] == "CASE_UNKNOWN_FIELD"
 
 
@@ -200,7 +200,7 @@ def test_long_paths_are_shortened(statewright: Run, folder: Path):
         f"cases: {{long: {{expect: {{path: [{path}]}}}}}}\n"
     )
     lines = stripped(statewright("test").out)
-    assert "… 1 as wanted" in lines
+    assert "… 1 as expected" in lines
     assert "… 22 more" in lines
 
 
@@ -211,5 +211,5 @@ def test_long_values_stand_below(statewright: Run, folder: Path):
         f"cases: {{long: {{expect: {{output: {text}}}}}}}\n"
     )
     lines = stripped(statewright("test").out)
-    assert f'wanted "{"x" * 198}…' in lines
+    assert f'expected "{"x" * 198}…' in lines
     assert 'got {"order":7,"charge":1}' in lines

@@ -85,7 +85,7 @@ def test_a_bad_file_keeps_the_last_good_one(loader, machines, tmp_path, capsys):
     path.write_text(PASS.replace("Pass", "Pas"))
     loader.changed([path])
     lines = said(capsys)
-    assert lines[0].endswith("; the last good revision stays")
+    assert lines[0].endswith("; the last good revision stays in use")
     assert f"{path}:1:" in lines[1]
     assert machines.kept[f"{PREFIX}:stateMachine:order"]["definition"] == PASS
     path.unlink()

@@ -114,7 +114,7 @@ def test_a_bad_file_keeps_the_last_good_code(folder, functions, capsys):
     good = functions.kept["price"]["CodeSha256"]
     (folder / "price.py").write_text("x = 1\n" + HANDLER + "x = [\n")
     loader.changed([folder / "price.py"])
-    assert said(capsys) == ["✗ price  functions/price.py:4: '[' was never closed; the last good code stays"]
+    assert said(capsys) == ["✗ price  functions/price.py:4: '[' was never closed; the last good code stays in use"]
     assert functions.kept["price"]["CodeSha256"] == good
 
 
@@ -131,7 +131,7 @@ def test_a_function_that_goes_stays_on_the_server(folder, functions, capsys):
     (folder / "price.py").unlink()
     loader.changed([folder / "price.py"])
     text = " ".join(said(capsys))
-    assert text.startswith("○ price  functions/price.py has no handler any more; the function stays until:")
+    assert text.startswith("○ price  functions/price.py no longer has a handler; the function stays until:")
     assert text.endswith("lambda delete-function --function-name price")
 
 

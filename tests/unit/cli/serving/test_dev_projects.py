@@ -73,10 +73,10 @@ def test_settings_are_part_of_the_project(tmp_path: Path, queues: Queues, capsys
     loader.changed([settings])
     (line,) = said(capsys)
     assert line.startswith(f"✗ {settings}:2: queues.orders.delai is not a setting; did you mean delay?")
-    assert line.endswith("; the last good project stays")
+    assert line.endswith("; the last good project stays in use")
     settings.write_text("[queues.orders]\ndelay = 4\n")
     loader.changed([settings])
-    assert said(capsys) == ["○ more  statewright.toml has no queues.more any more; the queue stays"]
+    assert said(capsys) == ["○ more  statewright.toml no longer has queues.more; the queue stays"]
     assert queues.kept["orders"]["DelaySeconds"] == "4"
 
 
@@ -96,7 +96,7 @@ def test_a_template_that_cannot_be_read_keeps_the_last_good_one(
     lines = said(capsys)
     assert "template.yaml:" in lines[0]
     assert "ERROR" in lines[0]
-    assert lines[-1] == "✗ the project cannot be read; the last good one stays"
+    assert lines[-1] == "✗ the project cannot be read; the last good one stays in use"
     template.write_text(TEMPLATE.replace("AWS::SQS::Queue}", "AWS::SQS::Queue, Properties: {DelaySeconds: 5}}"))
     queues.calls.clear()
     loader.changed([template])

@@ -28,12 +28,12 @@ def test_nothing_is_in_the_way(statewright: Run):
     assert result.json["healthy"] is True
     checks = {one["name"]: one for one in result.json["checks"]}
     assert checks["python"]["status"] == "ok"
-    assert checks["data"]["message"].startswith(".statewright is not there yet")
+    assert checks["data"]["message"].startswith(".statewright does not exist yet")
     assert (checks["server"]["status"], checks["server"]["hint"]) == ("note", "start it: statewright serve")
     assert checks["operations"]["missingOperations"] == []
     assert "botocore" in checks["packages"]["packages"]
     table = statewright("doctor", "--endpoint", NOBODY).out
-    assert table.endswith("\nNothing is in the way.\n")
+    assert table.endswith("\nNo problems found.\n")
 
 
 def test_settings_with_a_mistake_are_a_problem(statewright: Run, folder: Path):
@@ -84,7 +84,7 @@ def test_a_server_that_is_not_ours():
         thread.start()
         found = doctor.check_server(f"http://127.0.0.1:{server.server_port}")
         thread.join()
-    assert (found.status, "not like one" in found.message) == ("problem", True)
+    assert (found.status, "another form" in found.message) == ("problem", True)
     assert doctor.check_server("nonsense").status == "problem"
 
 
@@ -94,7 +94,7 @@ def test_packages_that_are_missing():
 
 
 def test_the_environment(monkeypatch: pytest.MonkeyPatch):
-    assert "do not come here" in doctor.check_environment().message
+    assert "do not use this server" in doctor.check_environment().message
     monkeypatch.setenv("AWS_ENDPOINT_URL", NOBODY)
     assert "a host that does not exist" in doctor.check_environment().message
     monkeypatch.setenv("AWS_DISABLE_HOST_PREFIX_INJECTION", "true")

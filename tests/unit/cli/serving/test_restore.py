@@ -45,7 +45,7 @@ def test_a_backup_is_restored_and_goes_on(statewright: Run, backup: Path, tmp_pa
 
 def test_a_store_is_never_replaced(statewright: Run, backup: Path, tmp_path: Path):
     result = statewright("restore", str(backup), "--data", str(tmp_path / "data"))
-    assert (result.code, "There is a store in" in result.err) == (2, True)
+    assert (result.code, "There is already a store in" in result.err) == (2, True)
     rest = tmp_path / "rest"
     rest.mkdir()
     (rest / f"{FILE_NAME}-wal").write_bytes(b"what is left of a store")

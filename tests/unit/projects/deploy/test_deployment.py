@@ -191,7 +191,7 @@ def test_an_unknown_type_is_left_out_and_may_be_referred_to(tmp_path: Path):
     ("kind", "properties", "words"),
     [
         ("AWS::SQS::Queue", {"QueueName": "q", "FifoQueue": True}, "FifoQueue and a QueueName"),
-        ("AWS::SQS::Queue", {"KmsMasterKeyId": {"Fn::GetAtt": ["Nobody", "Arn"]}}, "Nobody is not there"),
+        ("AWS::SQS::Queue", {"KmsMasterKeyId": {"Fn::GetAtt": ["Nobody", "Arn"]}}, "Nobody does not exist"),
         ("AWS::Lambda::Function", {"Runtime": "python3.12", "Handler": "a.b"}, "it has no code"),
         ("AWS::Lambda::Function", {"PackageType": "Image", "Code": {"ImageUri": "x"}}, "container images"),
         ("AWS::Lambda::Function", {"Handler": "a.b", "Runtime": "java21", "Code": {"ZipFile": "x"}}, "not java21"),
