@@ -1,6 +1,6 @@
 """Activities: tasks that wait for a worker, and workers that wait for a task. Both first come, first served.
 
-A task stands in the outbox until a worker has it; here are only the queues. Which activities exist is the business of
+A task is in the outbox until a worker has it; this module owns only the queues. Activities themselves are recorded by
 `machines/activities.py`.
 """
 
@@ -101,7 +101,7 @@ class Activities:
         try:
             return await turn
         except asyncio.CancelledError:
-            # The worker went away while a task was handed to it: the next in line gets it.
+            # The worker disconnected while a task was assigned to it: the next in line gets it.
             if turn.done() and not turn.cancelled() and (task := turn.result()) is not None:
                 self.offer(arn, task, first=True)
             raise

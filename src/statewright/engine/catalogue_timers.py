@@ -16,7 +16,7 @@ RESTING: Final = "resting"
 
 
 def timer_key(number: int) -> str:
-    """The key of an entry: numbers of one width, so that keys stand in the order of numbers."""
+    """The key of an entry: numbers of one width, so that keys sort like numbers."""
     return f"{number:019d}"
 
 

@@ -148,7 +148,7 @@ class Dispatcher:
             return
         finally:
             self._tasks.pop(key, None)
-        # A job goes on after its request was accepted, and may still have to be stopped.
+        # A job continues after its request was accepted, and may still have to be stopped.
         if not (isinstance(result, Submitted) and call.resource.pattern == "sync"):
             self._open.pop(key, None)
         tell(call, event)

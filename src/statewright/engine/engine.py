@@ -133,8 +133,8 @@ class Engine:
     def _listeners(self, runner: Runner, integrations: Integrations, data: MapRunData) -> Sequence[CommitListener]:
         """Make the parts that give the runner inputs, and return those that follow its commits, in order.
 
-        A task's result may come back at once, so calls go out before anything else is let in or deleted; those outside
-        the engine hear of a change last.
+        A task's result may come back immediately, so calls go out before other executions are admitted or deleted;
+        listeners outside the engine are called last.
         """
         shard, settings, deleting = self.shard, self.settings, self.catalogue.deleting
         self.admission = Admission(shard, runner)
@@ -171,7 +171,7 @@ class Engine:
         await shard.take()
         outbox, inbox = await shard.store.executions.pending(shard.number)
         calls = calls_of(outbox)
-        # Holders of permits and running executions are known before any execution goes on and asks for more.
+        # Holders of permits and running executions are known before any execution continues and asks for more.
         await self.semaphores.recover(calls.values())
         await self.machines.recover_limits()
         self.admission.recover((sent.execution, int(sent.body)) for sent in outbox if sent.kind == kinds.QUEUED)

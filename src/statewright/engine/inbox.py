@@ -2,8 +2,8 @@
 
 Owns the kinds of such rows, their bodies, applying them, and deleting those that cannot be applied. A row is
 consumed by the commit that it causes; one whose execution has ended, or whose task is over, is discarded, so that none
-is met twice and none blocks. What the engine writes into the inbox for itself (bursts that go on, EXPRESS executions,
-Map Runs to be stopped) comes by here too, after a restart.
+is met twice and none blocks. The engine's own inbox rows (bursts that continue, EXPRESS executions, Map Runs to be
+stopped) are applied here too, after a restart.
 
 The store is asked in real time, whatever the engine's clock says, and only where `watch` was called: another process
 writes in real time.
@@ -81,7 +81,7 @@ class Inbox:
         }
         self._taken: set[int] = set()
         self._over: set[int] = set()
-        """Of the rows taken, those that are settled: they may still stand in what a look has read."""
+        """Of the rows taken, those that are settled: an earlier scan may still contain them."""
         self._looking: asyncio.Task[None] | None = None
         self._watch: _Watch | None = None
         self._commits = 0
@@ -116,7 +116,7 @@ class Inbox:
         return events.ExecutionRedriven(), Redrive(self._shard.clock, self._deleting, None).accept
 
     def consume(self, execution: int, row_id: int, event: events.Event, accept: Accept | None = None) -> None:
-        """Give an execution an event; the row goes with the commit, or is discarded where there is none to be made."""
+        """Give an execution an event; the row is removed with the commit, or discarded if there is no commit."""
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def accepts(live: LiveExecution) -> bool:
@@ -139,8 +139,8 @@ class Inbox:
 
         answer.add_done_callback(answered)
         # The answer says whether there is a state, and so a commit that consumes the row.
-        told = Input(event, accept=accepts, result=_has_state, answer=answer, inbox_row=row_id)
-        self._runner.tell(execution, told)
+        entry = Input(event, accept=accepts, result=_has_state, answer=answer, inbox_row=row_id)
+        self._runner.tell(execution, entry)
 
     def discard(self, row_id: int) -> None:
         """Delete a row that has no effect any more."""
@@ -171,7 +171,7 @@ class Inbox:
             shard.check()
             if shard.is_held:
                 for row in await shard.store.executions.inbox_of(shard.number, FOREIGN, MOST_AT_ONCE):
-                    # The engine's own: a burst that goes on by itself.
+                    # The engine's own: a burst that continues by itself.
                     if row.kind != kinds.CONTINUE or not self._runner.is_busy(row.execution):
                         self.take(row)
         except OwnershipLost:

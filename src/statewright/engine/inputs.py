@@ -17,7 +17,7 @@ Accept = Callable[[LiveExecution], bool]
 
 
 class Quarantined(ApiError):
-    """A bug in Statewright holds the execution back; it goes on where it stands once that is fixed."""
+    """A bug in Statewright holds the execution back; it continues where it is once the bug is fixed."""
 
     def __init__(self, execution_arn: str, reason: str) -> None:
         super().__init__(

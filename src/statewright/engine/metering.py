@@ -10,7 +10,7 @@ Source: Step Functions developer guide, "Monitoring Step Functions metrics using
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from statewright.engine.executions.live import Batch, LiveExecution
 from statewright.engine.executions.views import Head
@@ -52,7 +52,7 @@ _PHASES: Final = {
         "SubmitFailed": "Failed",
     }.items()
 }
-"""By history event: the kind of task, and what the event says of it; nothing where a task just goes on."""
+"""By history event: the kind of task, and its change; nothing for an event after which the task continues."""
 
 
 class _Machine:
@@ -131,7 +131,7 @@ class ExecutionMeter:
         self._recorder = recorder
         self._machines: dict[tuple[str, str | None, str | None], list[_Machine]] = {}
         self._tasks: dict[tuple[str, str], _Tasks] = {}
-        self._under_way: dict[Any, dict[int, _Open]] = {}
+        self._under_way: dict[int | str, dict[int, _Open]] = {}
         self._transitions = recorder.counter(NAMESPACE, "ConsumedCapacity", {"ServiceMetric": "StateTransition"})
         self._open = recorder.gauge(
             NAMESPACE, "OpenExecutionCount", {}, "Count", lambda: float(self.open), is_lasting=True

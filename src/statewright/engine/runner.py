@@ -363,7 +363,7 @@ class Runner:
         await self._quarantine(execution, slot if slot is not None else Slot(), problem)
 
     async def _quarantine(self, execution: int, slot: Slot, problem: BaseException) -> None:
-        """Hold one execution back, visibly: its cause stands in the log and in the row."""
+        """Hold one execution back, with its cause in the log and in the row."""
         reason = f"{type(problem).__name__}: {problem}"[:500]
         live, slot.live = slot.live, None
         arn = live.head.execution_arn if live is not None else f"(id {execution})"
@@ -396,7 +396,7 @@ class Runner:
         fail_points.passed(fail_points.IN_DRAIN)
         while self._slots:
             for slot in self._slots.values():
-                # A burst goes on from its inbox row, at the next start.
+                # A burst continues from its inbox row, at the next start.
                 slot.inputs = deque(one for one in slot.inputs if not isinstance(one.event, events.BurstContinued))
             await self._idle.wait()
         self._hot.clear()

@@ -16,7 +16,7 @@ from typing import Final
 WHOLE_TURN: Final = 16
 """Weight of all that passes in one turn of the loop: one to two milliseconds of work."""
 BURST: Final = 16
-"""Weight of a burst that goes on."""
+"""Weight of a burst that continues."""
 EXPRESS: Final = 4
 """Weight of a synchronous EXPRESS execution, which is short as a rule; what comes with it is reading and answering."""
 CHILD: Final = 1

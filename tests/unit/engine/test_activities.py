@@ -73,7 +73,7 @@ def test_first_come_first_served() -> None:
     run_virtual(main)
 
 
-def test_a_task_that_nobody_waits_for_is_not_handed_out() -> None:
+def test_a_task_that_no_execution_waits_for_is_not_assigned() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await rig_with_activity(clock)
         arn = await rig.begin(machine(T=task(ACTIVITY)))

@@ -101,7 +101,7 @@ def test_a_restart_resumes_waits_near_and_far() -> None:
     run_virtual(main)
 
 
-def test_a_restart_goes_on_with_a_burst() -> None:
+def test_a_restart_continues_a_burst() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         states = {f"P{n}": passing(f"P{n + 1}") for n in range(999)}
@@ -243,7 +243,7 @@ def test_a_commit_without_an_answer_is_repeated() -> None:
     run_virtual(main)
 
 
-def test_whoever_waits_too_long_for_the_store_is_told() -> None:
+def test_a_caller_that_waits_too_long_for_the_store_gets_an_error() -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         target = await rig.machine(machine(P=passing()))

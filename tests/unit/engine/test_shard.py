@@ -73,7 +73,7 @@ def test_a_lease_that_is_gone_is_noticed_and_one_that_is_in_doubt_is_not_taken_f
     run_virtual(main)
 
 
-def test_ids_go_on_after_what_the_store_has_and_limits_are_those_of_the_type() -> None:
+def test_ids_continue_after_those_of_the_store_and_limits_are_those_of_the_type() -> None:
     async def main(clock: VirtualClock) -> None:
         async def newest_id(_shard: int) -> int:
             return 1 << 52

@@ -32,7 +32,7 @@ def test_a_turn_lets_through_no_more_than_its_weight_and_in_order():
     run_virtual(body)
 
 
-def test_one_who_gave_up_and_one_who_raises_hold_nobody_up():
+def test_a_cancelled_and_a_failing_waiter_delay_no_others():
     async def body(_clock: VirtualClock) -> None:
         turnstile = Turnstile(lambda: None)
         await turnstile.enter(BURST)

@@ -87,7 +87,7 @@ def test_time_zones(text: str, zone: str, after: str, expected: list[str]) -> No
     assert following(text, after, len(expected), zone) == expected
 
 
-def test_a_search_from_within_the_repeated_hour_goes_on_after_it() -> None:
+def test_a_search_from_within_the_repeated_hour_continues_after_it() -> None:
     second = ms("2026-11-01T09:10")
     found = upcoming(parse("cron(0/20 * * * ? *)", zone_named("America/Los_Angeles")), second, 0, 2)
     assert found == [ms("2026-11-01T10:00"), ms("2026-11-01T10:20")]

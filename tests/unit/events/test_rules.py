@@ -94,7 +94,7 @@ def test_an_event_without_a_rule_writes_nothing(monkeypatch: pytest.MonkeyPatch)
     on_rig(test)
 
 
-def test_a_status_change_that_nobody_waits_for_is_never_looked_at() -> None:
+def test_a_status_change_without_a_matching_rule_is_never_read() -> None:
     async def test(rig: Rig) -> None:
         def view() -> Any:
             raise AssertionError("nobody asked")

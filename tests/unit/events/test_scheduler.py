@@ -200,7 +200,7 @@ def test_what_is_older_than_the_policy_allows_is_dropped_and_said(caplog: pytest
     on_rig(test)
 
 
-def test_a_delivery_that_was_under_way_goes_on_after_a_restart() -> None:
+def test_a_delivery_under_way_continues_after_a_restart() -> None:
     async def test(rig: Rig) -> None:
         rig.targets.always = failing(500)
         await rig.create("a", "at(2026-01-01T01:00:00)", ActionAfterCompletion="DELETE")
@@ -215,7 +215,7 @@ def test_a_delivery_that_was_under_way_goes_on_after_a_restart() -> None:
     on_rig(test)
 
 
-def test_a_disabled_schedule_rests_and_goes_on_in_step() -> None:
+def test_a_disabled_schedule_does_not_fire_and_keeps_its_phase() -> None:
     async def test(rig: Rig) -> None:
         start = rig.clock.now_ms()
         await rig.create("a", "rate(10 minutes)")

@@ -100,7 +100,7 @@ def test_an_answer_over_the_services_limit_with_limits_open():
     assert len(result.output["ResponseBody"]) == 300_000
 
 
-def test_nobody_listens():
+def test_a_refused_connection_fails_the_task():
     with serving(lambda _: Reply()) as stub:
         url = stub.url
     result, seen = exchange({"Method": "GET", "ApiEndpoint": url})

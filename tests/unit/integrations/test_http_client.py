@@ -105,7 +105,7 @@ def test_what_went_wrong_is_said_in_its_own_words(answer: bytes, text: str):
     assert str(caught.value) == text
 
 
-def test_nobody_listens_and_nobody_has_the_name():
+def test_refused_connections_and_unknown_hosts_are_no_answer():
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
     with pytest.raises(NoAnswer, match=r"^ConnectionRefusedError: \[Errno \d+\] Connection refused$"):

@@ -115,7 +115,7 @@ async def looked_at(service: Service, times: int) -> None:
 
 @pytest.mark.parametrize("name", ["ecs", "batch"])
 @pytest.mark.parametrize("well", [True, False])
-def test_the_end_is_told_not_looked_for(name, well):
+def test_the_end_of_a_job_is_announced_not_polled(name, well):
     async def story(registry: Registry, service: Service, answers: Answers) -> None:
         assert isinstance(await registry.call(task(name)), Submitted)
         await looked_at(service, 1)

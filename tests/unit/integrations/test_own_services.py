@@ -59,7 +59,7 @@ def test_a_function_by_its_arn_takes_the_input_and_gives_its_payload():
     assert service.asked == [("Invoke", {"FunctionName": FUNCTION, "Payload": b'{"x":1}'})]
 
 
-def test_the_optimised_integration_tells_of_the_call():
+def test_the_optimised_integration_adds_metadata_of_the_call():
     service = Service({"StatusCode": 200, "Payload": b'{"y": 2}', "ExecutedVersion": "$LATEST"})
     result = call(service, "lambda:invoke", {"FunctionName": "f", "Payload": [1]}, "lambda")
     assert isinstance(result, Succeeded)

@@ -143,7 +143,7 @@ def test_as_many_as_the_limit_and_each_key_for_itself():
     virtually(main)
 
 
-def test_whoever_ends_in_any_way_lets_go():
+def test_an_execution_that_ends_releases_its_permit():
     async def main(rig: Running, clock: VirtualClock) -> None:
         arns = await start(rig, guarded(300), 5)
         await rig.settle()
@@ -322,7 +322,7 @@ def test_ends_that_are_failures(answers: list[TaskResult], until: Any, error: st
     virtually(main)
 
 
-def test_a_poll_goes_on_after_a_crash():
+def test_a_poll_continues_after_a_crash():
     async def main(rig: Running, clock: VirtualClock) -> None:
         rig.ours.answers = [Succeeded(False)]
         arn = await rig.begin(polling("$states.result"))
@@ -369,7 +369,7 @@ def test_pauses_are_numbers_however_long(given: Any, asked: int, pause_ms: int):
     assert plan.pause_ms(asked) == pause_ms
 
 
-def test_a_poll_that_breaks_by_a_mistake_of_ours_fails(caplog: pytest.LogCaptureFixture):
+def test_a_poll_fails_because_of_a_bug_in_statewright(caplog: pytest.LogCaptureFixture):
     def broken(answer: Any, now_ms: int) -> bool:
         raise RuntimeError("a bug")
 

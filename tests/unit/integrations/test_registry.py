@@ -132,7 +132,7 @@ def test_only_http_tasks_are_traced():
     assert shown == {}
 
 
-def test_a_mistake_of_ours_fails_the_task_and_is_logged(monkeypatch, caplog):
+def test_a_bug_in_statewright_fails_the_task_and_is_logged(monkeypatch, caplog):
     async def broken(*_, **__):
         raise ZeroDivisionError("oops")
 
@@ -149,7 +149,7 @@ def test_a_mistake_of_ours_fails_the_task_and_is_logged(monkeypatch, caplog):
     assert len(caplog.records) == 3
 
 
-def test_changes_of_status_reach_whoever_waits():
+def test_changes_of_status_reach_waiting_tasks():
     seen: list[str] = []
 
     async def steps(registry: Any):
@@ -192,7 +192,7 @@ def test_calls_queue_when_every_thread_is_at_work():
     assert most[0] <= 2
 
 
-def test_a_call_that_nobody_waits_for_is_dropped():
+def test_a_cancelled_call_is_dropped():
     import asyncio
     import threading
 

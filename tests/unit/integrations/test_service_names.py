@@ -32,7 +32,7 @@ def test_a_resource_names_an_api(resource, model, operation, prefix):
 
 
 @pytest.mark.parametrize("resource", ["aws-sdk:nosuch:doIt", "aws-sdk:s3:doIt", "eks:call", "nosuch:doIt"])
-def test_what_nobody_has_is_said(resource):
+def test_unknown_services_and_actions_are_reported(resource):
     with pytest.raises(UnknownApi, match="no "):
         api(resource)
 

@@ -1,1 +1,1 @@
-"""How many executions run, or hold a permit, at once; all others wait in order."""
+"""Limits of concurrency: executions of a machine that run, and holders of permits. All others wait in order."""

@@ -1,11 +1,12 @@
-"""Admission: executions of machines that may run only so many at once, or start only so fast, wait in order.
+"""Admission: executions of machines with a limit of concurrency or of starts per second wait in order.
 
-A start is accepted at once and committed as queued: its history has its start and no state. It is admitted, by an event
-of its own, when an execution of its machine ends or when the rate allows. Who runs and who waits is held in memory, and
-found again after a start: queued executions have outbox rows, those that run are listed. Owns the order, which
-is that of the starts; what a limit is stands in `engine.machines.limits`.
+A start is accepted immediately and committed as queued: its history has its start and no state. It is admitted, by an
+event of its own, when an execution of its machine ends or when the rate allows. Running and queued executions are held
+in memory, and recovered after a start: queued ones have outbox rows, running ones are listed. Owns the order, which is
+that of the starts; limits are defined in `engine.machines.limits`.
 
-Child executions of Map Runs are not counted: their run has a concurrency of its own. A redriven execution runs at once.
+Child executions of Map Runs are not counted: their Map Run has a concurrency of its own. A redriven execution runs
+immediately.
 """
 
 from __future__ import annotations
@@ -63,15 +64,15 @@ class Admission:
     # ------------------------------------------------------------------ life
 
     def recover(self, queued: Iterable[tuple[int, int]]) -> None:
-        """Queue what waits, once the limits and what runs are known: pairs of execution and machine."""
-        told: dict[int, list[int]] = {}
+        """Queue waiting executions, (execution, machine) pairs, once limits and running executions are known."""
+        by_machine: dict[int, list[int]] = {}
         for execution, machine in queued:
-            told.setdefault(machine, []).append(execution)
+            by_machine.setdefault(machine, []).append(execution)
         for machine, gate in self._gates.items():
-            gate.queue = OrderedDict.fromkeys(sorted(told.pop(machine, ())))
+            gate.queue = OrderedDict.fromkeys(sorted(by_machine.pop(machine, ())))
             gate.running -= gate.queue.keys()
             self._open(gate)
-        for waiting in told.values():
+        for waiting in by_machine.values():
             # Their machine has no limit any more.
             for execution in sorted(waiting):
                 self._admit(execution)
@@ -86,7 +87,7 @@ class Admission:
     # ------------------------------------------------------------------ limits
 
     async def set_limit(self, machine: int, arn: str, limit: Limit | None) -> None:
-        """A machine's limit is another one from now on. Executions that run already go on."""
+        """Change a machine's limit. Executions that run already continue."""
         gate = self._gates.get(machine)
         if limit is None:
             if gate is not None:

@@ -1,4 +1,4 @@
-"""Named semaphores: how many executions may be in a critical section at once, first come, first served.
+"""Named semaphores: limit the executions that are in a critical section at a time, first come, first served.
 
 A Task asks for a permit and waits in its outbox row until it has one; nothing is polled, and no transition is made
 meanwhile. Every permit, granted or waited for, is an entry of the catalogue. What changes is gathered and written
@@ -67,7 +67,7 @@ class Semaphore:
     limit: int
     holders: OrderedDict[int, Permit] = field(default_factory=OrderedDict)
     waiters: OrderedDict[int, Permit] = field(default_factory=OrderedDict)
-    """Ordered: the first of a plain dict is looked for behind all that have gone before it."""
+    """Ordered: finding the first entry of a plain dict scans over all removed ones."""
 
 
 class Semaphores:
@@ -161,15 +161,15 @@ class Semaphores:
         """Write and grant nothing any more."""
         if self._writing is not None:
             self._writing.cancel()
-        for told in self._written:
-            told.cancel()
+        for future in self._written:
+            future.cancel()
         for table in (self._semaphores, self._by_call, self._by_execution, self._changed):
             table.clear()
 
     # ------------------------------------------------------------------ asking and giving back
 
     def acquire(self, call: ScheduledCall, name: str, key: str, limit: int) -> None:
-        """Ask for a permit; the call is answered when it has one. The same call again goes on where it was."""
+        """Ask for a permit; the call is answered when it has one. A repeated call keeps its place."""
         there = self._by_call.get((call.execution_arn, call.idempotency_key))
         if there is not None:
             semaphore, permit = there
@@ -189,7 +189,7 @@ class Semaphores:
     async def release(self, call: ScheduledCall, name: str, key: str, number: int | None = None) -> bool:
         """Give back the oldest permit that an execution holds, or the one of that number; whether there was one.
 
-        The same call again gives back no second one.
+        A repeated call does not release a second one.
         """
         semaphore = self._semaphores.get((name, key))
         if semaphore is None:
@@ -228,7 +228,7 @@ class Semaphores:
             self._end(semaphore, permit)
 
     async def take_away(self, name: str, key: str, number: int, reason: str) -> Permit | None:
-        """Give back a permit for an operator, whatever its holder does; the permit, or `None` where there is none."""
+        """Release a permit for an operator, whatever its holder does; the permit, or `None` if it does not exist."""
         semaphore = self._semaphores.get((name, key))
         permit = None if semaphore is None else semaphore.holders.get(number)
         if semaphore is None or permit is None:
@@ -298,14 +298,14 @@ class Semaphores:
         """Wait until what has changed is written."""
         if self._writing is None:
             return
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._written.append(told)
-        await told
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._written.append(written)
+        await written
 
     async def _write(self) -> None:
         while self._changed:
             changed, self._changed = self._changed, {}
-            told, self._written = self._written, []
+            waiting, self._written = self._written, []
             put, deleted = [], []
             for semaphore, permit in changed.values():
                 if not permit.is_over:
@@ -318,10 +318,10 @@ class Semaphores:
                 await self._shard.retrying.catalog.write(put, deleted)
             for semaphore, permit in changed.values():
                 self._answer(semaphore, permit)
-            for future in told:
+            for future in waiting:
                 if not future.done():
                     future.set_result(None)
-        # At once, not when the loop comes to the callback: what changes in between would never be written.
+        # Immediately, not in a later callback: a change in between would never be written.
         self._writing = None
 
     def _answer(self, semaphore: Semaphore, permit: Permit) -> None:

@@ -455,7 +455,7 @@ class Work:
             extras["c"] = live.continue_row
         if live.waiter_row:
             extras["w"] = live.waiter_row
-        # Who the execution is stands in its head, which is written once.
+        # The identity of the execution is in its head, which is written once.
         body = encoder.execution(state, with_identity=False)
         if extras:
             body = orjson.dumps(extras) + b"\n" + body

@@ -206,7 +206,7 @@ class _GroupFile:
             self._file = None
         self._folder.mkdir(parents=True, exist_ok=True)
         if day != self._day:
-            # Earlier files of the day may be gone already: go on after the newest.
+            # Earlier files of the day may be gone already: continue after the newest.
             stems = [one.stem for one in self._folder.glob(f"states-{day}.*.jsonl")]
             self._day, self._number = day, max((int(stem.rpartition(".")[2]) for stem in stems), default=0)
         while True:

@@ -110,7 +110,7 @@ class Tail:
         )
 
 
-# No caller's value stands in here but as text, so no number needs the care that `parse_json` takes.
+# Callers' values are in here only as texts, so no number needs the care that `parse_json` takes.
 HEAD: Final[Compact[Head]] = Compact("the head of an execution", Head)
 TAIL: Final[Compact[Tail]] = Compact("the tail of an execution", Tail)
 

@@ -180,7 +180,7 @@ class ExpressRun:
             timer.cancel()
 
     def schedule_task(self, command: commands.ScheduleTask) -> None:
-        """Make the call at once: there is no commit to wait for."""
+        """Make the call immediately: there is no commit to wait for."""
         identity = self.state.identity
         arn = identity.execution_arn
         if command.resource.kind == "activity":

@@ -67,7 +67,7 @@ def _run_and_exit(work: Callable[[], object]) -> None:
 
 
 def address_space() -> int:
-    """Bytes of address space in use; a guess where the system does not tell."""
+    """Bytes of address space in use; an estimate where the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as statm:
             return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

@@ -32,7 +32,7 @@ class ActivityRecords:
         tags: Iterable[Mapping[str, str]] = (),
         encryption: JsonMapping | None = None,
     ) -> Activity:
-        """Create an activity; for a name that is there, the answer is the same and its tags stay as they were.
+        """Create an activity; for an existing name, the answer is the same and its tags stay as they were.
 
         Raises: ApiError (`InvalidName`, `InvalidEncryptionConfiguration`, `TooManyTags`, `ValidationException`,
             `ActivityAlreadyExists` when the encryption differs).
@@ -73,6 +73,6 @@ class ActivityRecords:
         return found, write_token("activities", place, now_ms)
 
     async def delete(self, arn: str) -> None:
-        """Delete an activity with its tags; harmless when there is none. Raises: ApiError (`InvalidArn`)."""
+        """Delete an activity with its tags; harmless if it does not exist. Raises: ApiError (`InvalidArn`)."""
         parse_arn(arn, ACTIVITY)
         await self.records.write(delete=[(records.ACTIVITY.name, arn), (records.TAGS.name, arn)])

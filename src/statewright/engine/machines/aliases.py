@@ -135,7 +135,7 @@ class Aliases:
 
     @again_on_conflict
     async def delete(self, arn: str) -> None:
-        """Delete an alias; harmless when there is none. Raises: ApiError (`InvalidArn`)."""
+        """Delete an alias; harmless if it does not exist. Raises: ApiError (`InvalidArn`)."""
         parsed = _alias_arn(arn)
         alias = await self.records.get(Alias, arn)
         machine = await self.catalogue.load(parsed.machine)

@@ -3,7 +3,7 @@
 Owns what may be asked of machines and their revisions. Versions, aliases, tags and activities have modules of their
 own, reached through `Machines`; all of them stand on `catalogue.py`, and how it is written down is in `records.py`.
 
-A revision never changes. It outlives its machine, because executions go on with the revision that they began with.
+A revision never changes. It outlives its machine, because executions continue with the revision that they began with.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ class Machines:
 
     @again_on_conflict
     async def delete(self, arn: str) -> None:
-        """Delete a machine with its versions, aliases and tags; harmless when there is none.
+        """Delete a machine with its versions, aliases and tags; harmless if it does not exist.
 
         While executions run the machine stays in DELETING; when they have ended its name is free.
 

@@ -12,7 +12,7 @@ from statewright.payload import Json, JsonObject, dump_json
 
 
 def processor_of(definition: str, label: str, *, made_up: bool = False) -> str | None:
-    """The item processor of the Map with this label, as a definition of its own; `None` where there is none.
+    """The item processor of the Map with this label, as a definition of its own; `None` if there is none.
 
     With `made_up`, the label may be one that a Map Run gave itself; then it belongs to the only Map without a label.
     """

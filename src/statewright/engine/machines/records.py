@@ -194,10 +194,10 @@ class Records:
     async def recent(self, body_type: type[Body], key: str) -> Body | None:
         """As `get`, for the many starts of one machine.
 
-        Changes made through these records are seen at once: `write` forgets what was read before it, and whatever is
-        being read meanwhile is not kept. Another node's changes are seen within `RECENT_MS`; the service itself
+        Changes made through these records are visible immediately: `write` drops what was read before it, and a read
+        that is under way is not kept. Another node's changes are seen within `RECENT_MS`; the service itself
         promises no more than that starts use a change within a few seconds (API reference, UpdateStateMachine).
-        What is not there is looked for every time.
+        A record that does not exist is looked up every time.
         """
         place = (body_type, key)
         now_ms = self._now_ms()

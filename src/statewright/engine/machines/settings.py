@@ -94,7 +94,7 @@ def _bad_encryption(reason: str) -> ApiError:
 
 
 def tags_with(present: Mapping[str, str], given: Iterable[Mapping[str, str]], arn: str) -> dict[str, str]:
-    """The tags of a resource after some more were put on it; a key that is there gets the new value.
+    """The tags of a resource after others are added; an existing key gets the new value.
 
     Raises: ApiError (`TooManyTags`, `ValidationException`). Source: API reference; the words are ours.
     """

@@ -27,7 +27,7 @@ class Tags:
 
     @again_on_conflict
     async def put(self, arn: str, tags: Iterable[Mapping[str, str]]) -> None:
-        """Put tags on a machine or activity; a key that is there gets the new value.
+        """Add tags to a machine or activity; an existing key gets the new value.
 
         Raises: ApiError (`InvalidArn`, `ResourceNotFound`, `TooManyTags`, `ValidationException`).
         """
@@ -47,7 +47,7 @@ class Tags:
         limit = limit_of(wanted)
         if wanted != present.tags:
             await self.records.write(owner, replace(present, tags=wanted))
-        # Also for tags that are there: the answer to an earlier call may have been lost.
+        # Also for existing tags: the answer to an earlier call may have been lost.
         if isinstance(owner, Machine) and owner.type == "STANDARD":
             await self._on_limit(owner.id, owner.arn, limit)
 

@@ -77,7 +77,7 @@ class Versions:
 
     @again_on_conflict
     async def delete(self, arn: str) -> None:
-        """Delete a version; harmless when there is none. Its executions go on, and its number is not used again.
+        """Delete a version; harmless if it does not exist. Its executions continue; its number is not used again.
 
         Raises: ApiError (`InvalidArn`, `ConflictException` while an alias routes to it). Source: observed.
         """

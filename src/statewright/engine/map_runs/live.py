@@ -1,4 +1,4 @@
-"""One Map Run at work: tells `advance_map_run` what happened, writes what changed, and carries out its commands."""
+"""One active Map Run: passes events to `advance_map_run`, writes the changes, and executes its commands."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ class LiveRun:
         except AlreadyThere as taken:
             self._adopt_child(taken.row, index, attempt)
         except Unavailable:
-            # The engine stops, or goes on trying: either way the row says that the child runs.
+            # The engine stops, or keeps trying: in both cases the row says that the child runs.
             return
 
     def _adopt_child(self, row: Row, index: int, attempt: int) -> None:
@@ -366,7 +366,7 @@ class LiveRun:
         self.tell(messages.ChildEnded(index, attempt, status, output, tail.error, tail.cause, redrivable))
 
     async def _resume_child(self, index: int, attempt: int) -> None:
-        """A child that ran when the process died: it has ended, goes on by itself, or is started again."""
+        """Resume a child that ran when the process died: it has ended, continues by itself, or is started again."""
         child = self.state.children[index]
         name = child_name(self.head.map_run_arn, index)
         row = await self._written.find(self.id, name)

@@ -87,7 +87,7 @@ class MapRuns:
                 )
 
     def _order(self, parent: int, task_id: int, work: Coroutine[object, object, None]) -> None:
-        """Carry out an order; a stop that follows at once must find the run."""
+        """Execute a request; a stop that follows immediately must find the Map Run."""
         key = (parent, task_id)
         task = self._carrying[key] = self._shard.spawn(work)
         task.add_done_callback(lambda _: self._carrying.pop(key, None))
@@ -113,7 +113,7 @@ class MapRuns:
         await self._carry_out(row.execution, head, row.id, order, start)
 
     async def _carry_out(self, parent: int, head: Head, row_id: int, order: Order, start: StartMapRun | None) -> None:
-        """Start a run, or go on with one that is there."""
+        """Start a Map Run, or continue with an existing one."""
         arn = parse_arn(order.map_run_arn, MAP_RUN)
         if start is None:
             await self._earlier(parent, order.task_id)
@@ -156,7 +156,7 @@ class MapRuns:
         self._adopt(await load_run(self._site, self, run_id))
 
     async def _earlier(self, parent: int, task_id: int) -> None:
-        """Wait until earlier orders of the same frame are carried out."""
+        """Wait until earlier requests of the same frame are executed."""
         frame = task_id >> SERIAL_BITS
         orders = self._carrying.items()
         before = [task for (of, one), task in orders if of == parent and one >> SERIAL_BITS == frame and one < task_id]

@@ -125,7 +125,7 @@ def test_a_crash_changes_neither_order_nor_number():
     run_virtual(main)
 
 
-def test_whoever_is_stopped_or_fails_makes_room():
+def test_a_stopped_or_failed_execution_makes_room():
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         rig.integrations.throws("T", "E")
@@ -284,7 +284,7 @@ def test_a_caller_who_goes_leaves_no_place_taken():
     run_virtual(main)
 
 
-def test_nobody_is_let_in_while_those_inside_are_counted():
+def test_no_execution_is_admitted_while_running_ones_are_counted():
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         target = await rig.machine(machine(W=wait(300)))

@@ -74,7 +74,7 @@ def test_what_changes_at_the_very_end_of_a_write_is_written():
     virtually(main)
 
 
-def test_a_grant_of_which_its_task_was_never_told_is_nobodys_after_a_crash():
+def test_a_grant_that_its_task_never_received_is_free_after_a_crash():
     async def main(rig: Running, clock: VirtualClock) -> None:
         undo = slow(rig, 60_000)
         entering = task(
@@ -94,7 +94,7 @@ def test_a_grant_of_which_its_task_was_never_told_is_nobodys_after_a_crash():
     virtually(main)
 
 
-def test_a_permit_that_an_execution_was_told_of_outlives_a_crash_and_not_a_hidden_redrive():
+def test_a_permit_that_an_execution_received_outlives_a_crash_and_not_a_hidden_redrive():
     async def main(rig: Running, clock: VirtualClock) -> None:
         arns = await start(rig, guarded(300), 2)
         await rig.settle()
@@ -164,7 +164,7 @@ def test_a_release_that_is_repeated_gives_back_no_second_permit():
     virtually(main)
 
 
-def test_a_permit_that_is_taken_away_before_its_task_is_told_is_asked_for_again():
+def test_a_permit_that_is_released_before_its_task_receives_it_is_requested_again():
     async def main(rig: Running, clock: VirtualClock) -> None:
         undo = slow(rig, 1_000)
         arns = await start(rig, guarded(300), 1)

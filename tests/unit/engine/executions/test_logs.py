@@ -97,7 +97,7 @@ def test_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert json.loads(newest.read_text().splitlines()[-1])["id"] == "41"
 
 
-def test_a_disk_that_refuses_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_folder_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "logs").write_text("in the way")
     logs = ExecutionLogs(tmp_path)
     for _ in range(3):

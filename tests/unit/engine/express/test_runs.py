@@ -100,7 +100,7 @@ def test_asynchronous_runs_again_after_a_crash() -> None:
     run_virtual(main)
 
 
-def test_a_stopping_engine_tells_synchronous_callers() -> None:
+def test_a_stopping_engine_answers_synchronous_callers() -> None:
     async def main(clock: VirtualClock) -> None:
         import asyncio
 

@@ -67,7 +67,7 @@ def test_the_result_is_that_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("kind", ["STANDARD", "EXPRESS"])
-def test_what_takes_too_much_fails_and_nobody_waits(kind: Any) -> None:
+def test_an_expression_that_takes_too_much_fails_and_delays_no_others(kind: Any) -> None:
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         definition = jsonata(T={**task(), "Next": "P"}, P=passing(Output={"ok": CHOSEN, "bad": PRODUCT}))
@@ -96,7 +96,7 @@ def test_what_takes_too_much_fails_and_nobody_waits(kind: Any) -> None:
     run_virtual(main)
 
 
-def test_an_express_run_goes_on_where_the_worker_left_it() -> None:
+def test_an_express_run_continues_where_the_worker_left_it() -> None:
     chosen = "{% $states.result.big[$ < $states.result.limit] %}"
 
     async def main(clock: VirtualClock) -> None:

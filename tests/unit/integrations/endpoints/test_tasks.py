@@ -316,7 +316,7 @@ def test_after_a_restart_a_job_is_followed_and_not_started_again():
     assert len(ended) == 1
 
 
-def test_a_job_that_nobody_waits_for_is_stopped():
+def test_the_job_of_a_cancelled_task_is_stopped():
     made = task("ecs:runTask.sync", {"Cluster": "c", "TaskDefinition": "d"})
 
     async def steps(services, clock):
@@ -352,7 +352,7 @@ def test_a_service_that_is_busy_is_asked_again():
     assert ended[0][0]["LastStatus"] == "STOPPED"
 
 
-def test_a_job_that_nobody_knows_any_more_fails():
+def test_a_job_that_its_service_has_forgotten_fails():
     good = ecs("STOPPED")
 
     def answer(asked):

@@ -88,7 +88,7 @@ def test_headers_are_checked():
         items_of(DelimitedText(), b"x" * 11_000 + b"\n1\n")
 
 
-def test_an_open_quotation_mark_is_told():
+def test_an_open_quotation_mark_is_reported():
     with pytest.raises(Unreadable, match="stays open"):
         items_of(DelimitedText(), b'a\n"1\n2\n')
 
@@ -126,7 +126,7 @@ def test_unknown_formats():
     ids=["plain", "gzip", "zstd", "zst"],
 )
 @PIECES
-def test_compression_is_told_by_the_name(name, packed, piece):
+def test_compression_follows_from_the_name(name, packed, piece):
     reader = decompressor(name)
     found = b"".join(reader.feed(packed[at : at + piece]) for at in range(0, len(packed), piece))
     assert found + reader.finish() == b"abc" * 1000

@@ -129,7 +129,7 @@ def test_slices_end_with_the_last_item():
     assert service.closed == 1
 
 
-def test_a_document_tells_its_total_at_once():
+def test_a_document_reports_its_total_with_the_first_slice():
     parts = asyncio.run(_read(FakeS3({"k": b"[1,2,3]"}), {"Bucket": "b", "Key": "k"}, {"InputType": "JSON"}, GET, 2))
     assert [(list(part.values), part.last, part.total) for part in parts] == [([1, 2], False, 3), ([3], True, 3)]
 
@@ -237,7 +237,7 @@ def test_rows_of_parquet():
         ({"k": b""}, None, {}, "names no Key"),
     ],
 )
-def test_what_cannot_be_read_is_told(objects, key, config, words):
+def test_unreadable_data_is_reported(objects, key, config, words):
     with pytest.raises(ApiError, match=words):
         read(objects, key, config)
 
