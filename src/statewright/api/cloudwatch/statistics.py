@@ -122,7 +122,7 @@ class _Request:
             raise invalid(f"The query {name} must have either a MetricStat or an Expression.")
         if "Expression" in query:
             if query["Expression"].lstrip()[:7].upper() == "SELECT ":
-                raise _wrong(name, "Metrics Insights queries are not here yet; use SEARCH")
+                raise _wrong(name, "Metrics Insights queries are not supported yet; use SEARCH")
             try:
                 self._trees[name] = parse(query["Expression"])
             except ExpressionError as problem:
@@ -151,7 +151,7 @@ class _Request:
         try:
             return list(TopologicalSorter(needs).static_order())
         except CycleError as problem:
-            raise _wrong(problem.args[1][0], "it needs its own value") from None
+            raise _wrong(problem.args[1][0], "it depends on itself") from None
 
     def _period(self, queries: Json) -> int:
         return min((query["Period"] for query in queries if query.get("Period")), default=300)
@@ -182,7 +182,7 @@ class _Request:
     def _shown(self, name: str, query: JsonMapping) -> Iterator[_Line]:
         value = self._values[name]
         if isinstance(value, float | str):
-            raise _wrong(name, "its result is neither a time series nor several")
+            raise _wrong(name, "its result is neither a time series nor a list of them")
         if isinstance(value, Timeline):
             label = query.get("Label", value.label if "MetricStat" in query else name)
             yield _Line(name, label, sorted(value.points.items()))
@@ -249,7 +249,7 @@ def _check_period(period: int) -> None:
 def _check_statistic(name: str) -> None:
     if not is_statistic(name):
         raise invalid(
-            f"The value {name} for parameter Stat is invalid. Here are SampleCount, Sum, Average, Minimum, Maximum, "
+            f"The value {name} for parameter Stat is invalid. Valid are SampleCount, Sum, Average, Minimum, Maximum, "
             "and p, tm, tc and ts with a percentage, such as p99."
         )
 

@@ -90,7 +90,7 @@ def _unpacked(packed: bytes) -> bytes:
     except zlib.error as problem:
         raise ApiError("SerializationException", f"The request is not gzip: {problem}") from None
     if unpacking.unconsumed_tail:
-        raise ApiError("RequestEntityTooLarge", f"The request has more than {MOST_UNPACKED} bytes, unpacked.")
+        raise ApiError("RequestEntityTooLarge", f"The request has more than {MOST_UNPACKED} bytes after decompression.")
     return body
 
 

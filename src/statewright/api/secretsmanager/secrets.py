@@ -71,7 +71,7 @@ async def create_secret(app: App, call: Call, request: Json) -> Json:
     """Create a secret."""
     for name in ("AddReplicaRegions", "Type", "CrossAccountPrimaryARN"):
         if request.get(name):
-            raise invalid(f"Statewright does not have {name}: secrets are of one region and no type.")
+            raise invalid(f"Statewright does not support {name}: secrets have one region and no type.")
     value, token = _value(request), _token(request, call)
     if not _NAME.fullmatch(request["Name"]):
         raise ApiError(
