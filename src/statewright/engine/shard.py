@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 class Shard:
     """One shard as its owner works on it.
 
-    `store` answers at once, if only by `Unavailable`: for what a caller waits for. `retrying` is the same store, asked
+    `store` answers immediately, if only by `Unavailable`: for callers that wait. `retrying` is the same store, asked
     until it answers. `limits` are those of STANDARD executions. `make_seed`: where an execution's chance comes from.
     `on_lost` is called once when another process has taken the shard.
     """

@@ -150,7 +150,7 @@ class LiveRun:
         return self.state.children[index].attempt if index < len(self.state.children) else 0
 
     async def go_on(self, order: Order | None) -> None:
-        """Recover the run after a restart, or under a new order of its parent."""
+        """Recover the Map Run after a restart, or for a new request of its parent."""
         state = self.state
         if order is not None and (order.redrive_count > state.redrive_count or order.task_id != state.task_id):
             self._runs.retask(self, order.task_id)

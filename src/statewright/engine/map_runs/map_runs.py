@@ -93,11 +93,11 @@ class MapRuns:
         task.add_done_callback(lambda _: self._carrying.pop(key, None))
 
     def recover_order(self, row: OutboxRow) -> None:
-        """Carry out an order that was given before the restart."""
+        """Execute a request that was committed before the restart."""
         self._order(row.execution, decode_order(row.body).task_id, self._again(row))
 
     def recover_stop(self, row: InboxRow) -> None:
-        """Stop a run whose stop was asked for before the restart."""
+        """Stop a Map Run whose stop was requested before the restart."""
         self._shard.spawn(self._stop(row.execution, orjson.loads(row.body), row.id))
 
     async def _again(self, row: OutboxRow) -> None:
@@ -124,7 +124,7 @@ class MapRuns:
         found = await self._written.find(-parent, arn.rest or "")
         if found is None:
             if start is None:
-                # The process died before the run was written, and the parent was stopped, which took its order away.
+                # The process died before the Map Run was written, and the stop of its parent has removed its request.
                 self._site.runner.tell(parent, Input(MapRunMissing(order.task_id)))
                 return
             await self._note(order.map_run_arn, row_id)
@@ -143,7 +143,7 @@ class MapRuns:
         await run.go_on(order)
 
     async def _held(self, run_id: int) -> LiveRun:
-        """A run that the store has, to be gone on with: the one copy of it that there may be."""
+        """The one copy in memory of a Map Run that the store has; loads it at its first use."""
         while (run := self._runs.get(run_id)) is None:
             loading = self._loading.get(run_id)
             if loading is None:

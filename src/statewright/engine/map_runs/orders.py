@@ -1,6 +1,6 @@
-"""The orders that a parent gives about a Map Run, as outbox bodies: start one, or redrive one.
+"""A parent's requests about a Map Run, as outbox bodies: start one, or redrive one.
 
-The Map state's definition is not written down: it is found again in the program, by scope and name.
+The Map state's definition is not stored: it is found again in the program, by scope and name.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def encode_order(command: StartMapRun | RedriveMapRun) -> bytes:
 
 
 def decode_order(body: bytes) -> Order:
-    """Read an outbox row's body back. Raises: Unreadable."""
+    """Read an outbox row's body. Raises: Unreadable."""
     try:
         row = array_in(parse_json(body), _WHAT, VERSION)
         if len(row) == 4:
@@ -67,7 +67,7 @@ def decode_order(body: bytes) -> Order:
 
 
 def command_of(order: Order, program: Program) -> StartMapRun:
-    """The command again, with its definition out of the parent's program.
+    """The command of a request, with its definition from the parent's program.
 
     Raises: KeyError when the program has no such state.
     """
