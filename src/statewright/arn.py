@@ -1,4 +1,4 @@
-"""ARNs of Step Functions: reading, writing, and the service's words for one that does not fit.
+"""ARNs of Step Functions: parsing, building, and the service's errors for invalid ones.
 
 Source: service API reference and authorisation reference; error texts observed.
 """
@@ -55,7 +55,7 @@ class StatesArn:
 
 
 def parse_arn(text: str, *kinds: str) -> StatesArn:
-    """Take an ARN apart; it must be of one of `kinds`, of any kind when there are none.
+    """Parse an ARN; it must be of one of `kinds`, of any kind if there are none.
 
     Raises: ApiError (`InvalidArn`).
     """

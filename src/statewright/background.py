@@ -1,7 +1,7 @@
 """Tasks that run beside their caller: held until they end, logged when they fail, cancelled when their owner stops.
 
-Owns the set that keeps such a task from being collected, and the log line of one that fails. What may fail without
-harm is the caller's to know: work that must not be lost is a row of the store before it is spawned.
+Owns the set that keeps such a task from being collected, and the log line of one that fails. Callers decide what may be
+lost: work that must not be is a row of the store before it is spawned.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from statewright.errors import ApiError, StoreError
 
 T = TypeVar("T")
-Spawn = Callable[[Coroutine[Any, Any, object]], object]
-"""`Background.spawn`, for those who only need it."""
+Spawn = Callable[[Coroutine[object, None, object]], object]
+"""`Background.spawn`, for callers that need nothing else."""
 
 log = logging.getLogger("statewright.background")
 
@@ -24,20 +24,20 @@ class Background:
     """The background tasks of one owner, on one event loop. `what` names the work in log lines: "work on queues".
 
     A task that ends in an `ApiError` or `StoreError` gave up: a warning. Anything else is a bug: an error with its
-    traceback. `on_problem` sees the exception first, and returns whether that was all to be done about it.
+    traceback. `on_problem` sees the exception first, and returns True if it has handled it.
     """
 
     def __init__(self, what: str, on_problem: Callable[[BaseException], bool] | None = None) -> None:
         self._what = what
         self._on_problem = on_problem
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         self._stopped = False
 
     def __len__(self) -> int:
         """How many tasks are under way."""
         return len(self._tasks)
 
-    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def spawn(self, work: Coroutine[object, None, T]) -> asyncio.Task[T]:
         """Run a coroutine as a task of its own. After `stop` the task is cancelled before its first step."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
@@ -63,7 +63,7 @@ class Background:
             # Unlike `gather`, this lets the loop turn, and `_ended` run, where all tasks have ended (Python 3.12).
             await asyncio.wait(self._tasks)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         problem = None if task.cancelled() else task.exception()
         if problem is None or (self._on_problem is not None and self._on_problem(problem)):

@@ -1,9 +1,9 @@
 """Chance, injected: ids, seeds and names come from the operating system, or from a seed where a run must repeat.
 
-Which of the two is a context variable, so that it follows a system's tasks and timers, and two systems of one process
-have chance of their own. What protects something (leases, keys, passwords) is drawn by `secret_bytes` and
-`secret_draws`, which no seed reaches. The only module that may import `random`, `secrets` or `uuid`, or call
-`os.urandom`; `tests/architecture` enforces it.
+A context variable selects the source, so that it follows a system's tasks and timers, and two systems of one process
+draw independently. Secrets (leases, keys, passwords) come from `secret_bytes` and `secret_draws`, which no seed
+affects. The only module that may import `random`, `secrets` or `uuid`, or call `os.urandom`; `tests/architecture`
+enforces it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 Draws = random.Random
-"""A sequence of draws; what a function that is handed one takes as its argument."""
+"""A sequence of draws, as functions take it as an argument."""
 
 _DRAW: ContextVar[Callable[[int], bytes]] = ContextVar("statewright.chance", default=os.urandom)
 
@@ -51,7 +51,7 @@ def uuid_of_name(name: str) -> str:
 
 
 def draws_of(seed: int | str) -> Draws:
-    """The draws of a seed of one's own, apart from those of the context."""
+    """The draws of a given seed, independent of the context's."""
     return random.Random(seed)
 
 
@@ -66,5 +66,5 @@ def secret_draws() -> Draws:
 
 
 def sow(seed: int) -> None:
-    """Let a seed decide, for the present context and every task and timer that is started in it."""
+    """Draw from a seed in the present context and every task and timer that is started in it."""
     _DRAW.set(random.Random(seed).randbytes)

@@ -2,7 +2,7 @@
 
 Nothing outside this module starts a timer or sleeps for a duration; a test enforces it. Code that must wait asks the
 `Clock` it was given, so the same engine runs in real time and in virtual time. Leases, socket timeouts, lock files and
-drains are no business of this module: they use the real monotonic clock.
+drains do not use this module but the real monotonic clock.
 
 Instants are integer epoch milliseconds.
 """
@@ -17,6 +17,7 @@ import selectors
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, TypeVar, TypeVarTuple
 
@@ -398,7 +399,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         timer._scheduled = True
         return timer
 
-    def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """As the standard loop's; done at once where the loop works inline."""
         if not self.works_inline:
             return super().run_in_executor(executor, func, *args)
@@ -415,7 +416,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             await super().shutdown_default_executor(*args, **kwargs)
 
 
-def run_virtual(main: Callable[[VirtualClock], Coroutine[Any, Any, T]], start_ms: int = VIRTUAL_START_MS) -> T:
+def run_virtual(main: Callable[[VirtualClock], Coroutine[object, None, T]], start_ms: int = VIRTUAL_START_MS) -> T:
     """Run `main(clock)` to its end on a virtual loop of its own, as `asyncio.run` does on the standard one.
 
     Raises: VirtualTimeStalled when `main` waits for what can never happen; else whatever `main` raises.
@@ -431,7 +432,7 @@ _LONGEST_DURATION_MS: Final = 100 * 366 * 86_400_000
 
 
 def parse_duration_ms(value: str | float) -> int:
-    """Read a length of time as people write it: `250ms`, `1.5s`, `2m`, `1h30m`, `7d`; a number counts seconds.
+    """Read a duration as users write it: `250ms`, `1.5s`, `2m`, `1h30m`, `7d`; a number counts seconds.
 
     Raises: ValueError, with a sentence for the author of the setting.
     """
@@ -444,7 +445,7 @@ def parse_duration_ms(value: str | float) -> int:
     else:
         milliseconds = -1 if isinstance(value, bool) else value * 1000
     if not 0 <= milliseconds <= _LONGEST_DURATION_MS:
-        raise ValueError(f"{value} is not a length of time between nothing and 100 years")
+        raise ValueError(f"{value} is not a length of time between 0 and 100 years")
     return round(milliseconds)
 
 

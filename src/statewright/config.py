@@ -1,7 +1,7 @@
-"""`statewright.toml`: who the server says it is, where other services are, and which limits hold.
+"""`statewright.toml`: the server's account and region, the endpoints of other services, and the limits.
 
-Owns reading and checking the file; a mistake is reported with file, line and key. What the settings do is up to those
-who use them. Every part of the server shares the one `Config`.
+Owns reading and checking the file; a mistake is reported with file, line and key. Leaves the effect of a setting to the
+part that uses it. Every part of the server shares the one `Config`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
 from statewright.config_tables import TABLES, ProjectSettings, checked_project, checked_tables
 from statewright.limits import API_RATES, AWS, PROFILES, Limits, Rate, RateSettings
+from statewright.payload import JsonMapping, JsonObject
 
 DEFAULT_ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
@@ -64,7 +65,7 @@ class Connection:
     token_body: Mapping[str, str] = field(default_factory=dict, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
-    body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    body: JsonMapping = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Config:
     have it (`dynamodb`, `sqs`), `default` for all others. `connections` are by name. `volatile` lets moto play the
     services that are neither ours nor at an endpoint, where it is installed. `extensions` lets
     definitions use what only Statewright has. `project` and `tables` (`queues`,
-    `functions` and their like, by name) are for who deploys the folder; the server does nothing with them.
+    `functions` and their like, by name) are for the deployment of the folder; the server ignores them.
     """
 
     account: str = DEFAULT_ACCOUNT
@@ -104,9 +105,9 @@ class Config:
     jobs: JobSettings = field(default_factory=JobSettings)
     extensions: bool = False
     project: ProjectSettings = field(default_factory=ProjectSettings)
-    tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, JsonMapping]] = field(default_factory=dict)
     time_scale: float = 1.0
-    """How long pauses of workflows really take: see `clock.Pauses`."""
+    """The real length of pauses in workflows: see `clock.Pauses`."""
 
     def arn(self, service: str, rest: str = "") -> str:
         """The ARN of a resource of this account and region; without `rest` what the ARNs of a service begin with."""
@@ -153,7 +154,7 @@ def parse_config(text: str, name: str = FILE_NAME) -> Config:
 
 
 class _Reader:
-    """Checks values, and knows on which line a key stands."""
+    """Checks values, and finds the line of a key."""
 
     def __init__(self, text: str, name: str) -> None:
         self._text = text
@@ -164,12 +165,12 @@ class _Reader:
         where = f"{self._name}:{line}" if line else self._name
         raise ConfigError(f"{where}: {'.'.join(keys)} {reason}")
 
-    def text(self, keys: tuple[str, ...], value: object, expected: str = "a text in quotes") -> str:
+    def text(self, keys: tuple[str, ...], value: object, expected: str = "a string in quotes") -> str:
         if not isinstance(value, str):
             self.refuse(keys, f"must be {expected}")
         return value
 
-    def table(self, keys: tuple[str, ...], value: object, known: tuple[str, ...] | None = None) -> dict[str, Any]:
+    def table(self, keys: tuple[str, ...], value: object, known: tuple[str, ...] | None = None) -> JsonObject:
         if not isinstance(value, dict):
             self.refuse(keys, "must be a table")
         for key in value if known is not None else ():
@@ -267,7 +268,7 @@ def _connections(reader: _Reader, config: Config, value: object) -> Config:
     known = tuple(item.name for item in fields(Connection) if item.name != "name")
     for name, given in reader.table(("connections",), value).items():
         keys = ("connections", name)
-        settings: dict[str, Any] = {}
+        settings: JsonObject = {}
         for key, item in reader.table(keys, given, known).items():
             if key in ("headers", "query", "token_headers", "token_query", "token_body"):
                 settings[key] = reader.texts((*keys, key), item)
@@ -281,9 +282,9 @@ def _connections(reader: _Reader, config: Config, value: object) -> Config:
         if connection.auth not in AUTHORISATIONS:
             reader.refuse((*keys, "auth"), f"must be one of {', '.join(AUTHORISATIONS)}")
         if connection.auth == "api-key" and not connection.header:
-            reader.refuse(keys, 'has auth = "api-key" and so needs header and value')
+            reader.refuse(keys, 'has auth = "api-key", which needs header and value')
         if connection.auth == "oauth" and not (connection.token_url and connection.client_id):
-            reader.refuse(keys, 'has auth = "oauth" and so needs token_url, client_id and client_secret')
+            reader.refuse(keys, 'has auth = "oauth", which needs token_url, client_id and client_secret')
         if connection.token_method not in TOKEN_METHODS:
             reader.refuse((*keys, "token_method"), f"must be one of {', '.join(TOKEN_METHODS)}")
         found[name] = connection
@@ -328,11 +329,9 @@ def _rates(reader: _Reader, value: object) -> RateSettings:
         rate = reader.table((*keys, name), given, ("bucket", "refill"))
         bucket, refill = rate.get("bucket"), rate.get("refill")
         if isinstance(bucket, bool) or not isinstance(bucket, int) or bucket < 1:
-            reader.refuse((*keys, name), "needs a bucket, a whole number above 0: how many calls may come at once")
+            reader.refuse((*keys, name), "needs a bucket, a whole number above 0: the size of a burst of calls")
         if isinstance(refill, bool) or not isinstance(refill, int | float) or refill < 0:
-            reader.refuse(
-                (*keys, name), "needs a refill, a number from 0: how many more calls there may be in a second"
-            )
+            reader.refuse((*keys, name), "needs a refill, a number of 0 or more: the calls added each second")
         own[name] = Rate(bucket, float(refill))
     return RateSettings(profile, own)
 
@@ -345,7 +344,7 @@ def _volatile(reader: _Reader, config: Config, value: object) -> Config:
 
 def _time_scale(reader: _Reader, config: Config, value: object) -> Config:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TIME_SCALE:
-        reader.refuse(("time_scale",), f"must be a number from 0, which skips waits, to {MOST_TIME_SCALE}")
+        reader.refuse(("time_scale",), f"must be a number from 0 (no waits) to {MOST_TIME_SCALE}")
     return replace(config, time_scale=float(value))
 
 
@@ -354,7 +353,7 @@ def _jobs(reader: _Reader, config: Config, value: object) -> Config:
     engine = reader.text(("jobs", "engine"), table.get("engine", ""), 'a command such as "docker"')
     slots = table.get("slots", 0)
     if isinstance(slots, bool) or not isinstance(slots, int) or slots < 0:
-        reader.refuse(("jobs", "slots"), "must be a whole number, 0 for one by processor")
+        reader.refuse(("jobs", "slots"), "must be a whole number; 0 means one per processor")
     images = reader.texts(("jobs", "images"), table.get("images", {}))
     return replace(config, jobs=JobSettings(engine, slots, images))
 
@@ -369,14 +368,14 @@ def _project(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, project=checked_project(reader, value))
 
 
-def _tables(section: str) -> Callable[[_Reader, Config, Any], Config]:
+def _tables(section: str) -> Callable[[_Reader, Config, object], Config]:
     def check(reader: _Reader, config: Config, value: object) -> Config:
         return replace(config, tables={**config.tables, section: checked_tables(reader, section, value)})
 
     return check
 
 
-_SETTINGS: Final[dict[str, Callable[[_Reader, Config, Any], Config]]] = {
+_SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "account": _account,
     "region": _region,
     "credentials": _credentials,

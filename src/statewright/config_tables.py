@@ -1,21 +1,23 @@
 """The tables of `statewright.toml` that make a folder a project: queues, tables, topics, buckets, schedules, functions
 and machines by name, and `[project]` itself.
 
-Owns which settings each of them has and of what form. What they become is up to `projects/folder.py`; how a mistake is
-told with its line is `config.py`'s.
+Owns the settings of each table and their form. Leaves their use to `projects/folder.py`, and reporting a mistake with
+its line to `config.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
+
+from statewright.payload import Json, JsonObject
 
 Keys = tuple[str, ...]
 
 
 class Reader(Protocol):
-    """The means of a check: refusals that name file, line and key."""
+    """Used by checks: refusals that name file, line and key."""
 
     def refuse(self, keys: Keys, reason: str) -> NoReturn:
         """Raises: ConfigError."""
@@ -25,18 +27,19 @@ class Reader(Protocol):
         """A text. Raises: ConfigError."""
         ...
 
-    def table(self, keys: Keys, value: object, known: Keys | None = None) -> dict[str, Any]:
+    def table(self, keys: Keys, value: object, known: Keys | None = None) -> JsonObject:
         """A table of known keys. Raises: ConfigError."""
         ...
 
     def texts(self, keys: Keys, value: object) -> dict[str, str]:
-        """A table of texts. Raises: ConfigError."""
+        """A table of strings. Raises: ConfigError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """`[project]`: what the project is called, the file that describes it, and what that is read with."""
+    """`[project]`: the project's name, the file that describes it, and the stage and parameters with which that is
+    read."""
 
     name: str | None = None
     template: str | None = None
@@ -44,50 +47,50 @@ class ProjectSettings:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-Check = Callable[[Reader, Keys, Any], Any]
-Tables = dict[str, dict[str, dict[str, Any]]]
+Check = Callable[[Reader, Keys, object], Json]
+Tables = dict[str, dict[str, JsonObject]]
 
 
-def _text(reader: Reader, keys: Keys, value: Any) -> Any:
+def _text(reader: Reader, keys: Keys, value: object) -> Json:
     if not reader.text(keys, value):
         reader.refuse(keys, "must not be empty")
     return value
 
 
-def _number(reader: Reader, keys: Keys, value: Any) -> Any:
+def _number(reader: Reader, keys: Keys, value: object) -> Json:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        reader.refuse(keys, "must be a whole number from 0")
+        reader.refuse(keys, "must be a whole number, 0 or more")
     return value
 
 
-def _rate(reader: Reader, keys: Keys, value: Any) -> Any:
+def _rate(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
         reader.refuse(keys, "must be a number above 0")
     return value
 
 
-def _truth(reader: Reader, keys: Keys, value: Any) -> Any:
+def _truth(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, bool):
         reader.refuse(keys, "must be true or false")
     return value
 
 
-def _texts(reader: Reader, keys: Keys, value: Any) -> Any:
+def _texts(reader: Reader, keys: Keys, value: object) -> Json:
     return reader.texts(keys, value)
 
 
-def _list(reader: Reader, keys: Keys, value: Any) -> Any:
+def _list(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-        reader.refuse(keys, "must be a list of texts")
+        reader.refuse(keys, "must be a list of strings")
     return value
 
 
-def _anything(_reader: Reader, _keys: Keys, value: Any) -> Any:
+def _anything(_reader: Reader, _keys: Keys, value: object) -> Json:
     return value
 
 
 def _one_of(*choices: str) -> Check:
-    def check(reader: Reader, keys: Keys, value: Any) -> Any:
+    def check(reader: Reader, keys: Keys, value: object) -> Json:
         if value not in choices:
             reader.refuse(keys, f"must be one of {', '.join(choices)}")
         return value
@@ -96,7 +99,7 @@ def _one_of(*choices: str) -> Check:
 
 
 def _table(members: Mapping[str, Check], *needed: str) -> Check:
-    def check(reader: Reader, keys: Keys, value: Any) -> Any:
+    def check(reader: Reader, keys: Keys, value: object) -> Json:
         found = reader.table(keys, value, tuple(members))
         for name in needed:
             if name not in found:
@@ -107,7 +110,7 @@ def _table(members: Mapping[str, Check], *needed: str) -> Check:
 
 
 def _named(members: Check) -> Check:
-    def check(reader: Reader, keys: Keys, value: Any) -> Any:
+    def check(reader: Reader, keys: Keys, value: object) -> Json:
         return {name: members(reader, (*keys, name), one) for name, one in reader.table(keys, value).items()}
 
     return check
@@ -117,7 +120,7 @@ _INDEX: Final = _table({"hash": _text, "range": _text, "projection": _text, "inc
 _SUBSCRIPTION: Final = {"to": _text, "filter": _anything, "raw": _truth}
 
 
-def _subscriptions(reader: Reader, keys: Keys, value: Any) -> Any:
+def _subscriptions(reader: Reader, keys: Keys, value: object) -> Json:
     if not isinstance(value, list):
         reader.refuse(keys, 'must be a list, such as ["queues.orders", "functions.mail"]')
     return [
@@ -168,15 +171,15 @@ TABLES: Final[dict[str, Check]] = {
 """The keys of `[queues.NAME]` and similar tables, by the table's name."""
 
 
-def checked_tables(reader: Reader, section: str, value: Any) -> dict[str, dict[str, Any]]:
+def checked_tables(reader: Reader, section: str, value: object) -> dict[str, JsonObject]:
     """The tables of one kind, by name. `buckets` may be a list of names. Raises: ConfigError."""
     if section == "buckets" and isinstance(value, list):
         return {name: {} for name in _list(reader, (section,), value)}
-    found: dict[str, dict[str, Any]] = _named(TABLES[section])(reader, (section,), value)
+    found: dict[str, JsonObject] = _named(TABLES[section])(reader, (section,), value)
     return found
 
 
-def checked_project(reader: Reader, value: Any) -> ProjectSettings:
+def checked_project(reader: Reader, value: object) -> ProjectSettings:
     """`[project]`. Raises: ConfigError."""
     members = {"name": _text, "template": _text, "stage": _text, "parameters": _texts}
     return ProjectSettings(**_table(members)(reader, ("project",), value))

@@ -2,9 +2,9 @@
 
 1. `Failure`: a mistake inside an execution. It is a value, matched by Retry and Catch. Evaluators raise
    `ExecutionFailure`; only `interpreter.advance` turns it into a value.
-2. `ApiError`: what a caller did wrong.
-3. `DefinitionError`: what is wrong with a definition, all of it at once.
-4. `StoreError`: what a store could not do; only `Unavailable` is worth a retry.
+2. `ApiError`: a caller's mistake.
+3. `DefinitionError`: all findings of a definition together.
+4. `StoreError`: a failure of the store; only `Unavailable` is worth a retry.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class EvaluationFailure(ExecutionFailure):
     """A JSONata field that failed. `location` is the field, slash-separated: `Output/total`; empty for none.
 
     `from_entry` says which history event the failure follows: the one before the state's Entered event, as for every
-    expression (observed), or the Entered event itself, as for a timestamp whose text is none (observed).
+    expression (observed), or the Entered event itself, as for a text that is not a timestamp (observed).
     """
 
     def __init__(self, cause: str, location: str, *, from_entry: bool = False) -> None:
@@ -70,7 +70,7 @@ class Diagnostic:
     """One finding in a definition.
 
     `path` leads from the root of the document to the place; `None` where a finding has no place.
-    `line` and `column` count from 1 and are 0 when unknown. `hint` says how to mend it.
+    `line` and `column` count from 1 and are 0 when unknown. `hint` says how to fix it.
     """
 
     code: str

@@ -1,14 +1,14 @@
 """Formats of stored values: JSON derived from a dataclass, with a version, read with tolerance.
 
-1. The members are the fields, by name. Those that stand elsewhere in a row (its key, its version) are `apart`.
+1. The members are the fields, by name. Those stored elsewhere in a row (its key, its version) are `apart`.
 2. Format 1 has no member that says so; from format 2 on `format` is the first member.
 3. A reader leaves out members that it does not know and gives missing ones their defaults.
 4. A value of an older format passes through the upgrades, one for each step; one of a newer format is refused by name,
-   since leaving members out would lose what the newer program meant.
+   because ignoring members would lose data of the newer program.
 
 Any change of a dataclass's fields or their types is a new format with an upgrade from the one before; a test derives
-the fields from the dataclasses and says so. Bytes that are read often have compact forms of their own, which raise the
-same refusals. Owns no row: where values stand is up to the stores.
+the fields from the dataclasses and fails without one. Bytes that are read often have compact forms of their own, which
+raise the same refusals. Owns no rows: the stores decide where values are kept.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from __future__ import annotations
 import base64
 import dataclasses
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import orjson
 
 from statewright.errors import Unreadable
-from statewright.payload import Json, dump_row
+from statewright.payload import Json, JsonObject, dump_row
 
 FORMAT: Final = "format"
 """The member that names the format."""
@@ -30,15 +30,15 @@ FORMAT: Final = "format"
 Upgrade = Callable[[dict[str, Json]], dict[str, Json]]
 """Turns the members of one format into those of the next one."""
 
-Members = dict[str, Any]
-Reader = Callable[[Any], Any]
+Members = JsonObject
+Reader = Callable[[Json], Any]
 Shape = tuple[frozenset[str], list[tuple[str, Reader]]]
 """The members of a dataclass, and what reads those that are not as in JSON."""
 Value = TypeVar("Value")
 
 
 def newer(what: str, found: object, known: int) -> Unreadable:
-    """The refusal of what a newer program has written; `what` names the row."""
+    """The error for a row that a newer program has written; `what` names the row."""
     return Unreadable(
         f"{what} was written by a newer Statewright (format {found}, this one reads up to {known}); "
         "start that version again or restore a backup"
@@ -46,7 +46,7 @@ def newer(what: str, found: object, known: int) -> Unreadable:
 
 
 def damaged(what: str, problem: object) -> Unreadable:
-    """The refusal of what no program has written; `what` names the row."""
+    """The error for a row that no program could have written; `what` names the row."""
     return Unreadable(f"{what} cannot be read ({problem}); restore a backup")
 
 
@@ -109,7 +109,7 @@ class Format(Generic[Value]):
     def _built(self, members: Members, apart: Mapping[str, object]) -> Value:
         shape = self._shape
         if shape is None:
-            # Only now: annotations may name what is defined after the format.
+            # Resolved on first use: annotations may name types defined after the format.
             shape = self._shape = _shape(self.of, self._fields)
         for name, member in self._names.items():
             if member in members:
@@ -125,7 +125,7 @@ class Compact(Generic[Value]):
     """
 
     def __init__(
-        self, name: str, of: type[Value], *, version: int = 1, parse: Callable[[bytes], Any] = orjson.loads
+        self, name: str, of: type[Value], *, version: int = 1, parse: Callable[[bytes], Json] = orjson.loads
     ) -> None:
         assert dataclasses.is_dataclass(of)
         self.name = name
@@ -170,7 +170,7 @@ def members_in(body: bytes, what: str, known: int) -> Members:
     return members
 
 
-def array_in(array: object, what: str, known: int) -> list[Any]:
+def array_in(array: object, what: str, known: int) -> list[Json]:
     """A compact value, an array whose first member is its version; up to `known`. `what` names the row.
 
     Raises: Unreadable.
@@ -214,7 +214,7 @@ def _readers(of: type) -> dict[str, Reader]:
     return {one.name: _reader(hints[one.name]) for one in dataclasses.fields(of)}
 
 
-def _reader(hint: Any) -> Reader:
+def _reader(hint: object) -> Reader:
     """The function that turns JSON into a value of a type; `_as_is` where they are the same."""
     if dataclasses.is_dataclass(hint):
         shape = _shape(cast(type, hint), [one.name for one in dataclasses.fields(hint)])
@@ -249,7 +249,7 @@ def _unless_none(read: Reader) -> Reader:
     return lambda value: None if value is None else read(value)
 
 
-def _each(read: Reader, made: Callable[[Any], object]) -> Reader:
+def _each(read: Reader, made: Callable[[Iterator[Json]], object]) -> Reader:
     return made if read is _as_is else lambda items: made(map(read, items))
 
 
@@ -260,7 +260,7 @@ def members_of(of: type, leaving_out: Collection[str] = ()) -> str:
     return ", ".join(found)
 
 
-def _shown(hint: Any) -> str:
+def _shown(hint: object) -> str:
     if dataclasses.is_dataclass(hint):
         return f"{{{members_of(cast(type, hint))}}}"
     origin, of = get_origin(hint), get_args(hint)

@@ -81,7 +81,7 @@ class Limits:
     queue_in_flight: int | None = 120_000
     """Messages of one queue that consumers have. Source: SQS quotas, in-flight messages, standard and FIFO."""
     queue_name_rest_seconds: int | None = None
-    """How long a deleted queue's name cannot be used again. The service's 60 serve its own spreading of the news."""
+    """How long a deleted queue's name cannot be used again. The service's 60 seconds are for its own replication."""
 
 
 AWS: Final = Limits()
@@ -163,20 +163,20 @@ LARGEST_REGIONS: Final = frozenset({"us-east-1", "us-west-2", "eu-west-1"})
 
 
 def express_limits(limits: Limits) -> Limits:
-    """The limits of EXPRESS executions beside these of STANDARD ones: what is lifted stays lifted."""
+    """The limits of EXPRESS executions that go with these of STANDARD ones: a lifted limit stays lifted."""
     longest = None if limits.execution_ms is None else EXPRESS.execution_ms
     return replace(limits, history_events=None, execution_ms=longest, redrivable_period_ms=0)
 
 
 @dataclass(frozen=True, slots=True)
 class RateSettings:
-    """How often the API may be called: `profile` is `none` or `aws`, `own` are single actions, `None` for no limit."""
+    """The API's rate limits: `profile` is `none` or `aws`, `own` are single actions, `None` for no limit."""
 
     profile: str = "none"
     own: Mapping[str, Rate | None] = field(default_factory=dict)
 
     def of(self, region: str) -> dict[str, Rate]:
-        """The buckets of a Region by action; none of them where nothing is limited."""
+        """The buckets of a Region by action; empty if nothing is limited."""
         known: Mapping[str, Rate] = {}
         if self.profile == "aws":
             known = API_RATES if region in LARGEST_REGIONS else API_RATES_ELSEWHERE

@@ -1,8 +1,8 @@
-"""Page tokens: where a list goes on, as callers get it and hand it back.
+"""Page tokens: the place at which a list continues, sent to callers and back.
 
 A token is opaque, checked and bound to its list: base64 of a digest and of the place as JSON. The digest is a
-checksum, not a secret: a forged token shows no more than the list itself does. What a place is belongs to the list,
-and the answer to a token that it did not give to its service.
+checksum, not a secret: a forged token shows no more than the list itself does. Leaves the form of a place to the list,
+and the error for a foreign token to its service.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def read_token(scope: str, token: str) -> object:
     try:
         raw = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError):
-        raise ValueError("this text is no page token") from None
+        raise ValueError("this text is not a page token") from None
     body = raw[_DIGEST_BYTES:]
     if raw[:_DIGEST_BYTES] != _digest(scope, body):
-        raise ValueError("this is no page token of this list")
+        raise ValueError("this is not a page token of this list")
     return orjson.loads(body)
 
 
@@ -53,7 +53,7 @@ def _digest(scope: str, body: bytes) -> bytes:
 class PageTokens(Generic[P]):
     """The tokens of lists whose places have one form: a JSON value, or a tuple of such.
 
-    `scope` names the lists; `refusal` is the service's answer to a token, its argument, that they did not give.
+    `scope` names the lists; `refusal` makes the service's error for a token, its argument, that they did not issue.
     """
 
     scope: str

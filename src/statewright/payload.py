@@ -1,4 +1,4 @@
-"""JSON text and values: reading, writing, and a value that remembers its own text.
+"""JSON text and values: reading, writing, and a value that caches its own text.
 
 orjson is the fast path. A text with an integer of 19 or more digits, or a value that orjson refuses (integers over
 64 bits, more than 254 levels), goes through the standard `json`, so numbers round-trip and key order is kept.
@@ -136,11 +136,11 @@ def _dump_exactly(value: Json, max_depth: int) -> str:
 
 
 def embedded(text: str) -> object:
-    """JSON text that `dump_row` puts in as it is, without reading it."""
+    """JSON text that `dump_row` inserts unchanged, without parsing it."""
     return orjson.Fragment(text)
 
 
-def dump_row(fields: list[Any]) -> bytes:
+def dump_row(fields: list[object]) -> bytes:
     """Write a stored row, an array of plain values and `embedded` texts."""
     return orjson.dumps(fields)
 
@@ -148,7 +148,7 @@ def dump_row(fields: list[Any]) -> bytes:
 class Payload:
     """A JSON value with its text, size and hash, each made at most once.
 
-    States hand payloads on, so that limits, history and stored frames share one encoding.
+    States pass payloads on, so that limits, history and stored frames share one encoding.
     """
 
     __slots__ = ("_digest", "_size_bytes", "_text", "value")

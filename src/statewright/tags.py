@@ -1,6 +1,6 @@
 """Tags of resources: how they change, which a resource may have, and the form that lists of them have in requests.
 
-Owns what services share; the answer to tags that a resource cannot have is each service's own (`TagRule`).
+Owns the rules that services share; each service has its own errors for invalid tags (`TagRule`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VALUE_CHARACTERS: Final = 256
 
 
 def retagged(present: Mapping[str, str], put: Mapping[str, str], drop: Iterable[str] = ()) -> dict[str, str]:
-    """Tags after some were taken away and others put; keys to drop that are not there do not matter."""
+    """Tags after some were removed and others set; keys to drop that do not exist are ignored."""
     gone = set(drop)
     return {key: value for key, value in present.items() if key not in gone} | dict(put)
 
@@ -30,7 +30,7 @@ def tags_by_key(listed: Iterable[Mapping[str, str]] | None) -> dict[str, str]:
 
 
 def tag_list(tags: Mapping[str, str]) -> list[Json]:
-    """Tags as answers list them, the other way round from `tags_by_key`."""
+    """Tags as answers list them: the inverse of `tags_by_key`."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
@@ -38,7 +38,7 @@ def tag_list(tags: Mapping[str, str]) -> list[Json]:
 class TagRule:
     """One service's refusals of tags that a resource cannot have; called with the number, the key or the value.
 
-    Without an answer the check is not made: the service does not make it, or its model does.
+    A check without a refusal is not made: the service does not make it, or its model does.
     """
 
     too_many: Callable[[int], ApiError]
@@ -47,7 +47,7 @@ class TagRule:
     reserved: Callable[[str], ApiError] | None = None
 
     def put(self, present: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-        """The tags of a resource after some more were put on it. Raises: ApiError."""
+        """The tags of a resource after more were added. Raises: ApiError."""
         for key, value in given.items():
             if self.bad_key is not None and not 1 <= len(key) <= KEY_CHARACTERS:
                 raise self.bad_key(key)

@@ -74,7 +74,7 @@ def test_secrets_are_not_shown():
         ("[connections.a]\ntoken_method = 'PATCH'", "f.toml:2:", "must be one of POST, GET, PUT"),
         ("volatile = 'no'", "f.toml:1:", "must be true or false"),
         ("[connections.a]\nauth = 'api-key'", "f.toml:1:", "needs header and value"),
-        ("[connections.a]\nheaders = { X = 1 }", "f.toml:2:", "must be a text in quotes"),
+        ("[connections.a]\nheaders = { X = 1 }", "f.toml:2:", "must be a string in quotes"),
         ("limits = 'huge'", "f.toml:1:", "must be one of aws, open"),
         ("[limits]\nhistory_events = -1", "f.toml:2:", "must be a whole number above 0"),
         ('limits.rates = "some"', "f.toml:1:", "must be none or aws"),

@@ -1,1 +1,1 @@
-"""Amazon States Language: definition text to `Program`, and what is wrong with it. Pure."""
+"""Amazon States Language: reads, validates and compiles definitions. Pure, except for `loading`."""

@@ -1,9 +1,9 @@
 """JSONPath Choice rules, compiled to predicates over a `Scope`.
 
-Owns the comparison operators, their types and what they mean; transitions, Assign and Output of a rule are the Choice
-state's, messages about malformed rules are `validate`'s. A value of another type than the operator's makes a
-comparison false; a Variable that leads nowhere fails the execution, whatever the operator, except for IsPresent.
-`And`, `Or` and `Not` nest to any depth: they become jumps between tests, so neither compiling nor evaluating recurses.
+Owns the comparison operators, their types and what they mean; leaves transitions, Assign and Output of a rule to the
+Choice state, and messages about malformed rules to `validate`. A value of another type than the operator's makes a
+comparison false; a Variable that finds nothing fails the execution with any operator but IsPresent. `And`, `Or` and
+`Not` nest to any depth: they become jumps between tests, so neither compiling nor evaluating recurses.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ OPERATORS: Final[Mapping[str, OperandType]] = {
     "StringMatches": "string",
     **dict.fromkeys(_TYPE_TESTS, "boolean"),
 }
-"""The 39 comparison operators and the type of what stands beside them."""
+"""The 39 comparison operators with the types of their operands."""
 
 
 def compile_rule(rule: dict[str, Json]) -> RulePredicate:
     """The predicate of one rule, or of one part of it; `Next`, `Assign`, `Output` and `Comment` are ignored.
 
-    The predicate raises `ExecutionFailure` (States.Runtime) when a path it needs leads nowhere.
+    The predicate raises `ExecutionFailure` (States.Runtime) when a path it needs finds nothing.
     Raises: `ValueError` (`PathSyntaxError` for a path) when the rule is malformed.
     """
     kind = _kind(rule)
@@ -283,7 +283,7 @@ def _pieces(pattern: str) -> list[str]:
     return [*pieces, "".join(parts)]
 
 
-# What the operators mean
+# The operators
 
 
 def _is_timestamp(value: Json) -> bool:

@@ -1,6 +1,6 @@
-"""Definition tree -> `Program`.
+"""Compiles a definition tree to a `Program`.
 
-The tree must have passed `validate`; its faults are not reported again here. The tree is not read later.
+The tree must have passed `validate`: faults are not reported again here. Nothing reads the tree later.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Node = JsonObject
 def compile_definition(definition: Node) -> Program:
     """Compile a valid definition.
 
-    Nested scopes are taken from a work list, so depth costs no recursion.
+    Nested scopes are compiled from a work list, not by recursion, so depth is no problem.
     """
     compiler = _Compiler(definition.get("QueryLanguage", "JSONPath"))
     compiler.add_scope(definition, None, None, distributed=False)
@@ -65,7 +65,7 @@ def compile_definition(definition: Node) -> Program:
 
 
 def _by_library(definition: Node) -> bool:
-    """True if some expression is more than plain closures; those that were compiled just now cost a look-up."""
+    """True if some expression needs more than plain closures. Expressions compiled just before cost only a look-up."""
     pending: list[Json] = [definition]
     while pending:
         node = pending.pop()

@@ -1,7 +1,7 @@
 """Extensions of the language, which the service does not have. Off for the whole process unless switched on.
 
-They are refused when a definition is judged; one that was accepted runs on wherever it is stored. There is one so far:
-a Parallel with one branch may carry a deadline and a bound on turns, and so be a loop with both.
+While they are off, validation refuses them; a definition that was accepted keeps running wherever it is stored. The
+only one so far: a Parallel with one branch may have a deadline and a limit on turns, which makes it a bounded loop.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 LOOP_FIELDS: Final = ("TimeoutSeconds", "TimeoutSecondsPath", "MaxTurns")
 HOW: Final = "an extension that --extensions switches on; the cloud service refuses it"
 MAX_TURNS: Final = "Statewright.MaxTurnsExceeded"
-"""The error of a branch that comes by one of its states too often."""
+"""The error of a branch that enters one of its states too often."""
 
 _switch = {"on": False}
 

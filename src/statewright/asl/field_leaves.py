@@ -1,4 +1,4 @@
-"""Leaves for the fields that are neither templates nor plain paths: times, counts, items, error texts.
+"""Leaves for fields that are neither templates nor plain paths: times, counts, items, error texts.
 
 Each function takes the part of the definition that holds the field and returns an `Evaluate`, or `None` where the
 field is absent. The causes are the service's own (observed, unless a comment says otherwise).
@@ -36,7 +36,7 @@ RESERVED_VARIABLE: Final = "states"
 
 
 def path_or_empty(node: Node, field: str, reads: set[str]) -> Evaluate | None:
-    """InputPath and OutputPath: absent or `$` is the whole, null is the empty object."""
+    """InputPath and OutputPath: absent or `$` selects the whole value, null the empty object."""
     text = node.get(field, "$")
     if text is None:
         return lambda _scope: {}
@@ -69,7 +69,7 @@ def wait_due(node: Node, *, jsonata: bool, reads: set[str]) -> Callable[[Scope],
     def due(scope: Scope) -> int:
         value = evaluate(scope)
         if value < 0:
-            # No recording has the cause of a negative number here; the words follow SecondsPath.
+            # The service's cause for a negative number was never recorded; ours follows that of SecondsPath.
             cause = f"The Seconds parameter references a negative value: {dump_json(value)}"
             raise EvaluationFailure(cause, "Seconds", from_entry=True)
         return _within_reach(scope, scope.now_ms + math.floor(value) * 1000)
@@ -173,7 +173,7 @@ def positive_seconds(node: Node, field: str, *, jsonata: bool, reads: set[str]) 
 
 
 def _checked(evaluate: Evaluate, error: str, field: str, shown: str) -> Evaluate:
-    # The service's words for these were never recorded; they follow those of SecondsPath.
+    # The service's causes for these were never recorded; ours follow those of SecondsPath.
     def seconds(scope: Scope) -> Json:
         value = evaluate(scope)
         if type(value) is float and value.is_integer():
@@ -205,7 +205,7 @@ def role_arn(node: Node, *, jsonata: bool, reads: set[str]) -> Evaluate | None:
     def role(scope: Scope) -> Json:
         value = evaluate(scope)
         if not isinstance(value, str):
-            # The service's words for this were never recorded.
+            # The service's cause for this was never recorded.
             raise ExecutionFailure(RUNTIME, f"The RoleArn of Credentials must be a string, but is: {dump_json(value)}")
         return value
 
@@ -232,7 +232,7 @@ def _jsonata_role(credentials: Json, reads: set[str]) -> Evaluate:
 
 
 def assignments(value: Json, field: str, reads: set[str]) -> Evaluate:
-    """A JSONata Assign: an object, or an expression that gives one, of variables by name."""
+    """A JSONata Assign: an object of variables by name, or an expression that returns one."""
     if not is_expression(value):
         return compile_jsonata(value, field, reads)
     evaluate = compile_jsonata_typed(value, field, "object", reads)
@@ -378,7 +378,7 @@ def fail_text(node: Node, field: str, *, jsonata: bool, reads: set[str]) -> Eval
         def text(scope: Scope) -> Json:
             value = evaluate(scope)
             if not isinstance(value, str):
-                # The service's words for this were never recorded.
+                # The service's cause for this was never recorded.
                 cause = f"The {path_field} field must give a string, but gave: {dump_json(value)}"
                 raise ExecutionFailure(RUNTIME, cause)
             return value

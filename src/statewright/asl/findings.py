@@ -1,6 +1,6 @@
 """The codes that a finding can carry, and the list that the checks fill.
 
-Says nothing about when a finding is due; that is the business of the checks.
+The checks decide when to report a finding.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SERVICE_CODES: Final[dict[str, str]] = {
     DUPLICATE_NAME: "Two states of the document have the same name.",
     INVALID_NAME: "A state's name is empty or longer than 80 characters.",
     DUPLICATE_LABEL: "Two Map states have the same Label.",
-    INVALID_LABEL: "A Label is too long or holds a character that cannot stand in an ARN.",
+    INVALID_LABEL: "A Label is too long or holds a character that is not allowed in an ARN.",
     TOO_DEEP: "The definition is nested too deeply.",
     BAD_JSONATA: "A JSONata expression does not parse.",
-    UNSUPPORTED_JSONATA: "A JSONata expression refers to something that is not there in its field.",
+    UNSUPPORTED_JSONATA: "A JSONata expression refers to something that is not available in its field.",
     NO_DOLLAR: "A value looks like a path or an intrinsic call, but its key does not end in `.$`.",
     NO_PATH: "A value looks like a path, but its field does not end in `Path`.",
     STATIC_RESULT: "The Result of a Pass state holds a path; a Result is never evaluated.",
@@ -49,17 +49,17 @@ LINT_CODES: Final[dict[str, str]] = {
     "LOOP_NEVER_ENDS": "A loop whose exits depend on values that no state of the loop changes.",
     "LOOP_WITHOUT_BOUND": "A loop that ends only when a task says so, in a machine without TimeoutSeconds.",
     "FAILURE_ENDS_IN_SUCCESS": "A branch taken after a failure leads only to a successful end.",
-    "HISTORY_LIMIT": "The execution would pass the service's limit of 25,000 history events.",
+    "HISTORY_LIMIT": "The execution would exceed the service's limit of 25,000 history events.",
     "CHOICE_WITHOUT_DEFAULT": "A Choice without Default fails the execution when no rule matches.",
     "RETRY_ON_UNCATCHABLE": "An error that Retry or Catch names can never be matched there.",
-    "UNKNOWN_ERROR_NAME": "An error name begins with `States.` but is none of the service's.",
+    "UNKNOWN_ERROR_NAME": "An error name begins with `States.` but is not one of the service's.",
     "NEVER_ENTERED": "A state is a target, but only of states that are themselves never entered.",
-    "UNKNOWN_FIELD": "A field beside StartAt and States that the language does not have.",
-    "UNASSIGNED_VARIABLE": "A variable is read that no state in reach assigns.",
+    "UNKNOWN_FIELD": "A field next to StartAt and States that the language does not have.",
+    "UNASSIGNED_VARIABLE": "A variable is read that no state in scope assigns.",
     "DISTRIBUTED_MAP_VARIABLE": "A distributed Map's states read a variable from outside, which they cannot see.",
     "NOT_EVALUATED": "An expression or a path stands where the state's query language does not evaluate it.",
     "DISTRIBUTED_ONLY_FIELD": "A field of distributed Maps on a Map in INLINE mode, where it has no effect.",
-    "HEARTBEAT_TOO_LONG": "HeartbeatSeconds is not below TimeoutSeconds, so it never strikes first.",
+    "HEARTBEAT_TOO_LONG": "HeartbeatSeconds is not below TimeoutSeconds, so the timeout always comes first.",
     "VALUE_OUT_OF_RANGE": "A value is outside its documented range, though the service accepts the definition.",
     "EXPRESS_CHILD_INTEGRATION": "A Task of an EXPRESS child execution waits for a job or a token.",
 }
@@ -69,7 +69,8 @@ _PLACEHOLDER = re.compile(r"\$\{[^{}\"'\s]+\}")
 _PATH_LIKE = re.compile(r"\$(?:\$?(?:\.[^\s.]|\[).*|\$)")
 _CALL_LIKE = re.compile(r"States\.[A-Za-z0-9]+\(.*\)", re.DOTALL)
 _MAX_SUGGESTIONS = 100
-"""How many findings of one definition get a suggestion. Ours: a hostile one could ask for hundreds of thousands."""
+"""Most findings of one definition that get a suggestion. Ours: a hostile definition could need hundreds of
+thousands."""
 _SUGGESTION_CANDIDATES = 500
 _SUGGESTION_CHARACTERS = 120
 
@@ -84,19 +85,19 @@ class Findings:
         self.suggestions_left = _MAX_SUGGESTIONS
 
     def error(self, code: str, message: str, path: Path | None, hint: str | None = None) -> None:
-        """Something that the service refuses."""
+        """Add an ERROR: the service refuses the definition."""
         self.items.append(Diagnostic(code, message, path, "ERROR", hint=hint))
 
     def warn(self, code: str, message: str, path: Path | None, hint: str | None = None) -> None:
-        """Something that the service accepts."""
+        """Add a WARNING: the service accepts the definition."""
         self.items.append(Diagnostic(code, message, path, "WARNING", hint=hint))
 
     def schema(self, message: str, path: Path, hint: str | None = None) -> None:
-        """An error of the commonest code."""
+        """Add an ERROR with the code `SCHEMA`."""
         self.error(SCHEMA, message, path, hint)
 
     def closest(self, word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
-        """The candidate that was probably meant, if any is near enough (0 to 1) and the budget is not spent."""
+        """The candidate that was probably meant, if any is similar enough (0 to 1) and the budget is not spent."""
         if not self.suggestions_left:
             return None
         self.suggestions_left -= 1
@@ -109,7 +110,8 @@ class Findings:
 
 
 def has_placeholder(value: object) -> bool:
-    """True if a string waits for a template tool (`${Name}` of SAM, Terraform, Serverless): its form is unknown."""
+    """True if a template tool has yet to fill in a string (`${Name}` of SAM, Terraform, Serverless), so that its form
+    is unknown."""
     return isinstance(value, str) and _PLACEHOLDER.search(value) is not None
 
 
@@ -124,7 +126,7 @@ def looks_like_call(value: object) -> bool:
 
 
 def closest(word: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The candidate that was probably meant, if any is near enough (0 to 1)."""
+    """The candidate that was probably meant, if any is similar enough (0 to 1)."""
     if len(word) > _SUGGESTION_CHARACTERS:
         return None
     near = [name for name in candidates if len(name) <= _SUGGESTION_CHARACTERS][:_SUGGESTION_CANDIDATES]

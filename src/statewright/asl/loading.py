@@ -1,8 +1,8 @@
-"""A definition's file on its way to a program: read, validated, compiled.
+"""Loads definitions from files: finds, reads, validates and compiles them.
 
-Owns where definitions are looked for, and what stands between a valid text and a run: a placeholder of a template tool
-that has not been filled in. The only module of the package that reads files. Reading a text is `reader.py`'s,
-validating it `validate.py`'s, compiling it `compile.py`'s.
+Owns the search for definition files, and the refusal to run a placeholder of a template tool that has not been filled
+in. The only module of the package that reads files. Leaves parsing to `reader.py`, checks to `validate.py` and
+compiling to `compile.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _MAY_BE_UNFILLED: Final = frozenset(
         "StringEquals", "StringMatches", "Version",
     }
 )  # fmt: skip
-"""Fields in which a placeholder is text like any other: a run goes on, and mocks may well be selected by state."""
+"""Fields in which a placeholder does not prevent a run: it is text like any other, and mocks may be selected by
+state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Loaded:
 
 
 def files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Every file below a folder whose name ends so, in order; hidden and installed folders are left out."""
+    """Every file below a folder with one of the endings, in order; hidden and installed folders are left out."""
     found: list[Path] = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_OURS)
@@ -88,14 +89,14 @@ def load_program(path: Path, *, machine_type: MachineType = "STANDARD", lints: b
 
 
 def compile_checked(document: Document | None, diagnostics: list[Diagnostic]) -> Loaded:
-    """Compile what `check_definition` has answered. Raises: DefinitionError with every ERROR."""
+    """Compile the result of `check_definition`. Raises: DefinitionError with every ERROR."""
     errors = [found for found in diagnostics if found.severity == "ERROR"]
     if document is None or errors:
         raise DefinitionError(errors)
     unfilled = list(_unfilled(document))
     if unfilled:
         raise DefinitionError(unfilled)
-    # Imported here, because it brings the expression engines, which checking and drawing do without.
+    # Imported here, because it loads the expression engines, which checking and drawing do not need.
     from statewright.asl.compile import compile_definition
 
     return Loaded(document, diagnostics, compile_definition(document.value))
@@ -122,8 +123,8 @@ def _unfilled(document: Document) -> Iterator[Diagnostic]:
 
 def _placeholder(document: Document, value: Json, path: Place) -> Diagnostic:
     line, column = document.position(path)
-    message = f"{value} is still to be filled in, so this cannot run"
-    return Diagnostic(UNFILLED, message, path, "ERROR", line, column, "put the value there, or run the rendered file")
+    message = f"{value} has not been filled in, so this cannot run"
+    return Diagnostic(UNFILLED, message, path, "ERROR", line, column, "fill in the value, or run the rendered file")
 
 
 def _at(value: Json, path: Place) -> Json:

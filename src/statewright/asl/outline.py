@@ -1,6 +1,6 @@
 """The skeleton of a definition: its scopes and their states, found without recursion, however broken the rest is.
 
-Owns which scope a state belongs to, its query language, and where transitions lead. Judges nothing.
+Owns the scope of each state, its query language, and the targets of transitions. Reports no findings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EdgeKind = Literal["next", "rule", "default", "catch"]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One transition as written: where it is written, and the name it gives. `index` counts rules and catchers."""
+    """One transition as written: its place, and the name of its target. `index` counts rules and catchers."""
 
     kind: EdgeKind
     target: str
@@ -46,7 +46,7 @@ class StateOutline:
 
     @property
     def terminal(self) -> bool:
-        """True if the scope can end here. A state whose way on is missing or unknown counts as well."""
+        """True if the scope can end here. A state whose next state is missing or unknown counts as well."""
         if self.type in ("Succeed", "Fail"):
             return True
         if self.type == "Choice":
@@ -59,8 +59,8 @@ class StateOutline:
 class ScopeOutline:
     """One `States` object: the machine, a branch or an item processor.
 
-    `express`: its executions are Express ones, in which jobs and tokens cannot be waited for. `distributed`: its
-    executions are children of their own, which see no variable from outside.
+    `express`: its executions are Express ones, which cannot wait for jobs and tokens. `distributed`: its
+    executions are child executions, which see no variable from outside.
     """
 
     path: Path
@@ -70,7 +70,7 @@ class ScopeOutline:
     express: bool
     states: dict[str, StateOutline] = field(default_factory=dict)
     complete: bool = True
-    """True if every state is an object and every target is known text, so that flow can be judged."""
+    """True if every state is an object and every target is known text, so that the flow can be checked."""
 
     @property
     def start(self) -> str | None:
@@ -80,7 +80,7 @@ class ScopeOutline:
 
     @property
     def enclosing(self) -> ScopeOutline | None:
-        """The scope of the state that owns this one."""
+        """The scope of the state that holds this one."""
         return self.owner.scope if self.owner is not None else None
 
 

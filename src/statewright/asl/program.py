@@ -1,6 +1,6 @@
 """A compiled definition: frozen dataclasses for control flow, callables at the leaves.
 
-Nothing here knows the definition's text any more. A leaf is an `Evaluate`: it takes a `Scope` and returns a JSON
+No reference to the definition's text remains. A leaf is an `Evaluate`: it takes a `Scope` and returns a JSON
 value, or raises `ExecutionFailure`. `None` in place of a leaf means that the field is absent and its default holds.
 """
 
@@ -17,7 +17,7 @@ from statewright.query.scope import Scope
 Evaluate = Callable[[Scope], Json]
 Condition = Callable[[Scope], bool]
 Place = Callable[[Json, Json], Json]
-"""`place(document, result)`: the document with the result put where ResultPath says."""
+"""`place(document, result)`: the document with the result written at ResultPath."""
 
 MachineType = Literal["STANDARD", "EXPRESS"]
 StateType = Literal["Pass", "Task", "Choice", "Wait", "Succeed", "Fail", "Parallel", "Map"]
@@ -152,7 +152,7 @@ class MapDef:
 
     scope: int
     items: Evaluate
-    """Gives a list; a dict only in DISTRIBUTED mode."""
+    """Returns a list; a dict only in DISTRIBUTED mode."""
     item_selector: Evaluate | None
     max_concurrency: Evaluate | None
     tolerated_count: Evaluate | None
@@ -217,7 +217,7 @@ class Program:
     variable_references: dict[str, list[str]] = field(default_factory=dict)
     """State name to the variables that it reads; states that read none are left out."""
     by_library: bool = False
-    """True if an expression may go to the JSONata library, and so take long or make much."""
+    """True if an expression may need the JSONata library, and so take long or produce much data."""
     activities: tuple[str, ...] = ()
     """ARNs of the activities that its tasks name."""
 

@@ -1,7 +1,7 @@
-"""The definition reader: text or bytes to a `Document`, whatever the syntax.
+"""Reads definitions, JSON or YAML, text or bytes, into a `Document`.
 
-Owns what both syntaxes share: size, encoding, and telling JSON from YAML. The grammars are in `json_reader.py` and
-`yaml_reader.py`; whether the value is a state machine is judged by `validate.py`.
+Owns what both syntaxes share: size, encoding, and telling JSON from YAML. Leaves the grammars to `json_reader.py` and
+`yaml_reader.py`, and checks of the value to `validate.py`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read_document(
         raise source.error([empty(0)], chosen)
     if chosen == "json":
         return read_json(source, max_depth=max_depth, placeholders=placeholders)
-    # Reading JSON alone should not pay for loading YAML.
+    # Imported here: reading JSON does not need the YAML parser.
     from statewright.asl.text.yaml_reader import read_yaml
 
     return read_yaml(
@@ -106,7 +106,7 @@ def _too_long(limit: int, length: int | None) -> Finding:
     return Finding(
         0,
         f"found {found}, expected at most {limit:,}",
-        "move parts into state machines of their own, or large values out of the definition",
+        "move parts into separate state machines, or large values out of the definition",
     )
 
 
@@ -115,7 +115,7 @@ def _syntax_of(name: str) -> Syntax | None:
 
 
 def _sniff(text: str) -> Syntax:
-    """Tell JSON from YAML by how the text starts.
+    """Tell JSON from YAML by the start of the text.
 
     A text that starts with a quoted name may be either; JSON then shows by what its first line ends with.
     """

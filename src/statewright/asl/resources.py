@@ -32,7 +32,7 @@ class Resource:
 
     @property
     def short_name(self) -> str:
-        """How people and mocks name it: `sqs:sendMessage`, `lambda:Charge`, `activity:Approve`."""
+        """Its name in messages and mocks: `sqs:sendMessage`, `lambda:Charge`, `activity:Approve`."""
         if self.kind == "lambda":
             return "lambda:" + (self.arn.rsplit(":function:", 1)[-1] if ":function:" in self.arn else self.arn)
         if self.kind == "activity":
@@ -41,7 +41,7 @@ class Resource:
 
     @property
     def waits_for_token(self) -> bool:
-        """True if the answer comes later, by task token."""
+        """True if the answer comes later, with a task token."""
         return self.pattern == "waitForTaskToken"
 
 

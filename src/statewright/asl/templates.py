@@ -1,12 +1,11 @@
 """Payload templates: JSON with paths (`key.$`) or JSONata (`{% ... %}`) inside, compiled to closures.
 
-Also words the failures of paths and expressions as the service does. Knows nothing of states.
+Also builds the service's texts for failures of paths and expressions. Independent of the state types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from statewright.asl.program import Evaluate
 from statewright.errors import INTRINSIC_FAILURE, RUNTIME, EvaluationFailure, ExecutionFailure
@@ -17,7 +16,7 @@ from statewright.query.jsonpath import PathNotFound, compile_path
 from statewright.query.scope import UNDEFINED, Scope
 
 _INPUT_SHOWN_CHARACTERS = 2_000
-"""A failure quotes its input; a huge one is cut, because causes are limited to 32,768 characters."""
+"""Longest input that a failure quotes in full; causes are limited to 32,768 characters."""
 
 
 def is_expression(value: Json) -> bool:
@@ -142,14 +141,14 @@ def _array(items: list[tuple[Json, Evaluate | None]]) -> Evaluate | None:
 def compile_jsonata(value: Json, field: str, reads: set[str]) -> Evaluate:
     """A JSON value with expressions at any depth: Arguments, Output, Assign, Items ...
 
-    `field` is how failures name the place, slash-separated from the state.
+    `field` is the place that failures name, slash-separated from the state.
     """
     evaluate = _jsonata(value, field, reads)
     return evaluate if evaluate is not None else _constant(value)
 
 
 def compile_jsonata_typed(value: Json, field: str, expected: str, reads: set[str]) -> Evaluate:
-    """A field whose expression must give one type: `array`, `boolean`, `number`, `object` or `string`."""
+    """A field whose expression must return one type: `array`, `boolean`, `number`, `object` or `string`."""
     evaluate = compile_jsonata(value, field, reads)
     shown = expression_text(value) if is_expression(value) else None
 
@@ -163,7 +162,7 @@ def compile_jsonata_typed(value: Json, field: str, expected: str, reads: set[str
 
 
 def unexpected_type(text: str, field: str, expected: str, result: Json) -> EvaluationFailure:
-    """The failure for an expression that gave a value of the wrong type."""
+    """The failure of an expression that returned a value of the wrong type."""
     found = type_name(result)
     what = (
         f"returned an unexpected result type. Expected '{expected}', but was '{found}' for value: {dump_json(result)}"
@@ -181,7 +180,7 @@ def type_name(value: Json) -> str:
     return _TYPE_NAMES.get(type(value), "object")
 
 
-_TYPE_NAMES: dict[type[Any], str] = {
+_TYPE_NAMES: dict[type, str] = {
     dict: "object",
     list: "array",
     str: "string",

@@ -15,7 +15,7 @@ _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
 def parse_timestamp(text: str) -> int | None:
-    """Nanoseconds since the epoch, or None for what is no timestamp.
+    """Nanoseconds since the epoch, or None for text that is not a timestamp.
 
     Upper-case `T` and `Z`, or a numeric offset; a fraction of one to nine digits; a date that exists, and no leap
     second. Source: the language's RFC 3339 profile.

@@ -1,9 +1,9 @@
-"""All that is wrong with a definition, at once: the service's findings in its order, then our own.
+"""Validation: lists all findings of a definition, the service's in its order, then our own.
 
-Owns the walk over machine, states and the objects inside them, by the tables in `fields.py`. Values are judged in
+Owns the walk over machine, states and the objects inside them, by the tables in `fields.py`. Values are checked in
 `field_values.py`, entries of Choices, Retry and Catch in `branching.py`, resources in `resource_kinds.py`, transitions
-in `flow.py`, variables in `assignments.py`; `lints.py` adds what the service never says. A text that cannot be read
-never gets here: that is the readers' business.
+in `flow.py`, variables in `assignments.py`; `lints.py` adds findings that the service does not have. The readers report
+unreadable text.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def validate(document: PlacedValue, *, machine_type: MachineType = "STANDARD", l
     """List every finding of a definition, with line and column.
 
     Findings with the service's codes come first, in the service's order; then, if `lints`, our own. A definition is
-    usable if no finding is an ERROR. Never raises, whatever the value is.
+    usable if no finding is an ERROR. Never raises, for any value.
 
     Source: API reference, ValidateStateMachineDefinition; wording as observed where it was.
     """
@@ -86,7 +86,7 @@ def validate_value(value: Json, *, machine_type: MachineType = "STANDARD", lints
     if deep is not None:
         findings = Findings()
         message = f"The definition is nested too deeply: more than {MAX_DEPTH} levels"
-        findings.error(TOO_DEEP, message, deep, "move inner workflows into state machines of their own")
+        findings.error(TOO_DEEP, message, deep, "move inner workflows into separate state machines")
         return findings.items
     scopes = outline(value, express=machine_type == "EXPRESS")
     checks = ObjectChecks(machine_type)
@@ -168,7 +168,7 @@ class ObjectChecks:
             self.check_heartbeat(node, path)
 
     def check_parallel(self, state: StateOutline, where: Where) -> None:
-        """Check a Parallel, which may be a loop with a deadline where extensions are on."""
+        """Check a Parallel, which may be a bounded loop if extensions are on."""
         if not extensions.are_on():
             hints = dict.fromkeys(extensions.LOOP_FIELDS, extensions.HOW)
             self.check_object(state.node, STATE_SHAPES["Parallel"], state.path, where, state=state, hints=hints)
@@ -180,7 +180,7 @@ class ObjectChecks:
             self.findings.schema(f"Field '{named[0]}' needs a Parallel with exactly one branch", state.path)
 
     def unknown_type(self, node: Node, path: Path) -> None:
-        """Report a missing or unknown Type; nothing else can be said of such a state."""
+        """Report a missing or unknown Type; such a state has no other findings."""
         kind = node.get("Type")
         if "Type" not in node:
             self.findings.schema("These fields are required: [Type]", path)
@@ -189,7 +189,7 @@ class ObjectChecks:
             self.findings.schema(f"Value must be one of: [{', '.join(STATE_SHAPES)}]", (*path, "Type"), hint)
 
     def check_heartbeat(self, node: Node, path: Path) -> None:
-        """A heartbeat that is not below the timeout never strikes first."""
+        """Warn of a heartbeat that is not below the timeout, which always comes first."""
         timeout, heartbeat = node.get("TimeoutSeconds"), node.get("HeartbeatSeconds")
         if _is_number(timeout) and _is_number(heartbeat) and heartbeat >= timeout:
             message = "HeartbeatSeconds must be smaller than TimeoutSeconds"
@@ -228,7 +228,8 @@ class ObjectChecks:
                 self.check_field(field, value, (*path, name), _seen(name, where, state), state)
 
     def check_presence(self, node: Node, shape: Shape, path: Path, where: Where) -> None:
-        """Which fields must, may and must not stand together. Source: observed wording of the first and the second."""
+        """Check which fields are required, and which exclude each other. Source: observed wording of the first and the
+        second."""
         missing = [name for name in shape.required if name not in node]
         if missing:
             self.findings.schema(f"These fields are required: [{', '.join(missing)}]", path)
@@ -244,7 +245,7 @@ class ObjectChecks:
                 self.findings.schema(f"One of the following fields is required: [{', '.join(usable)}]", path)
 
     def check_field(self, field: Field, value: Json, path: Path, where: Where, state: StateOutline | None) -> None:
-        """Check one field; kinds that hold other fields are taken apart here."""
+        """Check one field, and the fields inside it."""
         match field.kind:
             case "choices":
                 branching.check_choices(self, value, path, where)
@@ -278,7 +279,7 @@ class ObjectChecks:
             self.findings.schema("Value must be an object", path)
 
     def check_branches(self, value: Json, path: Path) -> None:
-        """The list of branches; each is a scope of its own."""
+        """The list of branches; each is a separate scope."""
         if has_placeholder(value):
             return
         if not isinstance(value, list):
@@ -409,7 +410,7 @@ def _usable(shape: Shape, where: Where) -> list[str]:
 
 
 def _is_open_end(node: Node, group: tuple[str, ...]) -> bool:
-    """`"End": false` beside Next says nothing."""
+    """`"End": false` next to Next has no effect."""
     return group == ("Next", "End") and node.get("End") is False
 
 

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, TypeVarTuple
 
 JobT = TypeVar("JobT")
+Ts = TypeVarTuple("Ts")
 
 MOST_JOBS: Final = 512
 """Jobs in one group: more gain nothing and make the first one wait."""
@@ -119,7 +120,7 @@ class RightOfWay:
             self._idle.wait(ASIDE_SECONDS)
 
 
-def call_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object) -> None:
+def call_loop(loop: asyncio.AbstractEventLoop, function: Callable[[*Ts], object], *arguments: *Ts) -> None:
     """Call a function on the loop's thread, if the loop still runs."""
     try:
         loop.call_soon_threadsafe(function, *arguments)

@@ -44,7 +44,7 @@ def test_other_tags_are_refused(text: str, functions: bool) -> None:
 
 
 def test_a_tag_is_no_name() -> None:
-    with pytest.raises(ReadError, match="expected text"):
+    with pytest.raises(ReadError, match="expected a string"):
         read_document("!Ref a: 1\n", syntax="yaml", functions=True)
 
 

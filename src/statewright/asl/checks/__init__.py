@@ -1,1 +1,1 @@
-"""What is checked of a definition: fields and their values, transitions, variables, resources; lints."""
+"""Checks of a definition: fields and their values, transitions, variables, resources; lints."""

@@ -1,7 +1,7 @@
-"""Variables: their names, which scope may assign them, and whether what is read was ever assigned.
+"""Checks of variables: their names, the scopes that may assign them, and reads of variables that no state assigns.
 
-Source: developer guide, "Passing data between states with variables"; where a rule is not known to be enforced by the
-service when a definition is created, breaking it is a warning.
+Source: developer guide, "Passing data between states with variables"; a rule that the service is not known to enforce
+when a definition is created yields a warning.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _check_name(findings: Findings, name: str, path: Path) -> None:
     elif not name.isidentifier():
         hint = "a name is letters, digits and '_', and does not begin with a digit"
         if name.startswith("$"):
-            hint = "'$' belongs to the reference only: write the bare name here"
+            hint = "only references begin with '$': write the bare name here"
         elif "." in name or "[" in name:
             hint = "only whole variables can be assigned, not parts of them"
         findings.schema(f"'{name}' is not a variable name", path, hint)
@@ -73,7 +73,7 @@ def _check_shadowing(findings: Findings, scope: ScopeOutline, assigned: dict[Sco
         for name, path in assigned[scope].items():
             if name in assigned[outer]:
                 message = f"The variable '{name}' is assigned in an outer scope and cannot be assigned here"
-                findings.schema(message, path, "an inner scope has variables of its own; choose another name")
+                findings.schema(message, path, "choose another name: an inner scope cannot reassign outer variables")
         outer = None if outer.distributed else outer.enclosing
 
 
@@ -94,10 +94,10 @@ def _check_read(
         within_run.update(assigned[place])
         if place.distributed and _assigned_outside(read.name, place, assigned):
             message = f"A distributed Map's states cannot see the variable '{read.name}', which is assigned outside"
-            lints.warn("DISTRIBUTED_MAP_VARIABLE", message, read.path, "pass it in by ItemSelector or BatchInput")
+            lints.warn("DISTRIBUTED_MAP_VARIABLE", message, read.path, "pass it in with ItemSelector or BatchInput")
             return
         place = None if place.distributed else place.enclosing
-    message = f"No state in reach assigns the variable '{read.name}'"
+    message = f"No state in scope assigns the variable '{read.name}'"
     lints.warn("UNASSIGNED_VARIABLE", message, read.path, lints.did_you_mean(read.name, sorted(within_run)))
 
 

@@ -1,6 +1,6 @@
 """Choice rules, retriers and catchers: what an entry of Choices, Retry and Catch may hold.
 
-Where they lead is judged in `flow.py`; the objects and their fields are checked through `ObjectChecks`.
+Their targets are checked in `flow.py`; the objects and their fields are checked through `ObjectChecks`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from statewright.asl.outline import Node
 from statewright.payload import Json
 
 _CATCH_ALL = "States.ALL"
-_DEFAULT_HINT = "Default stands beside Choices, not inside it: move it out, to the column of Choices"
+_DEFAULT_HINT = "Default belongs next to Choices, not inside it: move it out, to the column of Choices"
 
 
 class ObjectChecks(Protocol):
-    """The part of the walk that is used here."""
+    """The part of the walk that this module uses."""
 
     findings: Findings
     lints: Findings
@@ -59,7 +59,7 @@ def check_choices(checks: ObjectChecks, rules: Json, path: Path, where: Where) -
                 hint = _DEFAULT_HINT if isinstance(rule, str) else None
                 checks.findings.schema("Value must be an object", at, hint)
         elif "Default" in rule and set(rule) <= {"Default", "Comment"}:
-            # The usual slip of YAML. The other complaints about such a rule would only hide it.
+            # The usual YAML indentation mistake. Other findings about such a rule would only hide it.
             checks.findings.schema("Field 'Default' is not supported", at, _DEFAULT_HINT)
         else:
             _check_rule(checks, rule, at, where)
@@ -170,9 +170,9 @@ def _lint_names(lints: Findings, names: list[Json], path: Path, *, catches: bool
             continue
         if name in NEVER_MATCHED:
             message = f"{name} can never be matched here: {NEVER_MATCHED[name]}"
-            lints.warn("RETRY_ON_UNCATCHABLE", message, at, "prevent the error, as by a Default or IsPresent")
+            lints.warn("RETRY_ON_UNCATCHABLE", message, at, "prevent the error, for example with a Default")
         elif name == "States.DataLimitExceeded" and not catches:
-            message = "A retry after States.DataLimitExceeded meets the same limit unless the result changes"
+            message = "A retry after States.DataLimitExceeded hits the same limit unless the result changes"
             lints.warn("RETRY_ON_UNCATCHABLE", message, at, "catch it, or pass the data through S3")
         elif (
             name.startswith("States.")
@@ -180,4 +180,4 @@ def _lint_names(lints: Findings, names: list[Json], path: Path, *, catches: bool
             and not name.startswith("States.Http.StatusCode.")
         ):
             hint = lints.did_you_mean(name, PREDEFINED_ERRORS)
-            lints.warn("UNKNOWN_ERROR_NAME", f"{name} is no error name of the service", at, hint)
+            lints.warn("UNKNOWN_ERROR_NAME", f"{name} is not an error name of the service", at, hint)

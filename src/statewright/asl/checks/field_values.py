@@ -1,7 +1,6 @@
-"""True if the value of one field is what its table entry asks for: types, ranges, paths, templates, expressions.
+"""Checks of one field's value against its table entry: type, range, paths, templates, expressions.
 
-Knows nothing of states; `validate.py` says which field stands where. Variables that a value reads are noted for
-`assignments.py`.
+`validate.py` decides which field belongs where. Collects the variables that values read, for `assignments.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ ERROR_FIELDS: Final = BASE_FIELDS | {"errorOutput"}
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The means that a value may use in its place: the query language, and the members of `$states`."""
+    """The query language in which a value is written, and the members of `$states` that it may read."""
 
     language: Language
     states_fields: frozenset[str] = BASE_FIELDS
@@ -69,7 +68,7 @@ class FieldValues:
         self.reads: list[VariableRead] = []
 
     def check(self, field: Field, value: Json, path: Path, where: Where) -> None:
-        """Report what is wrong with a field's value. Kinds that hold other fields are for the caller."""
+        """Report the faults of a field's value. The caller checks kinds that hold other fields."""
         if has_placeholder(value):
             return
         if where.jsonata and field.expression and isinstance(value, str) and self.expression_field(value, path, where):
@@ -79,7 +78,7 @@ class FieldValues:
             checker(self, field, value, path, where)
 
     def expression_field(self, value: str, path: Path, where: Where) -> bool:
-        """Check a value that may be one expression; whether it was one, if only by intent."""
+        """Check a value that may be one expression. Returns True if it is one, or was meant as one."""
         if is_expression(value):
             self.expression(value, path, where)
             return True
@@ -93,7 +92,7 @@ class FieldValues:
             self.findings.schema("Value must be a boolean", path, _unquote(value, ("true", "false")))
 
     def string(self, field: Field, value: Json, path: Path, _where: Where) -> None:
-        """A text, in Fail states a bounded one."""
+        """A string, of bounded length in Fail states."""
         if not isinstance(value, str):
             self.findings.schema("Value must be a string", path)
             return
@@ -129,13 +128,13 @@ class FieldValues:
         if isinstance(value, str):
             self.path_in_plain_field(field, value, path)
             if field.path_field is not None and looks_like_path(value):
-                return f"a path belongs into {field.path_field}"
+                return f"write the path in {field.path_field}"
             if value.strip().lstrip("-").isdigit():
                 return "write the number without quotes"
         return None
 
     def path_in_plain_field(self, field: Field, value: str, path: Path) -> None:
-        """Warn of a path where a literal is taken as it is."""
+        """Warn of a path in a field that takes only literals."""
         if field.path_field is not None and looks_like_path(value):
             message = f"The value of the field '{path[-1]}' looks like a path, but is taken as it is"
             self.findings.warn(NO_PATH, message, path, f"use {field.path_field} to read the value at the path")
@@ -147,7 +146,7 @@ class FieldValues:
             self.findings.schema(f"Value must be one of: [{', '.join(field.choices)}]", path, hint)
 
     def strings(self, _field: Field, value: Json, path: Path, _where: Where) -> None:
-        """A list of texts."""
+        """A list of strings."""
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             self.findings.schema("Value must be an array of strings", path)
 
@@ -246,11 +245,11 @@ class FieldValues:
                     message = (
                         f"The value of the field '{key}' looks like a path or an intrinsic call, but is taken as it is"
                     )
-                    self.findings.warn(NO_DOLLAR, message, (*at, key), f"call the field '{key}.$' to evaluate it")
+                    self.findings.warn(NO_DOLLAR, message, (*at, key), f"rename the field to '{key}.$' to evaluate it")
                 continue
             if key[:-2] in item:
                 message = f"There should only be one of the following fields: [{key[:-2]}, {key}]"
-                self.findings.schema(message, at, "both give the same member of the result")
+                self.findings.schema(message, at, "both set the same member of the result")
             self.dynamic(key, value, at)
         return inner
 
@@ -258,7 +257,7 @@ class FieldValues:
         """The value of a `key.$` member: a path or an intrinsic call. Source: observed, also for the location."""
         if has_placeholder(value):
             return
-        problem: str | None = "the value must be a text that begins with '$' or with 'States.'"
+        problem: str | None = "the value must be a string that begins with '$' or 'States.'"
         if isinstance(value, str):
             try:
                 if value.startswith("$"):
@@ -272,17 +271,17 @@ class FieldValues:
             self.findings.schema(_not_a_call(key), at, problem)
 
     def jsonpath_text(self, text: str, at: Path, _where: Where) -> None:
-        """A text that JSONPath takes as it is."""
+        """A string that JSONPath leaves as it is."""
         self.not_evaluated(text, at)
 
     def not_evaluated(self, text: str, at: Path) -> None:
         """Warn of a JSONata expression that is never evaluated."""
         if is_expression(text):
             message = "This looks like a JSONata expression, but the state's query language is JSONPath"
-            self.lints.warn("NOT_EVALUATED", message, at, 'give the state "QueryLanguage": "JSONata"')
+            self.lints.warn("NOT_EVALUATED", message, at, 'set "QueryLanguage": "JSONata" on the state')
 
     def literal(self, _field: Field, value: Json, path: Path, _where: Where) -> None:
-        """The Result of a Pass state: whatever it holds stays as it is."""
+        """The Result of a Pass state, which is never evaluated."""
         pending: list[tuple[Json, Path]] = [(value, path)]
         while pending:
             item, at = pending.pop()
@@ -297,7 +296,7 @@ class FieldValues:
     # -------------------------------------------------------------- JSONata
 
     def jsonata_object(self, item: dict[str, Json], at: Path) -> list[tuple[Json, Path]]:
-        """Return the members, after a word about those that look like JSONPath."""
+        """Return the members, with a warning for each that looks like JSONPath."""
         for key, value in item.items():
             if key.endswith(".$") and isinstance(value, str) and value.startswith(("$", "States.")):
                 message = f"The field '{key}' is written in JSONPath, but the state's query language is JSONata"
@@ -305,12 +304,12 @@ class FieldValues:
         return [(value, (*at, key)) for key, value in item.items()]
 
     def jsonata_text(self, text: str, at: Path, where: Where) -> None:
-        """A text that may be an expression."""
+        """A string that may be an expression."""
         if self.expression_field(text, at, where):
             return
         if "{%" in text and "%}" in text:
-            message = "This text holds a JSONata expression, but also something around it, so it is taken as it is"
-            self.lints.warn("NOT_EVALUATED", message, at, "nothing may stand before '{%' and after '%}'")
+            message = "This string has text around its JSONata expression, so it is not evaluated"
+            self.lints.warn("NOT_EVALUATED", message, at, "remove the text before '{%' and after '%}'")
 
     def one_sided(self, text: str, at: Path) -> bool:
         """True if one of the two delimiters is missing, which is an error."""
@@ -332,14 +331,14 @@ class FieldValues:
         for message in compiled.problems:
             self.findings.error(UNSUPPORTED_JSONATA, str(message), at)
         for name in sorted(compiled.states_fields):
-            # `$states` as a whole counts as all of its fields, and may stand anywhere.
+            # `$states` as a whole counts as all of its fields, and is allowed anywhere.
             if name not in where.states_fields and re.search(rf"\$states\s*\.\s*[`'\"]?{name}\b", text):
                 hint = _STATES_HINTS.get(name)
                 self.findings.error(UNSUPPORTED_JSONATA, f"Field '$states.{name}' does not exist.", at, hint)
         self.note(compiled.variables, at)
 
     def note(self, names: Iterable[str], path: Path) -> None:
-        """Remember that variables are read."""
+        """Record the variables that an expression reads."""
         self.reads.extend(VariableRead(name, path) for name in sorted(names))
 
 
@@ -359,8 +358,8 @@ def _unquote(value: Json, words: tuple[str, ...]) -> str | None:
 
 
 _STATES_HINTS: Final = {
-    "result": "$states.result is there only in Output and Assign of a Task, Parallel or Map",
-    "errorOutput": "$states.errorOutput is there only in Output and Assign of a catcher",
+    "result": "$states.result is available only in Output and Assign of a Task, Parallel or Map",
+    "errorOutput": "$states.errorOutput is available only in Output and Assign of a catcher",
 }
 
 _Checker = Callable[[FieldValues, Field, Json, Path, Where], None]

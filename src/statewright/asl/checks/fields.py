@@ -1,6 +1,6 @@
 """Which fields each state type and each object inside a state takes, in which query language, with which values.
 
-Data only: `validate.py` and its neighbours read these tables; anything that lists the language may, too.
+Data only: the checks read these tables, as may anything that lists the language.
 Source, unless said otherwise: the open specification and the developer guide's page of each state type.
 """
 
@@ -74,7 +74,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An object: its fields, those that must be there, and the groups of which exactly, at most or at least one may."""
+    """An object: its fields, the required ones, and the groups of which exactly, at most or at least one is allowed."""
 
     fields: Mapping[str, Field]
     required: tuple[str, ...] = ()

@@ -21,11 +21,11 @@ from statewright.asl.outline import ScopeOutline, StateOutline, states_of
 from statewright.limits import STATE_NAME_CHARACTERS
 
 _ONE_LEFT_CUTOFF = 0.3
-"""How alike a missing target and the only unreachable state must be for the one to be meant by the other."""
+"""Least similarity of a missing target to the only unreachable state for the hint that it means that state."""
 
 
 def check_names(findings: Findings, scopes: list[ScopeOutline]) -> None:
-    """Check the names of all states: their length, and that none repeats anywhere in the document."""
+    """Check the names of all states: their length, and that each is unique in the document."""
     first: dict[str, Path] = {}
     for state in states_of(scopes):
         name = state.name
@@ -89,7 +89,7 @@ def _suggestion(findings: Findings, name: str, scope: ScopeOutline, unused: list
 
 
 def _meant(findings: Findings, name: str, unused: list[str]) -> str | None:
-    """The state without a way to it that a missing target probably means, even when the names are not very near."""
+    """The unreachable state that a missing target probably means, even if the names are not very similar."""
     return findings.closest(name, unused, _ONE_LEFT_CUTOFF if len(unused) == 1 else 0.6)
 
 
@@ -107,7 +107,7 @@ def _check_ends(findings: Findings, lints: Findings, scope: ScopeOutline) -> Non
     names = [state.name for state in unused]
     meant = {_meant(findings, name, names): (name, path) for name, path in reversed(_missing(scope))} if unused else {}
     for state in unused:
-        hint = "lead a transition to it, or remove it"
+        hint = "add a transition to it, or remove it"
         if state.name in meant:
             name, path = meant[state.name]
             hint = f"{_shown(path)} names {name}, which probably means this state"

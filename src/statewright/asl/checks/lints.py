@@ -1,4 +1,4 @@
-"""Findings that the service does not have: loops, failures that end well, limits that will be hit, gaps in rules.
+"""Findings of our own: endless loops, failures that end in success, limits that will be exceeded, gaps in rules.
 
 Every code here is in `findings.LINT_CODES`. A lint is a WARNING: the definition can be created and run.
 """
@@ -19,7 +19,7 @@ from statewright.limits import AWS, TASK_TIMEOUT_SECONDS
 from statewright.payload import Json
 
 MAX_STATES: Final = 1_000
-"""Scopes of more states are not searched for loops and failures. Ours: the search is quadratic at worst."""
+"""Scopes with more states are not searched for loops and failures. Ours: the search is quadratic at worst."""
 HISTORY_EVENTS: Final = AWS.history_events or 25_000
 
 _FAILURE_WORDS = frozenset(
@@ -63,13 +63,13 @@ def add_lints(lints: Findings, machine: Node, scopes: list[ScopeOutline], machin
 
 
 def _lint_never_ends(lints: Findings, loop: Loop) -> bool:
-    """Report a loop whose exits cannot come true once it goes on; whether it was one."""
+    """Report a loop whose exits cannot be taken after the first turn. Returns True if it is one."""
     if not loop.exits:
         lints.warn(
             "LOOP_NEVER_ENDS",
             f"The loop {loop.shown} never ends, unless a state fails: no transition leads out of it",
             loop.states[0].path,
-            "lead a Choice rule out of the loop",
+            "add a Choice rule that leaves the loop",
         )
         return True
     if any(found.edge.kind in ("next", "catch") or not found.dependencies for found in loop.exits):
@@ -80,8 +80,8 @@ def _lint_never_ends(lints: Findings, loop: Loop) -> bool:
     shown = ", ".join(dict.fromkeys(dependency.text for dependency in tested))
     lints.warn(
         "LOOP_NEVER_ENDS",
-        f"The loop {loop.shown} never ends once it has come round, unless a state fails: "
-        f"no state in the loop changes {shown}, which decides whether it is left",
+        f"The loop {loop.shown} never ends after its first turn, unless a state fails: "
+        f"no state in the loop changes {shown}, on which its exits depend",
         loop.exits[0].state.path,
         f"change {shown} in every turn of the loop, before it is tested",
     )
@@ -89,7 +89,7 @@ def _lint_never_ends(lints: Findings, loop: Loop) -> bool:
 
 
 def _lint_unbounded(lints: Findings, loop: Loop, bounded: bool) -> None:
-    """Report a loop that goes on for as long as what its tasks answer says so."""
+    """Report a loop that only the result of a task can end."""
     waits = any(state.type == "Wait" or state.type in _WORK_TYPES for state in loop.states)
     if bounded or not waits or counts_itself(loop):
         return
@@ -101,9 +101,9 @@ def _lint_unbounded(lints: Findings, loop: Loop, bounded: bool) -> None:
         answers = f"a result of {' or '.join(tasks)} changes {shown}, which no other state in the loop changes"
     lints.warn(
         "LOOP_WITHOUT_BOUND",
-        f"The loop {loop.shown} ends only when {answers}; nothing bounds the number of its turns",
+        f"The loop {loop.shown} ends only when {answers}; nothing limits the number of turns",
         loop.states[0].path,
-        "give the machine TimeoutSeconds, or count the turns and leave the loop after some",
+        "give the machine TimeoutSeconds, or count the turns and leave the loop after a fixed number",
     )
 
 
@@ -135,7 +135,7 @@ def _assigned_texts(state: StateOutline, name: str) -> Iterator[str]:
 
 
 def _lint_long_poll(lints: Findings, loop: Loop, deadline: int, weights: EventWeights) -> None:
-    """Report a loop of constant waits that can pass the limit of events before the machine's own deadline."""
+    """Report a loop of constant waits that can exceed the limit of events before the machine's own deadline."""
     if counts_itself(loop):
         return
     for wait in loop.states:
@@ -150,10 +150,10 @@ def _lint_long_poll(lints: Findings, loop: Loop, deadline: int, weights: EventWe
         if deadline / total_wait * events > HISTORY_EVENTS:
             lints.warn(
                 "HISTORY_LIMIT",
-                f"The loop {loop.shown} can pass {HISTORY_EVENTS:,} history events before TimeoutSeconds: "
+                f"The loop {loop.shown} can exceed {HISTORY_EVENTS:,} history events before TimeoutSeconds: "
                 f"{int(deadline / total_wait):,} turns of {total_wait} s with {events} events each",
                 wait.path,
-                "wait longer, or poll in an execution of its own",
+                "wait longer, or poll in a separate execution",
             )
             return
 
@@ -175,9 +175,9 @@ def _lint_literal_items(lints: Findings, state: StateOutline, weights: EventWeig
     if count is not None and events > HISTORY_EVENTS:
         lints.warn(
             "HISTORY_LIMIT",
-            f"{state.name} would pass {HISTORY_EVENTS:,} history events: {count:,} items cost at least {events:,}",
+            f"{state.name} would exceed {HISTORY_EVENTS:,} history events: {count:,} items cost at least {events:,}",
             state.path,
-            "use DISTRIBUTED mode, whose iterations have histories of their own",
+            "use DISTRIBUTED mode, which gives each iteration its own history",
         )
 
 
@@ -203,14 +203,14 @@ def _lint_failures(lints: Findings, state: StateOutline) -> None:
         if _ends_only_well(state, edge.target):
             lints.warn(
                 "FAILURE_ENDS_IN_SUCCESS",
-                f"{what} leads by {edge.target} only to a successful end: the execution will be SUCCEEDED",
+                f"{what} leads through {edge.target} only to a successful end: the execution will be SUCCEEDED",
                 edge.path,
                 "end this branch in a Fail state if the execution should count as failed",
             )
 
 
 def _rejoins(state: StateOutline, target: str) -> bool:
-    """True if a branch comes back to the normal course before its end: then it is a repair, not an end."""
+    """True if a branch rejoins the normal flow before its end, which makes it a repair."""
     scope = state.scope
     normal = reachable(scope, [edge.target for edge in state.edges if edge.kind == "next"])
     return any(not scope.states[name].terminal for name in reachable(scope, [target]) & normal)
@@ -225,19 +225,19 @@ def _ends_only_well(state: StateOutline, target: str) -> bool:
 
 
 def _failure_status(state: StateOutline, edge: Edge) -> str | None:
-    """The word for a failure that makes a Choice take a transition, if one is certain to."""
+    """The failure status that certainly makes a Choice take a transition; `None` if there is no such status."""
     rules = _objects(state.node.get("Choices"))
     if edge.kind == "rule":
         words = _compared_words(state.node["Choices"][edge.index], state.jsonata)
         return next((word for word in words if word.upper() in _FAILURE_WORDS), None)
-    # Where the rules only know a job that still runs, Default takes the finished one, failed or not.
+    # If the rules name only the statuses of a running job, Default gets every finished job, failed or not.
     compared = [_compared_words(rule, state.jsonata) for rule in rules]
     pending = compared and all(words and all(word.upper() in _PENDING_WORDS for word in words) for words in compared)
     return "FAILED (like any other that no rule names)" if pending else None
 
 
 def _compared_words(rule: Node, jsonata: bool) -> list[str]:
-    """The texts that a rule compares with by equality, not negated."""
+    """The strings that a rule compares with by equality, not negated."""
     words: list[str] = []
     if jsonata:
         condition = rule.get("Condition")

@@ -1,7 +1,7 @@
 """Loops of a scope: which states they consist of, what their exits depend on, and which states can change that.
 
 Static and cautious: "no state changes it" is said only where the definition proves it; a task whose result replaces
-the whole document can change anything. What to tell the user is the business of `lints.py`.
+the whole document can change anything. The messages are in `lints.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from statewright.query.jsonpath import PathSyntaxError, compile_path
 from statewright.query.jsonpath_tree import Name
 
 MAX_LOOP_DEPTH = 8
-"""How many loops inside each other are looked at. Ours: each level costs one more pass over the scope."""
+"""Deepest nesting of loops that is examined. Ours: each level costs one more pass over the scope."""
 
 Root = Literal["data", "variable", "time", "constant"]
 _REFERENCE = re.compile(r"\$(\w+)")
@@ -31,7 +31,7 @@ _VOLATILE_CALL = re.compile(r"\$(now|millis|random|uuid)\b")
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One value that a condition looks at. `steps` are the leading members of a path into the state's data."""
+    """One value that a condition reads. `steps` are the leading members of a path into the state's data."""
 
     text: str
     root: Root
@@ -68,7 +68,7 @@ class Loop:
 
     @property
     def shown(self) -> str:
-        """The loop in words: `A -> B -> A`, shortened when long."""
+        """The loop as messages show it: `A -> B -> A`, shortened when long."""
         names = [state.name for state in self.states]
         if len(names) > 8:
             names = [*names[:7], "..."]
@@ -220,7 +220,7 @@ def path_dependency(text: str) -> Dependency:
 
 
 def leading_names(text: str) -> tuple[str, ...]:
-    """The leading member names of a path, up to the first step that is none; of no path: none."""
+    """The leading member names of a path, up to the first other step; none for a text that is not a path."""
     try:
         steps = compile_path(text).steps
     except PathSyntaxError:
@@ -286,7 +286,7 @@ def _jsonpath_changes(state: StateOutline, dependency: Dependency) -> bool:
 
 
 def _hands_on(parameters: object, dependency: Dependency) -> bool:
-    """True if a Pass without Result leaves the value where it was."""
+    """True if a Pass without Result keeps the value in its place."""
     if parameters is None:
         return True
     if not isinstance(parameters, dict) or not dependency.steps:

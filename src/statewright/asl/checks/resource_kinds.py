@@ -1,7 +1,6 @@
 """Which resources the service has, and which of them an Express execution may use.
 
-Owns the judgement only; taking a valid resource apart is the business of `resources.py`, and the table of
-integrations is in `fields.py`.
+Owns only the check: `resources.py` parses valid resources, and `fields.py` has the table of integrations.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _STATES_PREFIX: Final = "arn:aws:states:::"
 
 
 def check_task_resource(findings: Findings, lints: Findings, value: Json, path: Path, *, express: str | None) -> None:
-    """Judge the Resource of a Task.
+    """Check the Resource of a Task.
 
     `express` is `None` in a Standard execution, `machine` in an Express machine, `child` in the Express children of
     a distributed Map. Source: observed wording, the blank at the end included.
@@ -68,7 +67,7 @@ def is_task_resource(arn: str) -> bool:
 
 
 def check_store_resource(findings: Findings, value: Json, path: Path, *, writes: bool) -> None:
-    """Judge the Resource of an ItemReader or ResultWriter."""
+    """Check the Resource of an ItemReader or ResultWriter."""
     if has_placeholder(value):
         return
     actions = WRITER_ACTIONS if writes else READER_ACTIONS
@@ -88,17 +87,17 @@ def _not_recognized(value: Json) -> str:
 
 def _hint(findings: Findings, value: Json) -> str | None:
     if not isinstance(value, str):
-        return "Resource is a constant text"
+        return "Resource must be a constant string"
     if value.startswith("<") and value.endswith(">"):
         wanted = "activity's" if "activity" in value.lower() else "function's"
-        return f"put the {wanted} ARN here"
+        return f"write the {wanted} ARN here"
     match = _OPTIMISED.fullmatch(value)
     if match is not None:
         return _integration_hint(findings, match["service"], match["action"], match["suffix"])
     if value.startswith("{%"):
-        return "Resource is a constant: an expression cannot stand here"
+        return "Resource must be a constant: it cannot be an expression"
     if not value.startswith("arn:"):
-        return "give the whole ARN: arn:aws:lambda:<region>:<account>:function:<name>"
+        return "write the full ARN: arn:aws:lambda:<region>:<account>:function:<name>"
     return None
 
 
@@ -113,5 +112,6 @@ def _integration_hint(findings: Findings, service: str, action: str, suffix: str
         if match is not None and match.casefold() == action.casefold():
             return f"did you mean {match}?"
         offered = ", ".join(sorted(integration.actions))
-        return f"{service} has only: {offered}; other actions are called as {_STATES_PREFIX}aws-sdk:{service}:{action}"
+        others = f"{_STATES_PREFIX}aws-sdk:{service}:{action}"
+        return f"{service} supports only: {offered}; other actions are called as {others}"
     return f"{service}:{action} cannot be called with .{suffix}"

@@ -1,1 +1,1 @@
-"""Definition text to JSON values that know their place: JSON and YAML, and what is said of text that is neither."""
+"""Readers of JSON and YAML: values with the position of every part, and messages for text that is neither."""

@@ -1,7 +1,7 @@
-"""The readers' result: a JSON value that knows the place of each of its parts in the text.
+"""The readers' result: a JSON value with the position of each of its parts in the text.
 
-Owns offsets, lines and columns, and the error that says why a text is no definition. Reading itself is in
-`json_reader.py` and `yaml_reader.py`; judging the value is in `validate.py`.
+Owns offsets, lines and columns, and the error that explains why a text is not a definition. Leaves parsing to
+`json_reader.py` and `yaml_reader.py`, and checks of the value to `validate.py`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Syntax = Literal["json", "yaml"]
 MAX_CHARACTERS: Final = 1_048_576
 """The longest definition. Source: service model, `definition` of CreateStateMachine."""
 MAX_DEPTH: Final = 200
-"""How deep objects and arrays may nest. Ours: the JSON encoder stops at 254 levels, and what wraps a definition needs
-some; a state machine uses three or four levels for each Map or Parallel inside another."""
+"""Deepest nesting of objects and arrays. Ours: the JSON encoder stops at 254 levels, of which the wrapping of a
+definition needs some; a state machine uses three or four levels for each Map or Parallel inside another."""
 MAX_DIGITS: Final = 1_000
 """The longest number, in characters. Source: the default of the service's parser."""
 MAX_FINDINGS: Final = 1_000
-"""How many findings one error lists. Ours: a hostile text could otherwise make hundreds of thousands."""
+"""Most findings that one error lists. Ours: a hostile text could otherwise cause hundreds of thousands."""
 
 INVALID_TEXT: Final = "INVALID_JSON_DESCRIPTION"
 TOO_DEEP: Final = "TOO_DEEPLY_NESTED"
@@ -52,7 +52,7 @@ class Finding:
 
 
 class SourceText:
-    """A text whose offsets can be asked for their line and column, both counted from 1 in characters."""
+    """A text that converts offsets to lines and columns, both counted from 1 in characters."""
 
     __slots__ = ("_starts", "name", "text")
 
@@ -70,14 +70,14 @@ class SourceText:
         return line, offset - starts[line - 1] + 1
 
     def where(self, offset: int) -> str:
-        """Return the place in words: `line 3, column 7`."""
+        """Return the place as messages show it: `line 3, column 7`."""
         line, column = self.place(offset)
         return f"line {line}, column {column}"
 
     def error(self, findings: list[Finding], syntax: Syntax | None = None) -> ReadError:
         """Return the error that lists the findings in the order of the text.
 
-        Without `syntax` the text is not for a parser at all: it is too long, or not even text.
+        Without `syntax` the text was never parsed: it is too long, or not text at all.
         """
         diagnostics = []
         for finding in sorted(findings, key=lambda found: found.offset)[:MAX_FINDINGS]:
@@ -106,7 +106,7 @@ def too_deep(offset: int, max_depth: int) -> Finding:
     return Finding(
         offset,
         f"found objects and arrays nested more than {max_depth} levels deep, expected at most {max_depth}",
-        "flatten the value, or move the inner part into a state machine of its own",
+        "flatten the value, or move the inner part into a separate state machine",
         code=TOO_DEEP,
     )
 
@@ -125,11 +125,11 @@ def shown(text: str, limit: int = 40) -> str:
 
 
 class ReadError(DefinitionError):
-    """A text that is no definition; `diagnostics` say where and why in our words.
+    """Raised for a text that is not a definition; `diagnostics` say where and why in our words.
 
     `service_message` and `service_location` are the service's words for the same text, made on first use. Both are
-    `None` where its parser has nothing to say: it reads no YAML, and it minds neither repeated names nor text after
-    the end nor depth.
+    `None` where its parser reports nothing: it reads no YAML, and accepts repeated names, text after the end, and any
+    depth.
     """
 
     def __init__(self, diagnostics: list[Diagnostic], name: str, text: str, syntax: Syntax | None) -> None:
@@ -161,7 +161,7 @@ Offsets = dict[str, tuple[int, int]] | list[int]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The offsets of a value's parts; lines and columns are worked out only on request.
+    """The offsets of a value's parts; lines and columns are computed on request.
 
     `containers` is keyed by the id of each object and array, which is safe because a document holds both.
     """
@@ -174,7 +174,7 @@ class Marks:
         name = offset = self.root
         for step in path:
             offsets = self.containers.get(id(value))
-            # An id may have been used before, by an object that a YAML merge took apart.
+            # The id may have belonged to an object that a YAML merge replaced.
             if isinstance(offsets, dict) and isinstance(value, dict) and isinstance(step, str) and step in offsets:
                 name, offset = offsets[step]
             elif (

@@ -1,7 +1,7 @@
 """The service's words for a broken JSON text.
 
-The service reads JSON with Jackson and shows that parser's message, so this module walks a text as Jackson's reader for
-strings does and stops at its first complaint. It decides nothing: our own reader and our own words are in
+The service reads JSON with Jackson and shows that parser's message, so this module reads a text as Jackson's reader for
+strings does and stops at its first complaint. Only for messages: our own reader and our own texts are in
 `json_reader.py` and `json_faults.py`.
 
 Source: one message recorded from the service; the others from the parser's published code, versions 2.10 to 2.15.
@@ -16,9 +16,9 @@ from typing import Final, NoReturn
 
 _VALUES: Final = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 _SNIPPET: Final = 500
-"""How much of the text a location quotes."""
+"""Characters of the text that a location quotes."""
 _TOKEN: Final = 256
-"""How much of an unknown token a message quotes."""
+"""Characters of an unknown token that a message quotes."""
 _STREAMED: Final = 0x8000
 """A longer text is read as a stream, and a location does not quote it."""
 
@@ -55,10 +55,9 @@ class Fault:
 
 
 def first_fault(text: str) -> Fault | None:
-    """Return what the service would say of a text, `None` if it would read it.
+    """Return the service's complaint about a text, `None` if it would read it.
 
-    Text after the first value is not looked at, and a name that occurs twice is no fault: the service's parser minds
-    neither.
+    Text after the first value and repeated names are ignored, as the service's parser ignores them.
     """
     walk = _Walk(text)
     try:
@@ -76,7 +75,7 @@ def fault_at(text: str, reason: str, offset: int) -> Fault:
 
 
 class _Complaint(Exception):
-    """A way out of the walk; the place is `after` columns behind the offset."""
+    """Ends the reading at a complaint; the place is `after` columns behind the offset."""
 
     def __init__(self, reason: str, offset: int, after: int = 0) -> None:
         super().__init__(reason)
@@ -86,7 +85,7 @@ class _Complaint(Exception):
 
 
 class _Walk:
-    """One pass over a text. `at` is the offset after the last character taken, which is what locations are made of."""
+    """One pass over a text. `at` is the offset after the last character read, from which locations are made."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -185,7 +184,7 @@ class _Walk:
                 self.fail(f"Unexpected end-of-input{where}")
             if char != "\\":
                 reason = f"Illegal unquoted character ({_described(char)}): has to be escaped using backslash"
-                # A line break in a string starts no line for the parser.
+                # For the parser, a line break in a string does not start a line.
                 raise _Complaint(f"{reason} to be included in {what}", self.at - 1, after=1)
             self.escape()
 
@@ -228,7 +227,8 @@ class _Walk:
         return char
 
     def fraction(self, first: str) -> str:
-        """Take fraction and exponent. A number that starts with 0 is read slowly, which moves the place of a fault."""
+        """Take fraction and exponent. The parser reads a number that starts with 0 on its slow path, which moves the
+        place of a fault."""
         char, slow = first, first == "0"
         kept = self.at + 1
         if self.peek() == ".":

@@ -1,7 +1,7 @@
-"""Messages for a JSON text that breaks the grammar: what was found, what was expected, and how to mend it.
+"""Messages for a JSON text that breaks the grammar: what was found, what was expected, and how to fix it.
 
-`json_reader.py` knows where it stopped; each function here looks at the text around that place and names the mistake
-that people really make: a trailing comma, a comment, single quotes, a missing brace.
+`json_reader.py` knows where it stopped; each function here examines the text around that place and names the usual
+mistake: a trailing comma, a comment, single quotes, a missing brace.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _CURLY_QUOTES: Final = frozenset("\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb`")
 _COMMENT_HINT: Final = 'JSON has no comments: remove it, use a "Comment" field, or write the definition in YAML'
 _QUOTE_HINT: Final = 'write double quotes: "..."'
 _NUMBER_HINT: Final = (
-    "numbers look like 0, -12, 2.5 or 1e3: no leading zero or plus sign, digits on both sides of the point"
+    "numbers look like 0, -12, 2.5 or 1e3: no leading zero or plus sign, digits on both sides of the decimal point"
 )
 
 
 class Fault(Exception):
-    """The first break of the grammar, on its way out of the reader."""
+    """Raised at the first break of the grammar; ends the reading."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -72,7 +72,7 @@ def at_value(source: SourceText, at: int, opened: int | None) -> Finding:
         return Finding(
             at,
             "found a placeholder, expected a value",
-            "replace it before this text is used, or put it in quotes if a text is meant",
+            "replace it before this text is used, or put it in quotes if a string is meant",
         )
     return _odd(text, at, "a value") or _not_a_value(text, at)
 
@@ -246,7 +246,7 @@ def _trailing_comma(text: str, at: int, char: str) -> Finding:
 
 
 def _odd(text: str, at: int, expected: str) -> Finding | None:
-    """Recognise what has no place anywhere in JSON."""
+    """Recognise text that is not allowed anywhere in JSON."""
     char = text[at]
     if char == "'":
         return Finding(at, f"found a single quote, expected {expected}", _QUOTE_HINT)
@@ -269,22 +269,22 @@ def _not_a_value(text: str, at: int) -> Finding:
     word = _WORD.match(text, at)
     found = word[0] if word else text[at]
     if found.strip("+-").lower() in _NOT_NUMBERS:
-        return Finding(at, f"found {found}, expected a JSON value", "JSON has no such number: write null or a text")
+        return Finding(at, f"found {found}, expected a JSON value", "JSON has no such number: write null or a string")
     if found in _CONSTANTS:
         return Finding(at, f"found {found}, expected a JSON value", f"{_CONSTANTS[found]}")
     if _NUMBER_LIKE.match(found):
         return Finding(at, f"found the malformed number {shown(found)}, expected a JSON number", _NUMBER_HINT)
     if word:
-        return Finding(at, f"found the bare word {shown(found)}, expected a value", "put text in double quotes")
+        return Finding(at, f"found the bare word {shown(found)}, expected a value", "put strings in double quotes")
     return Finding(
         at,
         f"found {shown(found)}, expected a value",
-        'a value is an object {...}, an array [...], a "text", a number, true, false or null',
+        'a value is an object {...}, an array [...], a "string", a number, true, false or null',
     )
 
 
 def _before(text: str, at: int) -> str:
-    """Return the text before an offset without its trailing blanks, at most one character of it."""
+    """Return the last character before an offset that is not a blank, or an empty text."""
     while at and text[at - 1] in " \t\r\n":
         at -= 1
     return text[max(at - 1, 0) : at]

@@ -1,7 +1,7 @@
-"""JSON text to a JSON value with the offset of every part, without recursion.
+"""Reads JSON text into a value with the offset of every part, without recursion.
 
-Owns the grammar, repeated names, depth and the bare `${...}` values of template engines. What to say about a text that
-does not fit is in `json_faults.py`.
+Owns the grammar, repeated names, depth and the bare `${...}` values of template engines. The messages for text that
+does not fit are in `json_faults.py`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from statewright.asl.text.document import (
 )
 from statewright.payload import Json
 
-# Trailing blanks belong to each match, so that every step starts at a token. Repetitions are possessive, so that a
-# hostile text cannot make them backtrack.
+# Trailing blanks belong to each match, so that every step starts at a token. Repetitions are possessive, so that no
+# hostile text makes them backtrack.
 _BLANK: Final = r"[ \t\n\r]*+"
 _STRING: Final = r'"([^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+)"'
 _NAME: Final = re.compile(rf"{_STRING}{_BLANK}:{_BLANK}")
@@ -50,7 +50,7 @@ def read_json(source: SourceText, *, max_depth: int, placeholders: bool) -> Docu
     """Read one JSON value; `placeholders` says whether a bare `${...}` may stand for one.
 
     Raises:
-        ReadError: the text is no JSON, repeats a name in an object, or nests deeper than `max_depth`. It lists every
+        ReadError: the text is not JSON, repeats a name in an object, or nests deeper than `max_depth`. It lists every
             repeated name, and the first break of the grammar.
     """
     return _Reading(source, max_depth, placeholders).document()
@@ -60,8 +60,8 @@ class _Reading:
     """One pass over a text.
 
     `stack` holds the containers around the current one: each with its offsets, the bracket that ends it, and the name
-    of the member being read. A container is part of its parent before it is filled. At the bottom lies a list that
-    takes the root value.
+    of the member being read. A container is part of its parent before it is filled. At the bottom is a list that
+    receives the root value.
     """
 
     def __init__(self, source: SourceText, max_depth: int, placeholders: bool) -> None:

@@ -17,12 +17,12 @@ CLOUDFORMATION: Final = frozenset(
 )  # fmt: skip
 """Short tags of CloudFormation templates."""
 _LOOK: Final = 200
-"""How much of a line is looked at for a hint; the patterns are not made for a line of a megabyte."""
+"""Characters of a line that are searched for a hint; the patterns are not made for a line of a megabyte."""
 _LIST_ITEM: Final = "expected '-' indicator"
 _NAME: Final = re.compile(r"""\s*(?:- +)*("[^"]*"|'[^']*'|[^\s:#][^:#]*?)\s*:""")
 
 _KNOWN: Final[tuple[tuple[str, str, str], ...]] = (
-    ("found a tab character", "found a tab in the indentation, expected blanks", "indent with blanks"),
+    ("found a tab character", "found a tab in the indentation, expected spaces", "indent with spaces"),
     (
         "mapping values are not allowed",
         'found ":" where no mapping may start, expected the end of the value',
@@ -36,22 +36,22 @@ _KNOWN: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "could not find expected ':'",
         'found a line without ":" among the members of a mapping, expected "name: value"',
-        "check the indentation of the line, and of a text that runs over several lines",
+        "check the indentation of the line, and of multi-line strings",
     ),
     (
         "did not find expected key",
-        "found something at this indentation that is no member of the mapping, expected a name",
-        "indent the line like its neighbours; quote a text that holds quotes or colons",
+        "found something at this indentation that is not a member of the mapping, expected a name",
+        "indent the line like its neighbours; quote a string that holds quotes or colons",
     ),
     (
         "did not find expected ',' or '}'",
         'found no "," or "}" after a member, expected one of them',
-        'close "{" with "}", and quote texts that hold braces or commas',
+        'close "{" with "}", and quote strings that hold braces or commas',
     ),
     (
         "did not find expected ',' or ']'",
         'found no "," or "]" after an element, expected one of them',
-        'close "[" with "]", and quote texts that hold brackets or commas',
+        'close "[" with "]", and quote strings that hold brackets or commas',
     ),
     (
         "found unexpected end of stream",
@@ -70,7 +70,7 @@ _KNOWN: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     (
         "invalid Unicode character escape",
-        "found an escape that is no whole character, expected one",
+        "found an escape that is not a whole character, expected one",
         'write the character itself, or "\\U0001f600"',
     ),
     (
@@ -92,7 +92,7 @@ _KNOWN: Final[tuple[tuple[str, str, str], ...]] = (
 
 
 def explain(source: SourceText, error: yaml.YAMLError, skipped: int, path: Path) -> Finding:
-    """Say where and why the parser gave up; `skipped` is how many characters it did not get to see."""
+    """Return the finding for the parser's error; `skipped` is how many characters precede the text that it saw."""
     text = source.text
     problem = str(getattr(error, "problem", None) or error)
     mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
@@ -112,11 +112,11 @@ def explain(source: SourceText, error: yaml.YAMLError, skipped: int, path: Path)
             return Finding(at, message, hint, path)
     context = getattr(error, "context", None)
     during = f" {context}" if context else ""
-    return Finding(at, f"found broken YAML{during}: {problem}", "check the indentation and quotes of this line", path)
+    return Finding(at, f"found invalid YAML{during}: {problem}", "check the indentation and quotes of this line", path)
 
 
 def name_hint(source: SourceText, start: int) -> str:
-    """Say how to turn what stands here into a name."""
+    """Return the hint that turns the text at this place into a name."""
     match = _NAME.match(source.text[start : start + _LOOK])
     return f'write "{match[1]}" in quotes' if match and match[1].isalnum() else "put the name in quotes"
 
@@ -132,12 +132,12 @@ def about_tag(tag: str) -> tuple[str, str]:
 def _bad_start(text: str, at: int, path: Path) -> Finding:
     char = text[at : at + 1]
     if char == "\t":
-        return Finding(at, "found a tab in the indentation, expected blanks", "indent with blanks", path)
+        return Finding(at, "found a tab in the indentation, expected spaces", "indent with spaces", path)
     return Finding(at, f"found {shown(char)} at the start of a value, expected text in quotes", "quote the text", path)
 
 
 def _no_item(source: SourceText, at: int, began: int, path: Path) -> Finding:
-    """A member stands among the items of a list: most often it belongs beside the list."""
+    """The finding for a member among the items of a list: most often it belongs beside the list."""
     name = _NAME.match(_line(source.text, at))
     owner_line = source.text[: source.text.rfind("\n", 0, began) + 1].rstrip().rsplit("\n", 1)[-1][:_LOOK]
     owner = _NAME.match(owner_line)

@@ -1,7 +1,7 @@
-"""YAML text to a JSON value with the offset of every part, without recursion.
+"""Reads YAML text into a JSON value with the offset of every part, without recursion.
 
 Reads the events of PyYAML and builds the value itself, because its loaders recurse, follow YAML 1.1 and drop repeated
-names. What to say where the parser itself gives up is in `yaml_faults.py`.
+names. The messages for errors of the parser itself are in `yaml_faults.py`.
 
 Plain scalars follow the core schema of YAML 1.2: `yes`, `no`, `on`, `off` and dates are text. One rule is ours: digits
 with a leading zero are text, because `012` is 10 to one parser and 12 to another, and an account number must keep its
@@ -36,7 +36,7 @@ from statewright.asl.text.document import (
 from statewright.payload import Json
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The event source: libyaml where PyYAML was built with it, 10 to 20 times as fast as the other."""
+"""The event source: libyaml where PyYAML was built with it, which is 10 to 20 times as fast."""
 
 _PREFIX: Final = "tag:yaml.org,2002:"
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*+)")
@@ -68,13 +68,13 @@ def read_yaml(
 ) -> Document:
     """Read one YAML document as a JSON value; `placeholders` says whether to note plain `${...}` scalars.
 
-    With `functions` the short tags of CloudFormation templates stand for their long form: `!Ref Queue` is
+    With `functions` the short tags of CloudFormation templates become their long form: `!Ref Queue` is
     `{"Ref": "Queue"}`, `!GetAtt Queue.Arn` is `{"Fn::GetAtt": ["Queue", "Arn"]}`. With `old_words` plain `yes`,
     `no`, `on` and `off` are truth values, as they are in YAML 1.1. Aliases share the value of their anchor; together
     they may repeat at most `max_characters` characters.
 
     Raises:
-        ReadError: the text is no YAML, has no JSON value, or nests deeper than `max_depth`. It lists every repeated or
+        ReadError: the text is not YAML, has no JSON value, or nests deeper than `max_depth`. It lists every repeated or
             unusable name and every unusable value, and the first break of the grammar.
     """
     building = _Building(source, max_depth, max_characters, functions)
@@ -84,7 +84,7 @@ def read_yaml(
 
 @dataclass(slots=True)
 class _Node:
-    """A value with its offset, about how many characters it has as JSON, and how many levels it nests."""
+    """A value with its offset, its approximate length as JSON in characters, and its depth."""
 
     value: Json
     start: int
@@ -107,7 +107,7 @@ class _Open:
 
 
 class _Refused(Exception):
-    """A finding that ends the reading."""
+    """Raised with a finding that ends the reading."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -173,7 +173,7 @@ class _Building:
     def start(self, _event: yaml.Event, start: int) -> None:
         if self.root:
             found = "found the start of a second document, expected one"
-            raise _Refused(Finding(start, found, "keep one document to a file: remove what follows the ---"))
+            raise _Refused(Finding(start, found, "write one document per file: remove everything from the --- on"))
 
     def scalar(self, event: yaml.ScalarEvent, start: int) -> None:
         text: str = event.value
@@ -251,7 +251,7 @@ class _Building:
 
     def open(self, event: yaml.CollectionStartEvent, value: Json, start: int, kind: str) -> None:
         if self.wants_name():
-            found = f"found {'a mapping' if kind == 'map' else 'a list'} as a name, expected text"
+            found = f"found {'a mapping' if kind == 'map' else 'a list'} as a name, expected a string"
             raise _Refused(Finding(start, found, yaml_faults.name_hint(self.source, start), self.here()))
         function = event.tag[1:] if event.tag and event.tag[1:] in self.functions else None
         if function is None and event.tag not in (None, "!", _PREFIX + kind):
@@ -267,7 +267,7 @@ class _Building:
     def end(self, _event: yaml.Event, _start: int) -> None:
         done = self.stack.pop()
         container = done.node.value
-        # A member of its own wins over a merged one, and an earlier merge over a later one.
+        # A mapping's own members win over merged ones, and earlier merges over later ones.
         for merged in done.merged:
             offsets: Any = self.containers[id(merged)]
             for name, value in merged.items():
@@ -292,14 +292,14 @@ class _Building:
         self.repeats += node.size
         if self.repeats > self.max_characters:
             found = f"found aliases that repeat more than {self.max_characters:,} characters"
-            raise _Refused(Finding(start, f"{found}, expected fewer", "repeat less by alias", self.here()))
+            raise _Refused(Finding(start, f"{found}, expected fewer", "use fewer aliases", self.here()))
         if len(self.stack) + node.height > self.max_depth:
             raise _Refused(too_deep(start, self.max_depth))
         name_start = start if self.wants_name() else node.start
         self.add(_Node(node.value, name_start, node.size, node.height), None)
 
     def add(self, node: _Node, anchor: str | None) -> None:
-        """Give a finished value to what surrounds it."""
+        """Add a finished value to its container."""
         if anchor:
             self.anchors[anchor] = node
         if not self.stack:
@@ -326,10 +326,10 @@ class _Building:
         name = node.value
         if not isinstance(name, str):
             written = self.source.text[node.start : node.start + 80].split("\n", 1)[0].split(":", 1)[0].strip()
-            kind = {bool: "a truth value", int: "a number", float: "a number", type(None): "null"}.get(type(name), "")
+            kind = {bool: "a boolean", int: "a number", float: "a number", type(None): "null"}.get(type(name), "")
             self.note(
                 node.start,
-                f"found the name {shown(written)}, which is {kind or 'no text'} in YAML, expected text",
+                f"found the name {shown(written)}, which is {kind or 'not a string'} in YAML, expected a string",
                 yaml_faults.name_hint(self.source, node.start),
             )
             return written
@@ -346,7 +346,7 @@ class _Building:
         else:
             hint = 'write <<: *anchor, or quote the name: "<<"'
             self.note(
-                node.start, "found << with a value that is no mapping, expected a mapping or a list of them", hint
+                node.start, "found << with a value that is not a mapping, expected a mapping or a list of them", hint
             )
 
     def wants_name(self) -> bool:

@@ -177,5 +177,5 @@ def checked_scale(scale: float, name: str) -> float:
     from statewright.config import MOST_TIME_SCALE
 
     if not 0 <= scale <= MOST_TIME_SCALE:
-        raise Stop(USAGE, f"{name} is {scale:g}; it must be a number from 0, which skips waits, to {MOST_TIME_SCALE}.")
+        raise Stop(USAGE, f"{name} is {scale:g}; it must be a number from 0 (no waits) to {MOST_TIME_SCALE}.")
     return scale

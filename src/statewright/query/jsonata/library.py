@@ -190,7 +190,7 @@ class _Code:
         bare = getattr(compiled, "_expr", compiled)
         self.compiled = compiled
         self.lent: Callable[[Json], object] = bare.evaluate
-        self.converted: Callable[[Any], Any] = bare.evaluate_with_data
+        self.converted: Callable[[Any], Json] = bare.evaluate_with_data
 
 
 class _Data:

@@ -90,17 +90,17 @@ def test_a_default_indented_into_choices(rule):
     assert [(d.message, d.location) for d in diagnostics] == [
         ("Field 'Default' is not supported", "/States/S/Choices[1]")
     ]
-    assert "beside Choices" in str(diagnostics[0].hint)
+    assert "next to Choices" in str(diagnostics[0].hint)
 
 
-def test_a_default_that_became_a_text():
+def test_a_default_that_became_a_string():
     state = {"Type": "Choice", "Choices": [compared(IsNull=True), "Default: A"]}
     (diagnostic,) = [d for d in validate_value(machine(state)) if d.severity == "ERROR"]
     assert diagnostic.location == "/States/S/Choices[1]"
-    assert "beside Choices" in str(diagnostic.hint)
+    assert "next to Choices" in str(diagnostic.hint)
 
 
-def test_the_yaml_slip_has_line_and_column():
+def test_the_yaml_mistake_has_line_and_column():
     text = """
 StartAt: Decide
 States:

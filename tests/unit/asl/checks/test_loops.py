@@ -50,7 +50,7 @@ def test_all_five_findings_of_the_draft():
         ("MISSING_TRANSITION_TARGET", 19, "/States/UsersLeft/Choices/0/Next"),
         ("MISSING_TRANSITION_TARGET", 22, "/States/NotifyAlerts"),
     ]
-    assert {d.hint for d in errors[:3]} == {"put the function's ARN here"}
+    assert {d.hint for d in errors[:3]} == {"write the function's ARN here"}
     assert errors[3].message == "Missing 'Next' target: NotifyOverflow"
     assert errors[3].hint == "did you mean NotifyAlerts?"
     assert errors[4].message == 'State "NotifyAlerts" is not reachable.'

@@ -34,17 +34,17 @@ def test_known_resources(arn):
 @pytest.mark.parametrize(
     ("arn", "hint"),
     [
-        ("<aws-lambda-arn>", "put the function's ARN here"),
-        ("<activity-arn>", "put the activity's ARN here"),
-        ("work", "give the whole ARN"),
+        ("<aws-lambda-arn>", "write the function's ARN here"),
+        ("<activity-arn>", "write the activity's ARN here"),
+        ("work", "write the full ARN"),
         ("arn:aws:states:::dynamodb:query", "aws-sdk:dynamodb:query"),
         ("arn:aws:states:::dynamodb:getitem", "did you mean getItem?"),
         ("arn:aws:states:::lambda:invoke.sync", "cannot be called with .sync"),
         ("arn:aws:states:::lamda:invoke", "did you mean lambda?"),
         ("arn:aws:states:::aws-sdk:s3:getObject.sync", None),
         ("arn:aws:swf:us-east-1:1:task:x", None),
-        ("{% $states.input.arn %}", "Resource is a constant"),
-        (5, "Resource is a constant text"),
+        ("{% $states.input.arn %}", "Resource must be a constant"),
+        (5, "Resource must be a constant string"),
     ],
 )
 def test_unknown_resources(arn, hint):
