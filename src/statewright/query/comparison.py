@@ -1,4 +1,4 @@
-"""How JSON values compare: strict equality, text order and numbers as doubles.
+"""Comparison of JSON values: strict equality, text order and numbers as doubles.
 
 In Python `True == 1`, text orders by code point and integers are unbounded; for the service a boolean is no number,
 text orders by UTF-16 code unit (Java) and numbers are IEEE doubles. Filters and Choice rules share these rules.
@@ -63,7 +63,7 @@ def as_double(number: float) -> float:
 
 def text_less(left: str, right: str) -> bool:
     """True if `left` comes before `right` by UTF-16 code units."""
-    # Beside an ASCII text both orders agree: whatever differs first is above ASCII in either of them.
+    # If one text is ASCII both orders agree: a first difference outside ASCII comes later in either order.
     if left.isascii() or right.isascii():
         return left < right
     return left.encode("utf-16-be", "surrogatepass") < right.encode("utf-16-be", "surrogatepass")

@@ -1,10 +1,10 @@
-"""Event patterns: JSON that says which events are meant, compiled to a predicate.
+"""Event patterns: JSON that selects events, compiled to a predicate.
 
-Owns the language that event source mappings filter with and that rules match with. A pattern is an object; each of its
-leaves is a list of what the value there may be. Fields that the pattern does not name do not matter.
+Owns the language of event source mappings' filters and of rules. A pattern is an object; each of its leaves lists the
+accepted values of one field. Fields that the pattern does not name are ignored.
 
 Source: EventBridge user guide, "Event patterns" and "Comparison operators"; Lambda developer guide, "Event filtering".
-What is said of a pattern that is none is as the service's published rule library and reports of users have it.
+The messages for invalid patterns follow the service's published rule library and reports of users.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from statewright.payload import Json
 
 Test = Callable[[Json], bool]
-"""Judges one value; `MISSING` stands for none."""
+"""Tests one value; `MISSING` stands for a missing one."""
 
 MISSING: Final = object()
 NUMBER_BOUND: Final = 5e9
@@ -32,7 +32,7 @@ Place = tuple[str | int, ...]
 
 
 class PatternError(ValueError):
-    """A pattern that is none. `reason` says why, the text also where.
+    """Raised for an invalid pattern. `reason` says why, the text also where.
 
     The fault was noticed as the value at `place` began, or at the end of it if `closed`.
     """
@@ -48,7 +48,7 @@ class PatternError(ValueError):
 def compile_pattern(pattern: Json, *, leaves: bool = True) -> Callable[[Json], bool]:
     """A predicate for whole events.
 
-    `leaves` is false where an object must be given at the top, as rules want it.
+    `leaves` is false if the top of the pattern must be an object, as in rules.
 
     Raises: PatternError.
     """
@@ -107,12 +107,12 @@ def _alternatives(part: Json, at: Place) -> list[Test]:
 
 
 def _of_list(test: Test, values: list[Json]) -> bool:
-    """True if a leaf matches an array: one of its elements must, or the array's being there must."""
+    """True if a leaf matches an array: one of its elements must, or its existence must."""
     return any(test(value) for value in values) or (not values and test(_EMPTY))
 
 
 _EMPTY: Final = object()
-"""Stands for an empty array: it is there, and equal to nothing."""
+"""Stands for an empty array: it exists, and equals nothing."""
 
 
 def _any_of(choices: list[Json], where: Place) -> Test:
@@ -181,7 +181,7 @@ def _affix(name: str, starts: bool) -> Callable[[Json, Place], Test]:
 def _exists(argument: Json, where: Place) -> Test:
     if not isinstance(argument, bool):
         raise PatternError("exists match pattern must be either true or false.", where)
-    # Only leaves exist: an object in that place does not count.
+    # Only leaves exist: an object does not count.
     if argument:
         return lambda value: value is not MISSING and not isinstance(value, dict)
     return lambda value: value is MISSING
@@ -197,7 +197,7 @@ def _wildcard(argument: Json, where: Place) -> Test:
     for text in _texts(argument, "wildcard", where):
         if "**" in text:
             raise PatternError(f"Consecutive wildcard characters at pos {text.index('**')}", where)
-        # Only the asterisk is special, and a backslash takes that from it.
+        # Only the asterisk is special, and a backslash escapes it.
         parts = re.split(r"(\\[*\\]|\*)", text)
         patterns.append("".join(_glob(part) for part in parts))
     compiled = [re.compile(fnmatch.translate(pattern), re.DOTALL) for pattern in patterns]
@@ -221,7 +221,7 @@ _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
 
 
 def _comparison(argument: list[Json], at: int, where: Place) -> tuple[Callable[[float, float], bool], float]:
-    """The comparison that stands at an index of a list, and what it compares with."""
+    """The comparison at an index of a list, and its operand."""
     operator = argument[at] if at < len(argument) else None
     if not isinstance(operator, str):
         raise PatternError(f"Invalid member in numeric match: {operator}", where, closed=True)
@@ -264,7 +264,7 @@ def _numeric(argument: Json, where: Place) -> Test:
 
 
 def _plain(argument: Json, where: Place) -> list[Json]:
-    """The texts or the numbers that anything-but has."""
+    """The strings or numbers of an anything-but."""
     if not isinstance(argument, list):
         if isinstance(argument, bool) or not isinstance(argument, (str, int, float)):
             raise PatternError("Value of anything-but must be an array or single string/number value.", where)

@@ -1,11 +1,11 @@
 """The 18 intrinsic functions (`States.*`) as plain functions over JSON values, with the rules for their arguments.
 
-Owns what each function computes, which arguments it takes and what it answers to wrong ones. The text of a call,
-its paths and its nesting belong to `query.intrinsics`; the size of a payload to the code that accepts payloads, so the
-256 KiB that the service guide names for the array functions are not counted again here.
+Owns the result of each function, its arguments and the errors for wrong ones. The text of a call, its paths and its
+nesting belong to `query.intrinsics`; the size of a payload to the code that accepts payloads, so the 256 KiB that the
+service guide names for the array functions are not counted again here.
 
 Every function raises `ExecutionFailure` with `States.IntrinsicFailure` when an argument breaks a rule. The cause
-starts as the service's own does, `Invalid arguments in States.MathAdd`, and goes on to name the argument and the rule.
+starts as the service's own does, `Invalid arguments in States.MathAdd`, and then names the argument and the rule.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MATH_ADD_LOWEST: Final = -(2**31)
 MATH_ADD_HIGHEST: Final = 2**31 - 1
 """Source: Step Functions developer guide, States.MathAdd."""
 VALUE_DEPTH: Final = 200
-"""How deep arrays and objects may nest in a value that a function reads as a whole. Ours: keeps recursion far from
-the interpreter's own limit, wherever the call comes from, and below what the payload encoder takes."""
+"""Deepest nesting of arrays and objects in a value that a function reads as a whole. Ours: keeps recursion far from the
+interpreter's own limit for any caller, and below the limit of the payload encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def format_text(value: Json) -> str:
 
 
 def _format(template: Json, *arguments: Json) -> str:
-    # A template that comes from data is taken as it is: escapes belong to the text of a call.
+    # Escapes belong to the text of a call: a template from data has none.
     pieces = _string("States.Format", "argument 1, the template,", template).split("{}")
     if len(pieces) - 1 != len(arguments):
         _fail(
@@ -197,7 +197,7 @@ def _base64_encode(text: Json) -> str:
 
 
 def _base64_decode(text: Json) -> str:
-    # MIME decoding passes over whatever is not in its alphabet, line breaks above all.
+    # MIME decoding ignores characters outside its alphabet, mainly line breaks.
     symbols = _NOT_BASE64.sub("", _short_string("States.Base64Decode", text)).rstrip("=")
     if "=" in symbols or len(symbols) % 4 == 1:
         _fail("States.Base64Decode", "argument 1 is not Base64 text")
@@ -371,14 +371,14 @@ _DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_no_const
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
-# Possessive, and content with an open end, so that no text makes it look twice at a character.
+# Possessive, and content with an open end, so that every text is read once.
 _QUOTED: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NOT_BRACKET: Final = re.compile(r"[^\[\]{}]++")
 _TO_SQUARE: Final = str.maketrans("{}", "[]")
 
 
 def _nests_deeper_than(limit: int, text: str) -> bool:
-    """Tell whether arrays and objects of a JSON text nest deeper; any answer will do for a text that is not JSON."""
+    """True if arrays and objects of a JSON text nest deeper; the answer for other text does not matter."""
     if text.count("[") + text.count("{") <= limit:
         return False
     brackets = _NOT_BRACKET.sub("", _QUOTED.sub("", text)).translate(_TO_SQUARE)
@@ -391,7 +391,7 @@ def _nests_deeper_than(limit: int, text: str) -> bool:
 
 
 class _Flag:
-    """Stands for a boolean where 1 and true must differ, though Python holds them equal."""
+    """Stands for a boolean where 1 and true must differ, although they are equal in Python."""
 
     __slots__ = ()
 

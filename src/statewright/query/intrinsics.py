@@ -1,10 +1,10 @@
-"""Calls of intrinsic functions (`States.Format('{}', $.a)`), from their text to something that can be called.
+"""Calls of intrinsic functions (`States.Format('{}', $.a)`), compiled from their text to callables.
 
-Owns the syntax: names, quoted strings with their escapes, numbers, where a path inside a call ends, how deep calls may
-nest. What the functions compute is `query.intrinsic_functions`; what a path means is `query.jsonpath`.
+Owns the syntax: names, quoted strings with their escapes, numbers, the end of a path inside a call, the depth of calls.
+Leaves the functions to `query.intrinsic_functions`, and paths to `query.jsonpath`.
 
-A path that finds nothing lets `PathNotFound` through as it is, with the path's text: only the field's owner knows its
-name and the state's input, which the service quotes in the cause.
+`PathNotFound` of a path passes through unchanged, with the path's text: only the field's owner knows the field's name
+and the state's input, which the service quotes in the cause.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from statewright.query.jsonpath import JsonPath, PathSyntaxError, compile_path
 from statewright.query.scope import Scope
 
 NESTED_CALLS: Final = 10
-"""How deep calls may nest, the outermost included. Source: Step Functions developer guide, Intrinsic functions."""
+"""Deepest nesting of calls, the outermost included. Source: Step Functions developer guide, Intrinsic functions."""
 CACHED_CALLS: Final = 4096
-"""Ours: how many texts stay compiled."""
+"""Number of texts that stay compiled. Ours."""
 
 Evaluate = Callable[[Scope], Json]
 
 
 class IntrinsicSyntaxError(ValueError):
-    """A text that is no call of an intrinsic function. `position` counts characters from 0."""
+    """Raised for a text that is not a call of an intrinsic function. `position` counts characters from 0."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(f"{message} (at offset {position})")
@@ -43,7 +43,7 @@ class Intrinsic:
     """A compiled call: `intrinsic(scope)` gives its value.
 
     `functions` names every call in the order of the text, so its length is the number of calls. `paths` has the paths
-    among the arguments in the order of their evaluation; `variables` counts those that filters in them read too.
+    among the arguments in the order of their evaluation; `variables` includes those that their filters read.
     """
 
     text: str
@@ -69,7 +69,7 @@ def compile_intrinsic(text: str) -> Intrinsic:
 
     Raises:
         IntrinsicSyntaxError: not a call, an unknown function, a wrong number of arguments (for `States.Format` also
-            against the placeholders of a literal template), too many nested calls, or a path that is none.
+            against the placeholders of a literal template), too many nested calls, or an invalid path.
 
     Source: Step Functions developer guide, Intrinsic functions, Reserved characters.
     """
@@ -87,14 +87,15 @@ def compile_intrinsic(text: str) -> Intrinsic:
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """One compiled argument. `pieces` is what stands around the `{}` of a quoted string, None for anything else."""
+    """One compiled argument. `pieces` are the parts of a quoted string between its `{}`, None for any other
+    argument."""
 
     evaluate: Evaluate
     pieces: tuple[str, ...] | None = None
 
 
 class _Parser:
-    """Recursive descent over one text. Only calls recurse, and only `NESTED_CALLS` deep."""
+    """Recursive-descent parser of one text. Only calls recurse, at most `NESTED_CALLS` deep."""
 
     __slots__ = ("at", "functions", "paths", "text")
 
@@ -252,7 +253,7 @@ _WORDS: Final[dict[str, bool | None]] = {"null": None, "true": True, "false": Fa
 
 
 def _path_end(text: str, start: int) -> int:
-    """Find where the path that starts at `start` ends: at a comma, space or `)` that no bracket of its own holds."""
+    """Find where the path that starts at `start` ends: at a comma, space or `)` outside its own brackets."""
     at, open_brackets, length = start, 0, len(text)
     before = at  # the last character that is no space: `/` after `=~` opens a regular expression
     while at < length:
@@ -325,7 +326,7 @@ def _bind_format(pieces: tuple[str, ...], arguments: list[Evaluate], position: i
 
 
 def _bind(function: Function, arguments: list[Evaluate]) -> Evaluate:
-    """Make one closure of a function and its arguments; the usual numbers of arguments go without a list."""
+    """Make one closure of a function and its arguments; the usual numbers of arguments need no list."""
     body = function.body
     if function.draws:
         return lambda scope: body(scope.entropy, *[argument(scope) for argument in arguments])

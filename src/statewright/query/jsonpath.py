@@ -1,12 +1,12 @@
 """JSONPath: a path text compiled to a function of a `Scope`, in the dialect of Jayway JsonPath.
 
 `$` is the state's data, `$$` the context object, `$name` a variable. A definite path (names and single indexes, a
-function or a union of names at the end) gives the value or raises `PathNotFound`; any other path gives a list, empty
-if there is nothing, even where a parent is missing. One exception is reported of the service: a slice directly on a
+function or a union of names at the end) gives the value or raises `PathNotFound`; any other path gives a list, which is
+empty if nothing matches, even if a parent is missing. One exception is reported of the service: a slice directly on a
 root that is not an array fails.
 
-Nearly every path in use is names and indexes only; those are closures of a few instructions and everything else is
-compiled too. The grammar is in `jsonpath_parser`, steps in `jsonpath_steps`, filters in `jsonpath_filters`, the
+Nearly every path in use has only names and indexes; those are closures of a few instructions, and all others are
+compiled, too. The grammar is in `jsonpath_parser`, steps in `jsonpath_steps`, filters in `jsonpath_filters`, the
 functions and the list of what no recording confirms in `jsonpath_functions`. Writing is `refpath`.
 """
 
@@ -91,9 +91,9 @@ class JsonPath:
         self.steps = path.steps
         self.definite = is_definite(path.steps)
         self.is_reference = all(isinstance(s, Index) or (isinstance(s, Name) and s.plain) for s in path.steps)
-        """True if it is a Reference Path, whatever its root: one node, without `@ , : ? *`, `..` or functions."""
+        """True if it is a Reference Path with any root: one node, without `@ , : ? *`, `..` or functions."""
         self.variables = parsed.variables
-        """Every variable it reads, also inside filters."""
+        """Every variable that it reads, also inside filters."""
         self.uses_context = parsed.uses_context
         self.unconfirmed = parsed.features
         """Names in `jsonpath_functions.UNCONFIRMED` that it uses: no recording of the service confirms them."""
@@ -141,7 +141,7 @@ def _plain_readers(
 
 
 def _read_data_names(names: tuple[str, ...], fail: Callable[[Json], NoReturn]) -> Callable[[Scope], Json]:
-    """Up to three names from `$`. Subscripting by a name raises on everything but an object that has it."""
+    """Up to three names from `$`. Subscripting by a name raises for every value but an object that has it."""
     if not names:
         return lambda scope: scope.data
     if len(names) == 1:
@@ -246,11 +246,11 @@ def _general_readers(path: JsonPath) -> _Readers:
     return lambda value: evaluate(value, None), read
 
 
-# Why nothing was found
+# Explanations of missing values
 
 
 def _not_found(text: str, steps: tuple[Step, ...], root: Json) -> PathNotFound:
-    """Walk again to the step that fails, and say it in the dialect's words."""
+    """Walk again to the step that fails, and return the error in the dialect's words."""
     value = root
     last = len(steps) - (2 if isinstance(steps[-1], Call) else 1)
     for at, step in enumerate(steps):
@@ -281,7 +281,7 @@ def _normalised(steps: tuple[Step, ...]) -> str:
 
 
 def _fragment(step: Step) -> str:
-    """A step as Jayway's messages write it."""
+    """A step as in Jayway's messages."""
     if isinstance(step, Name):
         return f"['{step.name}']"
     if isinstance(step, Index):

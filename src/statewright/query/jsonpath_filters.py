@@ -1,7 +1,7 @@
 """The conditions of `[?(...)]`, compiled to predicates.
 
-Owns what a comparison means: types are compared before values, nothing is converted, a missing member is unequal to
-everything and less than nothing. How a path inside a condition is read comes from `jsonpath_steps`.
+Owns the meaning of comparisons: types are compared before values, nothing is converted, a missing member equals no
+value and is less than none. Leaves reading paths inside a condition to `jsonpath_steps`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from statewright.query.linear_regex import LinearRegex
 from statewright.query.scope import Scope
 
 MAX_VISITS: Final = 5_000_000
-"""Values that one evaluation may visit. Ours: a few dozen characters of path can multiply a document without end."""
+"""Most values that one evaluation visits. Ours: a path of a few dozen characters can multiply a document endlessly."""
 
 
 class _Missing:
@@ -42,7 +42,7 @@ MISSING: Final[Json] = _Missing()
 
 
 class Run:
-    """One evaluation: the document, the scope if there is one, what was computed once, and the work left."""
+    """One evaluation: the document, the scope if there is one, cached results, and the remaining work."""
 
     __slots__ = ("computed", "left", "root", "scope", "text")
 
@@ -52,10 +52,10 @@ class Run:
         self.scope = scope
         self.left = MAX_VISITS
         self.computed: dict[int, tuple[object, Json]] = {}
-        """By identity of what it was computed from, which the first part keeps alive."""
+        """By the id of the value it was computed from, which the first part keeps alive."""
 
     def spend(self, visits: int) -> None:
-        """Count work. Raises: `ExecutionFailure` (States.Runtime) when it is too much."""
+        """Count work. Raises: `ExecutionFailure` (States.Runtime) above the limit."""
         self.left -= visits
         if self.left < 0:
             raise ExecutionFailure(RUNTIME, f"The path '{self.text}' visits more than {MAX_VISITS} values")
@@ -141,7 +141,7 @@ def _reader(operand: Operand, read_path: Callable[[Path], Reader]) -> Reader:
 
 def _tested(test: ValueTest, left: Operand, read_path: Callable[[Path], Reader]) -> Predicate:
     if isinstance(left, Path) and left.root == "current" and len(left.steps) == 1 and isinstance(left.steps[0], Name):
-        # `@.name` against a constant is what nearly every filter asks.
+        # Nearly every filter compares `@.name` with a constant.
         name = left.steps[0].name
         return lambda item, run: test(item.get(name, MISSING) if isinstance(item, dict) else MISSING)  # noqa: ARG005
     read = _reader(left, read_path)
@@ -215,7 +215,7 @@ _MIRRORED: Final[Mapping[str, str]] = {"==": "==", "!=": "!=", "<": ">", "<=": "
 
 
 class _Members:
-    """The elements of an array, arranged for many look-ups."""
+    """The elements of an array, indexed for many look-ups."""
 
     __slots__ = ("containers", "scalars")
 
@@ -236,7 +236,7 @@ class _Members:
 
 
 def _key(scalar: Json) -> Json:
-    """A key under which `1` and `1.0` are one and `true` is another."""
+    """A key that is equal for `1` and `1.0`, and another one for `true`."""
     return ("boolean", scalar) if isinstance(scalar, bool) else scalar
 
 
@@ -322,7 +322,8 @@ def _matching(regex: LinearRegex, read: Reader) -> Predicate:
 
 
 def _subject(value: Json) -> str:
-    """The text that a pattern sees. As in Jayway, whatever is neither text, number nor boolean is the empty text."""
+    """The text that a pattern is matched with. As in Jayway, a value other than a string, number or boolean is the
+    empty string."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""The functions that may end a JSONPath (`$.items.length()`), and what about the dialect no recording confirms.
+"""The functions that may end a JSONPath (`$.items.length()`), and the features that no recording confirms.
 
 On fidelity: Jayway documents these functions, the service's guide bars them only from Reference
-Paths, and no published source shows what the service answers. They are therefore accepted, and marked.
+Paths, and no published source shows the service's results. They are therefore accepted, and marked.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from statewright.query.comparison import as_double
 
 
 class PathFunctionError(Exception):
-    """A function that has no answer for its value; the message completes "No results for path"."""
+    """Raised by a function that has no result for its value; the message completes "No results for path"."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathFunction:
-    """`apply(value, arguments)` gives the answer or raises `PathFunctionError`."""
+    """`apply(value, arguments)` returns the result or raises `PathFunctionError`."""
 
     apply: Callable[[Json, list[Json]], Json]
     min_arguments: int = 0
@@ -75,7 +75,7 @@ def _concat(value: Json, arguments: list[Json]) -> Json:
 
 
 def _numbers(value: Json, arguments: list[Json]) -> list[float]:
-    """The numbers of the array and of the arguments, where an array argument contributes its own."""
+    """The numbers of the array and of the arguments, including those inside array arguments."""
     found = [
         as_double(element)
         for source in (value, *arguments)

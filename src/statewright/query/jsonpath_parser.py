@@ -1,8 +1,8 @@
-"""JSONPath text → a tree of steps and filter conditions, in the dialect of Jayway JsonPath that the service uses.
+"""Parses JSONPath text into a tree of steps and filter conditions, in the dialect of Jayway JsonPath.
 
-This module owns the grammar and its limits, and `PathSyntaxError`. Evaluation is `jsonpath`, `jsonpath_steps` and
-`jsonpath_filters`. Only filters, groups and list literals nest; they are limited to `MAX_NESTING`, so that no text,
-however hostile, exhausts the stack here or later.
+Owns the grammar and its limits, and `PathSyntaxError`. Evaluation is `jsonpath`, `jsonpath_steps` and
+`jsonpath_filters`. Only filters, groups and list literals nest; they are limited to `MAX_NESTING`, so that no hostile
+text exhausts the stack here or later.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_INDEX_DIGITS: Final = 10
 
 
 class PathSyntaxError(ValueError):
-    """A text that is not a path. `position` counts characters from 0 in the text."""
+    """Raised for a text that is not a path. `position` counts characters from 0 in the text."""
 
     def __init__(self, message: str, text: str, position: int) -> None:
         shown = text if len(text) <= 200 else text[:200] + "..."
@@ -230,9 +230,9 @@ class _Parser:
         return Names(tuple(names))
 
     def quoted_name(self) -> str:
-        r"""A name in quotes, where a backslash stands for itself unless the same quote or a backslash follows it.
+        r"""A name in quotes, in which a backslash is literal unless the same quote or a backslash follows it.
 
-        So `$['a\"b']` reads the member whose name has the backslash, as the service was seen to do.
+        So `$['a\"b']` reads the member whose name has the backslash, as the service does (observed).
         """
         quote = self.peek()
         raw = self.quoted_text()
@@ -486,7 +486,7 @@ _ESCAPE_IN_NAME: Final = {quote: re.compile(rf"\\([{quote}\\])") for quote in _Q
 
 
 def _join_surrogates(text: str) -> str:
-    r"""Make one character of each pair of surrogates that `\uXXXX` escapes wrote."""
+    r"""Join each pair of surrogates written as `\uXXXX` escapes into one character."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

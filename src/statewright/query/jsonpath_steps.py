@@ -29,16 +29,16 @@ from statewright.query.jsonpath_tree import (
 )
 
 Walk = Callable[[Json], Json]
-"""From a value to the value that definite steps lead to, or `MISSING`."""
+"""Maps a value to the one that definite steps find, or `MISSING`."""
 Expand = Callable[[list[Json], Run], list[Json]]
-"""From the values found so far to those that one more step leads to."""
+"""Maps the values found so far to those that one more step finds."""
 
 
 def compile_steps(steps: tuple[Step, ...]) -> Reader:
     """Evaluate steps from a value.
 
-    The reader gives `MISSING` where definite steps find nothing, and always a list where steps are indefinite.
-    It raises `PathFunctionError` where a function at the end has no answer.
+    The reader returns `MISSING` if definite steps find nothing, and always a list for indefinite steps.
+    It raises `PathFunctionError` if a function at the end has no result.
     """
     if steps and isinstance(steps[-1], Call):
         return _with_call(compile_steps(steps[:-1]), steps[-1])
@@ -135,7 +135,7 @@ def read_inner_path(path: Path) -> Reader:
         return read
 
     def read_once(item: Json, run: Run) -> Json:  # noqa: ARG001
-        # Nothing outside the filter changes from item to item.
+        # Values outside the filter are the same for every item.
         known = run.computed.get(id(path))
         if known is None:
             start = _start(path, run)
@@ -272,7 +272,7 @@ def _expand_filter(step: Filter) -> Expand:
 def _expand_scan(step: Step, last: bool) -> Expand:
     """The step at every depth, outer before inner and in document order.
 
-    A filter meets each object of the document once, never scalars; other steps meet every object and array.
+    A filter visits each object of the document once, never scalars; other steps visit every object and array.
     """
     expand_here = _expansion(step, last)
     objects_only = isinstance(step, Filter | Name | Names)

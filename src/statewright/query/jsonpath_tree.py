@@ -96,7 +96,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal operand; also `true` or `false` where a condition stands."""
+    """A literal operand; also `true` or `false` as a condition."""
 
     value: Json
 
@@ -122,7 +122,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Existence:
-    """A path that stands alone as a condition."""
+    """A path alone as a condition."""
 
     path: Path
 
@@ -153,14 +153,14 @@ Condition = Comparison | Existence | Negation | AllOf | AnyOf | Constant
 
 @dataclass(frozen=True, slots=True)
 class ParsedPath:
-    """A whole path text: the path, and what its filters use besides."""
+    """A whole path text: the path, and the variables and features that it uses."""
 
     path: Path
     variables: frozenset[str]
     """Every variable read, at the root and inside filters."""
     uses_context: bool
     features: frozenset[str]
-    """The names in `UNCONFIRMED` of what the text uses."""
+    """The features of `UNCONFIRMED` that the text uses."""
 
 
 def is_definite(steps: tuple[Step, ...]) -> bool:

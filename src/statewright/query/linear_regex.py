@@ -1,4 +1,4 @@
-"""Regular expressions whose matching time is linear in the text: what `=~` in a JSONPath filter runs.
+"""Regular expressions whose matching time is linear in the text: used by `=~` in a JSONPath filter.
 
 A filter's pattern comes from the author of the definition and its text from the caller who starts the execution, so a
 backtracking engine (Python's `re`, Java's `java.util.regex`) can be made to hang. Here a pattern becomes a
@@ -20,7 +20,7 @@ MAX_NODES: Final = 2_000
 MAX_DEPTH: Final = 30
 MAX_REPEAT: Final = 1_000
 MAX_REMEMBERED: Final = 20_000
-"""Transitions remembered by one pattern before it forgets them all and starts again."""
+"""Transitions that one pattern caches before it discards them all."""
 
 CharTest = Callable[[str], bool]
 
@@ -49,7 +49,7 @@ class RegexSyntaxError(ValueError):
 
 
 class LinearRegex:
-    """A compiled pattern. Safe to share between threads: what it remembers is only ever added to or replaced."""
+    """A compiled pattern. Safe to share between threads: its cache is only added to or replaced."""
 
     __slots__ = ("_nodes", "_remembered", "_start", "_states", "pattern")
 
@@ -98,7 +98,7 @@ class LinearRegex:
         return following
 
     def _reach(self, entries: list[int], *, at_start: bool, at_end: bool = False) -> frozenset[int]:
-        """The nodes where a run can stand: those that read a character, wait for the end, or accept."""
+        """The nodes in which a match can be: those that read a character, wait for the end, or accept."""
         seen: set[int] = set()
         standing: set[int] = set()
         stack = list(entries)
@@ -173,7 +173,7 @@ class _Tree:
 
 
 class _Builder:
-    """Turns a tree into nodes, each built in front of the node that follows it."""
+    """Turns a tree into nodes, each linked to the node that follows it."""
 
     def __init__(self) -> None:
         self.nodes: list[_Node] = []
@@ -186,7 +186,7 @@ class _Builder:
 
     def build(self, tree: _Tree, following: int) -> int:
         if tree.kind == "cat":
-            # The extra node makes even an empty piece cost something, so that repeating it stays bounded.
+            # The extra node gives even an empty piece a cost, so that its repetition is bounded.
             following = self.add("split", following, following)
             for part in reversed(tree.parts):
                 following = self.build(part, following)

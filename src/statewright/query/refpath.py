@@ -1,8 +1,8 @@
 """ResultPath writes: put a value where a Reference Path points, copying only the objects and arrays on the way.
 
 Missing objects on the way are created. Arrays are never created and never grow: an index must name an element that
-exists (a negative one counts from the end). The open specification says nothing about an index past the end; here it
-is `States.ResultPathMatchFailure`, like every other place that the document does not have. Reading is `jsonpath`.
+exists (a negative one counts from the end). The open specification does not define an index past the end; here it is
+`States.ResultPathMatchFailure`, like every other place that the document does not have. Leaves reading to `jsonpath`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ReferencePath:
         self.keys = keys
 
     def write(self, document: Json, value: Json) -> Json:
-        """A document with `value` at this place; everything off the way is shared with `document`.
+        """A document with `value` at this place; all other parts are shared with `document`.
 
         Raises: `ExecutionFailure` (States.ResultPathMatchFailure) where the document has no such place.
         """
@@ -47,7 +47,7 @@ class ReferencePath:
                 if not isinstance(current, dict):
                     return self._fail(document, current, at)
                 copy = dict(current)
-                # What is missing becomes an object; only the last place may be anything.
+                # Missing members become objects; only the last one may be any value.
                 current = copy.get(key, _NOTHING)
             else:
                 if not isinstance(current, list) or not -len(current) <= key < len(current):
@@ -77,7 +77,7 @@ class ReferencePath:
 
 
 class _Nothing(dict[str, Json]):
-    """Stands for a member that is not there; it copies as an empty object."""
+    """Stands for a missing member; it copies as an empty object."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ _NOTHING: Final = _Nothing()
 def compile_reference_path(text: str) -> ReferencePath:
     """Compile a place such as `$`, `$.a.b` or `$['x y'][0].b`.
 
-    Raises: `PathSyntaxError` for what is no path, for `$$` and variables, and for more than one node.
+    Raises: `PathSyntaxError` for an invalid path, for `$$` and variables, and for more than one node.
     """
     path = parse_path(text).path
     if path.root != "data":

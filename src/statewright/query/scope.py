@@ -1,4 +1,4 @@
-"""The surroundings of an expression while it is evaluated: data, variables, the context object, and seeded chance.
+"""The surroundings of an expression while it is evaluated: data, variables, the context object, and seeded randomness.
 
 One `Scope` serves every expression of one phase of one state. JSONPath reads `data` (`$`), `context` (`$$`) and
 `variables` (`$name`); JSONata reads `input`, `result`, `error_output` and `context` as members of `$states`.
@@ -31,7 +31,7 @@ NO_VARIABLES: Final[Mapping[str, Json]] = {}
 
 
 class Entropy:
-    """Chance that a seed and a counter determine, so that a rerun of the same step draws the same numbers."""
+    """Randomness determined by a seed and a counter, so that a rerun of the same step draws the same numbers."""
 
     __slots__ = ("counter", "seed")
 
@@ -95,7 +95,7 @@ class Scope:
         self.result = result
         self.error_output = error_output
         self.handle: object | None = None
-        """Left to `query.jsonata`: the data as its library holds it, shared by every expression on this scope."""
+        """Used by `query.jsonata`: the data in its library's form, shared by every expression on this scope."""
 
     @property
     def context(self) -> Json:

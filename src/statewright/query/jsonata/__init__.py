@@ -1,9 +1,8 @@
-"""JSONata for the language: compile once by text, evaluate against a scope.
+"""JSONata expressions: compiled once per text, evaluated against a scope.
 
-Owns the facade and the choice between the two tiers: `closures` (ours, a narrow subset, no conversion) answers where
-it is certain; `library` (jsonatapy) answers the rest. Without jsonatapy an expression that lies outside tier 0 does not
-compile. The sentences of the service that wrap an error, and the type that a field expects of a result, are left to the
-caller.
+Owns the facade and the choice between the two tiers: `closures` (ours, a narrow subset, no conversion) evaluates what
+it is certain of; `library` (jsonatapy) the rest. Without jsonatapy an expression outside tier 0 does not compile.
+Leaves the service's text around an error, and the type that a field expects of a result, to the caller.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ __all__ = [
 
 
 class Expression:
-    """One compiled expression; immutable, shared by everyone who compiles the same text.
+    """One compiled expression; immutable, shared by all callers that compile the same text.
 
     `variables` are the workflow variables it reads; `hideable`, the built-in functions it mentions, which a workflow
     variable of the same name would hide. `states_fields` are the members of `$states` it touches. `problems` are
-    the service's objections to it, to be reported when a definition is validated. `tier0` says that it may be
-    answered without the library; `amplifies`, that it can make much from little, and is tried first where a driver has
-    set a trial (`fence`). `is_slow` is the one thing that changes: it has run out of time before, and is tried too.
+    the service's objections to it, to be reported when a definition is validated. `tier0`: it may be evaluated without
+    the library. `amplifies`: it can produce much data from little, and is tried first if a driver has set a trial
+    (`fence`). `is_slow` is the only attribute that changes: it has run out of time before, and is tried first, too.
     """
 
     __slots__ = (
@@ -65,7 +64,7 @@ class Expression:
     )
 
     evaluate: Callable[[Scope], Json]
-    """The value, or UNDEFINED where JSONata yields nothing; it may share structure with the scope's data.
+    """The value, or UNDEFINED if JSONata returns nothing; it may share structure with the scope's data.
 
     Raises: JsonataError, or one of its kinds for a limit or a result that JSON cannot hold.
     """
@@ -97,7 +96,7 @@ class Expression:
         """As `evaluate`, without tier 0."""
         try:
             program = self._program or self._library()
-        except JsonataSyntaxError as error:  # tier 0 took it, the library does not or is missing
+        except JsonataSyntaxError as error:  # tier 0 accepts it, the library does not or is missing
             raise JsonataError(error.code, error.message) from None
         if self.amplifies or self.is_slow:
             outcome = verdict(lambda: program.evaluate(scope), scope, is_slow=self.is_slow)
@@ -120,8 +119,8 @@ class Expression:
 
 @lru_cache(maxsize=8_192)
 def compile_expression(text: str) -> Expression:
-    """The expression in `text` (what stands between the delimiters).
+    """The expression in `text` (without its delimiters).
 
-    Raises: JsonataSyntaxError, also for one that needs the library where that is not installed.
+    Raises: JsonataSyntaxError, also for an expression that needs the library if that is not installed.
     """
     return Expression(text)

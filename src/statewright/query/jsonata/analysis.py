@@ -1,7 +1,7 @@
-"""Static facts about a JSONata tree: the names it reads, and the parts of it that the service does not accept.
+"""Static facts about a JSONata tree: the names it reads, and its parts that the service does not accept.
 
 Owns the scoping rules, the service's static rules, and the facts that `library` and `guards` ask for. It never
-evaluates, and it walks with its own stack, so that a deep tree costs memory and not Python's recursion.
+evaluates, and it walks with its own stack, so that a deep tree costs memory, not recursion.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ADDED: Final = frozenset(("partition", "range", "hash", "uuid", "parse"))
 """Functions that the service adds. JSONata has `$random` already; the service's takes a seed."""
 
 HIGHER_ORDER: Final = frozenset(("map", "filter", "sift", "each", "sort", "single", "replace"))
-"""Built-ins that call a function once for each item and feed nothing back to it."""
+"""Built-ins that call a function once for each item, without passing on earlier results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,11 @@ class Facts:
     """Static facts about one expression.
 
     `variables` are the workflow variables it reads. `free` adds the names of functions and of its own assignments:
-    whatever a variable of the workflow could stand behind. `bare` are the uses of `$` outside any path.
-    `has_functions` says that a function may occur as a value, and `loops` that a value can be fed back to the code
-    that made it, so that it may double again and again; `crosses`, that it reads data of the outside once for each item
-    of other data, so that its result may be as large as a product; `holds_functions`, that a function may end up
-    inside the result.
-    `calls` and `values` are the free names that are called and
-    those that are used otherwise.
+    every name that could be a variable of the workflow. `bare` are the uses of `$` outside any path. `has_functions`: a
+    function may occur as a value. `loops`: a value can return to the code that made it, so that it may double
+    repeatedly. `crosses`: it reads outside data once for each item of other data, so that its result may be as large as
+    their product. `holds_functions`: a function may end up inside the result. `calls` and `values` are the free names
+    that are called and those that are used otherwise.
     """
 
     variables: frozenset[str]
@@ -80,7 +78,7 @@ def analyse(tree: Node) -> Facts:
 
 @dataclass(slots=True)
 class _Frame:
-    """Names bound in one block or lambda. `is_lambda` marks a body that may run later than it stands."""
+    """Names bound in one block or lambda. `is_lambda` marks a body that may run later."""
 
     is_lambda: bool
     names: set[str] = field(default_factory=set)
@@ -88,7 +86,7 @@ class _Frame:
 
 _BIND, _CLOSE = "bind", "close"
 _Action = tuple[Node, bool] | tuple[str, str]
-"""Either a node to visit and whether its `$` is an item of data, or something to do to the frames."""
+"""Either a node to visit, with True if its `$` is an item of data, or an action on the frames."""
 
 
 class _Walker:
@@ -118,7 +116,7 @@ class _Walker:
                 self.frames.pop()
 
     def push(self, *actions: _Action) -> None:
-        """Has these done next, in this order."""
+        """Schedule these next, in this order."""
         self.pending.extend(reversed(actions))
 
     def visit(self, node: Node, inner: bool) -> None:
@@ -219,7 +217,7 @@ class _Walker:
             self.values.add(name)
 
     def repeats(self, inner: bool) -> bool:
-        """True if what is visited may run more than once."""
+        """True if the visited code may run more than once."""
         return inner or any(frame.is_lambda for frame in self.frames)
 
     def is_local(self, name: str) -> bool:
@@ -236,5 +234,5 @@ class _Walker:
 
 
 def _may_be_function(node: Node) -> bool:
-    """True if the node stands for a function as it is: one written there, or a built-in's name."""
+    """True if the node is a function itself: a lambda, or a built-in's name."""
     return node.kind in ("lambda", "regex", "transform") or (node.kind == "variable" and node.value in BUILT_INS)

@@ -1,12 +1,12 @@
-"""JSONata's tier 0: a narrow subset as Python closures that read the data in place.
+"""Tier 0 of JSONata: a narrow subset as Python closures that read the data in place.
 
 Owns: paths of plain names from `$states` or a variable, literals, `+ - *`, comparisons, `&`, `and or`, `a ? b : c`,
-objects with constant keys, arrays, and `$count $exists $not`. It never guesses. Whatever is not certain (a list met
-on the way, a number that doubles round, a value of an unexpected type, a variable that is not there) leaves the
-whole expression to the library.
+objects with constant keys, arrays, and `$count $exists $not`. It never guesses. Anything uncertain (a list on the way,
+a number that doubles round, a value of an unexpected type, a missing variable) leaves the whole expression to the
+library.
 
-A closure takes the scope and returns a value or UNDEFINED, or raises `_Doubt`. A container that a path ends at is
-returned as it is, so its numbers keep their text; numbers that are results themselves are JSONata's.
+A closure takes the scope and returns a value or UNDEFINED, or raises `_Doubt`. A container at the end of a path is
+returned unchanged, so its numbers keep their text; numbers that are results themselves are JSONata's.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Closure = Callable[[Scope], Json]
 
 _MOST: Final = 1 << 53  # beyond, a double skips integers
 _LEAST: Final = -_MOST
-_PRINTED_EXACTLY: Final = 10**15  # JSONata rounds a number to 15 digits where it makes a string of it
+_PRINTED_EXACTLY: Final = 10**15  # JSONata rounds a number to 15 digits when it converts it to a string
 _MAX_DEPTH: Final = 60
 _FIELDS: Final = {"input": "input", "result": "result", "context": "context", "errorOutput": "error_output"}
 _SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 
 
 class _Doubt(Exception):
-    """Tier 0 is not certain; carries nothing."""
+    """Raised when tier 0 is not certain."""
 
 
 def compile_closure(tree: Node, otherwise: Closure) -> Closure | None:
-    """The expression as one function of a scope, or None where it is outside the subset.
+    """The expression as one function of a scope, or None if it is outside the subset.
 
-    What it is not certain of, it leaves to `otherwise`.
+    The function calls `otherwise` when it is not certain.
     """
     if tree.depth > _MAX_DEPTH:
         return None
@@ -117,7 +117,7 @@ def _path(node: Node) -> Closure | None:
 
 
 def _member(value: Json, names: Sequence[str]) -> Json:
-    """Follow the names down from `value`. Raises: _Doubt, for a list on the way.
+    """Follow the names down from `value`. Raises: _Doubt for a list on the way.
 
     JSON's objects are the only values that a name can index, so Python's own errors tell the cases apart.
     """
@@ -197,7 +197,8 @@ def _arithmetic(symbol: str, left: Closure, right: Closure, constant: Json) -> C
         a = left(scope)
         b = right(scope) if varies else constant
         if type(a) is int and type(b) is int:
-            # Integers are exact in a double up to 2^53, and so is what two such operands give, if it is within too.
+            # Integers are exact in a double up to 2^53, and so is the result of two such operands, if it is in range,
+            # too.
             if _LEAST <= a <= _MOST and _LEAST <= b <= _MOST:
                 value = compute(a, b)
                 if _LEAST <= value <= _MOST:
@@ -205,7 +206,7 @@ def _arithmetic(symbol: str, left: Closure, right: Closure, constant: Json) -> C
             raise _Doubt
         if _is_number(a) and _is_number(b):
             value = float(compute(float(a), float(b)))
-            if _LEAST < value < _MOST:  # false for what is not finite
+            if _LEAST < value < _MOST:  # false if not finite
                 return value
             raise _Doubt
         if (a is UNDEFINED or _is_number(a)) and (b is UNDEFINED or _is_number(b)):
@@ -263,7 +264,7 @@ def _equality(symbol: str, left: Closure, right: Closure, constant: Json) -> Clo
 
 
 def _concatenation(node: Node) -> Closure | None:
-    """`a & b & ...` in one go."""
+    """`a & b & ...` in one closure."""
     parts: list[Node] = []
     while node.kind == "binary" and node.value == "&":
         parts.append(node.items[1])
@@ -354,7 +355,7 @@ def _object(node: Node) -> Closure | None:
 
 
 def _exact(value: float) -> int | float:
-    """A number as JSONata would give it: whole ones without a fraction. Raises: _Doubt, where it would round."""
+    """A number as JSONata returns it: whole ones without a fraction. Raises: _Doubt if JSONata would round it."""
     if not _LEAST <= value <= _MOST:
         raise _Doubt
     return int(value) if type(value) is float and value.is_integer() else value

@@ -1,7 +1,7 @@
 """Errors of JSONata expressions, in JSONata's own words.
 
-Owns the exceptions and the message table. Who raises them is decided in `lexer`, `parser`, `functions` and `library`;
-which sentence of the service wraps them is decided by the caller of the facade.
+Owns the exceptions and the message table. `lexer`, `parser`, `functions` and `library` raise them; the caller of the
+facade adds the service's text around them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ UNSUPPORTED_RESULT_MESSAGE: Final = "returned an unsupported result type."
 
 
 class JsonataSyntaxError(ValueError):
-    """The text is not JSONata 2.0.6. `position` counts characters from the start of the text, from 0."""
+    """Raised for a text that is not JSONata 2.0.6. `position` counts characters from the start of the text, from 0."""
 
     def __init__(self, code: str, position: int, *, token: object = None, value: object = None) -> None:
         self.message = SYNTAX_MESSAGES[code].replace("{value}", _quoted(value)).replace("{token}", _quoted(token))
@@ -49,14 +49,14 @@ class JsonataError(Exception):
 
 
 class JsonataTimeout(JsonataError):
-    """The evaluation took longer than the time it is given."""
+    """The evaluation took longer than its time limit."""
 
     def __init__(self) -> None:
         super().__init__("", TIMEOUT_MESSAGE)
 
 
 class JsonataMemory(JsonataError):
-    """The evaluation would make more data than it may."""
+    """The evaluation would produce more data than allowed."""
 
     def __init__(self) -> None:
         super().__init__("", MEMORY_MESSAGE)
@@ -106,7 +106,7 @@ SYNTAX_MESSAGES: Final = {
     "S0500": "The expression is nested too deeply",
 }
 
-# Messages of failures at run time that say the same whatever the values were.
+# Messages of failures at run time that do not depend on values.
 RUNTIME_MESSAGES: Final = {
     "D1004": "Regular expression matches zero length string",
     "T1006": "Attempted to invoke a non-function",

@@ -1,8 +1,9 @@
-"""A fence around expressions that can make much from little: they are tried before they are evaluated for good.
+"""Trials of expressions that can produce much data from little, before they are evaluated.
 
 The library bounds time and memory between its steps, not inside one. A driver that must survive any expression sets a
-trial: it runs the work somewhere it can be killed, and says how that went. Evaluation is deterministic, so a trial that
-went well speaks for the real run. Without a trial nothing is tried, and nothing here forks or waits by itself.
+trial: it runs the work in a process that can be killed, and reports the outcome. Evaluation is deterministic, so a
+trial that succeeds proves the evaluation safe. Without a trial nothing is tried, and nothing here forks or waits by
+itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Verdict = Literal["fine", "time", "memory"]
 Trial = Callable[[Callable[[], object]], Verdict]
 
 LARGE_CHARACTERS: Final = 4_096
-"""Data of fewer characters cannot be multiplied beyond a few million values, which the library bears. Ours."""
+"""Data of fewer characters cannot be multiplied beyond a few million values, which the library can handle. Ours."""
 
 
 class _Fence:
@@ -34,9 +35,9 @@ def set_trial(trial: Trial | None) -> Trial | None:
 
 
 def verdict(work: Callable[[], object], scope: Scope, *, is_slow: bool = False) -> Verdict:
-    """How the work went in the trial; fine where there is none, or too little data for it to matter.
+    """The outcome of the work in the trial; success without a trial, or with too little data to matter.
 
-    `is_slow`: the expression has run out of time before, so that the data does not matter.
+    `is_slow`: the expression has run out of time before, so that the amount of data does not matter.
     """
     trial = _FENCE.trial
     if trial is None or not (is_slow or _is_large(scope)):

@@ -1,4 +1,4 @@
-"""The functions the service adds to JSONata, and those of JSONata that would look outside the execution.
+"""The functions that the service adds to JSONata, and those of JSONata that would read the outside world.
 
 Owns `$partition`, `$range`, `$hash`, `$parse`, `$uuid` and `$random`, and the definitions that make `$now` and
 `$millis` read the scope's clock. `library` decides when an expression gets them.
@@ -31,8 +31,8 @@ DEFINITIONS: Final[Mapping[str, str]] = {
 }
 """The value of `$name` where an expression mentions it. `$name__` is the Python function below.
 
-The library cannot tell Python's functions undefined from null, so that is settled here. It lacks `$clone`; as values
-are never changed in place, the value itself will do.
+The library does not distinguish undefined from null when it calls Python functions, so these definitions do. It lacks
+`$clone`; values are never changed in place, so the value itself is returned.
 """
 
 _ALGORITHMS: Final = {
@@ -53,7 +53,7 @@ class Host:
         self.entropy = Entropy(b"")
 
     def functions(self) -> dict[str, Callable[..., Json]]:
-        """By the name that has a definition above."""
+        """By the name in a definition above."""
         return {
             "random": self.random,
             "uuid": self.uuid,
@@ -92,7 +92,7 @@ def number_range(*arguments: Json) -> list[int] | int:
     if delta == 0:
         _mismatch("range", 3)
     numbers = range(first, last + (1 if delta > 0 else -1), delta)
-    # len() of a range that long would overflow; the bounds are floats' and may be far apart.
+    # len() of so long a range would overflow: the bounds are floats and may be far apart.
     if (last - first) // delta >= MAX_SEQUENCE:
         raise JsonataMemory
     return list(numbers) if len(numbers) != 1 else numbers[0]

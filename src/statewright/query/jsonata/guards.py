@@ -5,7 +5,7 @@ looks at the clock and at the length of sequences between steps, never inside on
 from little in one go is checked before it runs. Guarded are the width of `$pad`, the product of `$replace`, the
 separators of `$join`, every step after the first of a join of sequences (`@`), and, where values can be fed back
 (`Facts.loops`), the operands of `&`, the items of `[...]`, the arguments of functions that lengthen strings, and the
-size of the result. What large data alone makes large is left to the limits of the process.
+size of the result. Results that are large only because the data is large are left to the limits of the process.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Rewriter:
         prelude = "".join(f"${name}:={_LAMBDAS[name]};" for name in _LAMBDAS if name in names)
         return self.apply(), prelude
 
-    # Edits. At one place closing comes before opening, inner closes before outer, and outer opens before inner.
+    # Edits. At one place, closing precedes opening, inner closes before outer, and outer opens before inner.
 
     def replace(self, node: Node, new: str) -> None:
         self.edits.append((node.start, 1, len(self.edits), node.end, new))
@@ -121,7 +121,7 @@ class _Rewriter:
         parts.append(self.text[position:])
         return "".join(parts)
 
-    # What is looked for
+    # Conditions of the edits
 
     def name(self, node: Node) -> None:
         name = str(node.value)
@@ -217,7 +217,7 @@ _HANDLERS: Final[dict[str, Callable[[_Rewriter, Node], None]]] = {
 
 
 def mangled(name: str) -> str:
-    """A variable's name as the library can read it."""
+    """A variable's name in the library's spelling."""
     return name if _is_plain(name) else "v_" + name.encode("utf-8", "surrogatepass").hex()
 
 
@@ -226,7 +226,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _is_small(node: Node) -> bool:
-    """A literal too small to do harm: a short string, or a number that is a modest width."""
+    """A literal too small to be harmful: a short string, or a number that is a modest width."""
     if node.kind == "string":
         return len(str(node.value)) <= _SHORT
     return node.kind == "number" and isinstance(node.value, float) and abs(node.value) <= 100_000

@@ -1,4 +1,4 @@
-"""JSONata 2.0.6 text to tokens, one at a time, because what `/` means depends on what came before.
+"""Splits JSONata 2.0.6 text into tokens, one at a time, because the meaning of `/` depends on the token before it.
 
 Owns the lexical rules and their errors. The grammar is `parser`'s.
 Source: behaviour of the JSONata 2.0.6 tokenizer; positions here are those of a token's first character.
@@ -18,7 +18,7 @@ BINDING_POWER: Final = {
     "**": 0, "..": 0, ":=": 10, "!=": 40, "<=": 40, ">=": 40, "~>": 40, "and": 30, "or": 25, "in": 40,
     "&": 50, "!": 0, "~": 0,
 }  # fmt: skip
-"""How tightly each operator binds to what is on its left; 0 for those that only close or separate."""
+"""How tightly each operator binds to its left operand; 0 for those that only close or separate."""
 
 END: Final = "(end)"
 
@@ -162,7 +162,7 @@ class Lexer:
 
 
 def _escaped(text: str, position: int) -> bool:
-    """True if an odd number of backslashes stands right before `position`."""
+    """True if an odd number of backslashes directly precedes `position`."""
     backslashes = 0
     while position - backslashes > 0 and text[position - backslashes - 1] == "\\":
         backslashes += 1

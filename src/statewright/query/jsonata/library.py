@@ -1,12 +1,12 @@
-"""JSONata by the `jsonatapy` library (tier 1): whatever tier 0 does not answer.
+"""JSONata with the `jsonatapy` library (tier 1): every expression that tier 0 does not evaluate.
 
-Owns how the library is called: the envelope around an expression, the data it is given, its limits, and the
-translation of everything it raises. The only module that knows the library.
+Owns the calls of the library: the envelope around an expression, the data, the limits, and the translation of its
+exceptions. The only module that uses the library.
 
 The library's objects may only be used, and dropped, by the thread that made them, so compiled programs are kept per
-thread. Data is handed over in one of two ways. At first it is lent: the library reads Python's dicts where the
-expression touches them, but converts a list each time. What is touched again on the same scope is converted once,
-into a handle that all expressions of the scope share.
+thread. Data is passed in one of two ways. At first it is lent: the library reads Python's dicts where the expression
+touches them, but converts a list each time. Data that is touched again on the same scope is converted once, into a
+handle that all expressions of the scope share.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from statewright.query.jsonata.parser import Node, parse
 from statewright.query.scope import UNDEFINED, Scope
 
 TIMEOUT_MS: Final = 1_000
-"""How long one evaluation may take. Source: the service's limit for JSONata."""
+"""Time limit of one evaluation. Source: the service's limit for JSONata."""
 
 MAX_STACK_DEPTH: Final = 2_000
 
@@ -58,25 +58,26 @@ _CHECK: Final = (
     '$f__:=function($v){($t:=$type($v);$t="function"?true:$t="array"?$count($filter($v,$f__))>0'
     ':$t="object"?$count($each($v,$f__)[$])>0:false)};'
 )
-"""Finds a function in a result, where Python would see None."""
+"""Finds a function in a result, which Python would see as None."""
 
 
 REQUIREMENT: Final = "jsonatapy>=2.2.13,<2.3"
-"""What to install. Python versions for which the library has no wheels install Statewright without it."""
+"""The package to install. On Python versions for which the library has no wheels, Statewright is installed without
+it."""
 
 
 @cache
 def _is_installed() -> bool:
     try:
         return find_spec("jsonatapy") is not None
-    except ValueError:  # a module of that name that was not imported from anywhere
+    except ValueError:  # a module of that name without an import specification
         return False
 
 
 def require_library(text: str) -> None:
-    """Make sure of the library before an expression depends on it.
+    """Check that the library is installed before an expression depends on it.
 
-    Raises: JsonataSyntaxError, which names the expression and what to install.
+    Raises: JsonataSyntaxError, which names the expression and the package to install.
     """
     if not _is_installed():
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
@@ -90,7 +91,8 @@ def require_library(text: str) -> None:
 class Program:
     """One expression as the library runs it. Immutable; compiles on first use in each thread.
 
-    Raises (construction): JsonataSyntaxError, where the library refuses what JSONata's grammar allows, or is missing.
+    Raises (construction): JsonataSyntaxError if the library refuses an expression that JSONata's grammar allows, or is
+    missing.
     """
 
     __slots__ = ("divides", "facts", "hideable", "needs", "rewritten")
@@ -105,7 +107,7 @@ class Program:
         try:
             self._compiled(_NONE)
         except JsonataError as error:
-            if error.code[:1] not in ("T", "D"):  # those are JSONata's at run time, and will be raised then
+            if error.code[:1] not in ("T", "D"):  # those are JSONata's errors at run time, and will be raised then
                 if isinstance(error, JsonataStackOverflow):
                     raise JsonataSyntaxError("S0500", 0) from None
                 raise JsonataSyntaxError.of(error.code, error.message) from None
@@ -146,7 +148,7 @@ class Program:
         return code
 
     def _envelope(self, hiding: frozenset[str], check: bool) -> str:
-        """The expression between what must be bound before it and an object that tells undefined from null.
+        """The expression, preceded by its bindings, inside an object that distinguishes undefined from null.
 
         A newline follows the expression, which may end in a comment; every prelude precedes the variables, so that
         a variable named like a built-in hides it from the expression alone.
@@ -186,7 +188,7 @@ class _Code:
             for name, function in self.host.functions().items():
                 if name in facts.free:
                     compiled.register(name + "__", function)
-        # The library's own Python layer adds half as much again to a small evaluation.
+        # The library's own Python layer adds half to the time of a small evaluation.
         bare = getattr(compiled, "_expr", compiled)
         self.compiled = compiled
         self.lent: Callable[[Json], object] = bare.evaluate
@@ -194,7 +196,7 @@ class _Code:
 
 
 class _Data:
-    """One scope's data as the library sees it."""
+    """One scope's data in the library's form."""
 
     __slots__ = ("handle", "handle_parts", "root", "states", "touched", "unusable")
 
@@ -230,7 +232,7 @@ class _Data:
             raise _translate(error, code.calls) from None
 
     def convert(self, needs: frozenset[str]) -> bool:
-        """Makes sure of a handle that has these parts; False where the data has something the library cannot hold."""
+        """Ensure a handle that has these parts; False if the data has values that the library cannot hold."""
         if self.unusable or needs <= self.handle_parts:
             return not self.unusable
         import jsonatapy
@@ -244,7 +246,7 @@ class _Data:
         }
         try:
             data = jsonatapy.JsonataData(root)
-        except Exception:  # the parts that are touched will tell, if they are the ones at fault
+        except Exception:  # if the touched parts are at fault, evaluating them will raise
             self.unusable = True
             return False
         self.handle = getattr(data, "_data", data)
@@ -275,7 +277,7 @@ def evaluate(text: str, data: Json, bindings: Mapping[str, Json] | None = None) 
 def _translate(error: BaseException, calls: frozenset[str] = _NONE) -> JsonataError:
     """Translate an exception of the library into JSONata's terms; other exceptions pass through.
 
-    `calls` are the functions the expression calls: where it is one, an error that leaves the name out can have it.
+    `calls` are the functions the expression calls: if it is only one, an error without the name gets it.
     """
     if isinstance(error, MemoryError):
         return JsonataMemory()
@@ -309,7 +311,7 @@ def _translate(error: BaseException, calls: frozenset[str] = _NONE) -> JsonataEr
 
 
 def _reworded(code: str, message: str, calls: frozenset[str]) -> str:
-    """The library's message as JSONata words it, as far as the library tells what goes into it."""
+    """The library's message in JSONata's words, as far as the library reports the values in it."""
     if code in ("T2001", "T2002"):
         return _OPERATOR.sub(r'the "\1" operator', message)
     if code == "D3030":
@@ -326,7 +328,7 @@ def _reworded(code: str, message: str, calls: frozenset[str]) -> str:
 
 
 def _require_finite(value: Json) -> None:
-    """JSON has no infinity; the library computes it without a word."""
+    """JSON has no infinity, but the library returns it without an error."""
     pending = [value]
     while pending:
         item = pending.pop()
@@ -357,4 +359,4 @@ _LIMITS: Final[Mapping[str, Callable[[], JsonataError]]] = {
     "JsonataMemory": JsonataMemory,
     "JsonataStackOverflow": JsonataStackOverflow,
 }
-"""By the library's code, or the name of what one of our own functions raised."""
+"""By the library's code, or the name of an exception of our own functions."""

@@ -1,7 +1,7 @@
-"""JSONata 2.0.6 text to a tree of `Node`s, with the language's own syntax errors.
+"""Parses JSONata 2.0.6 text into a tree of `Node`s, with the language's own syntax errors.
 
-Owns the grammar (a Pratt parser), the checks that need only the shape of the tree, and the spans of nodes. What names
-mean is `analysis`'s; turning a tree into something that runs is `closures`' and, from the text, `library`'s.
+Owns the grammar (a Pratt parser), the checks that need only the shape of the tree, and the spans of nodes. Leaves the
+meaning of names to `analysis`, and evaluation to `closures` (from the tree) and `library` (from the text).
 Source: behaviour of the JSONata 2.0.6 parser. `?:` and `??` came later and are syntax errors here, as they are there.
 """
 
@@ -14,10 +14,10 @@ from statewright.query.jsonata.errors import JsonataSyntaxError
 from statewright.query.jsonata.lexer import BINDING_POWER, END, Lexer, Token
 
 MAX_NESTING: Final = 120
-"""How many expressions may be open inside one another. Ours: it keeps the parser's own recursion small."""
+"""Deepest nesting of open expressions. Ours: it keeps the parser's own recursion small."""
 
 MAX_DEPTH: Final = 900
-"""How deep the tree may get, also by long chains such as `a & b & ...`. The library stops some chains at 500."""
+"""Greatest depth of the tree, also through long chains such as `a & b & ...`. The library stops some chains at 500."""
 
 _BINARY: Final = frozenset(
     ("+", "-", "*", "/", "%", "=", "<", ">", "!=", "<=", ">=", "&", "and", "or", "in", "~>", ".")
@@ -80,7 +80,7 @@ class _Parser:
         return tree
 
     def advance(self, expected: str | None = None, *, after_operand: bool = False) -> None:
-        """Moves to the next token, having checked that the current one is `expected`."""
+        """Check that the current token is `expected`, and move to the next one."""
         token = self.token
         if expected is not None and not self.at(expected):
             code = "S0203" if token.kind == "end" else "S0202"
@@ -320,13 +320,13 @@ def _is_path(node: Node) -> bool:
 
 
 def _check(tree: Node) -> None:
-    """Refuse what the grammar alone lets through. Raises: JsonataSyntaxError."""
+    """Refuse trees that only the grammar allows. Raises: JsonataSyntaxError."""
     pending, order = [tree], []
     while pending:
         node = pending.pop()
         order.append(node)
         pending.extend(node.items)
-    for node in reversed(order):  # children first, as the reference meets them
+    for node in reversed(order):  # children first, in the reference's order
         if node.kind == "end":
             raise JsonataSyntaxError("S0207", node.start, token=END)
         if _is_path(node):
