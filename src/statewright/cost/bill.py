@@ -11,7 +11,7 @@ from statewright.payload import Json
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One item of a bill. `usd` is `None` where the table has no price. `monthly` lines come again every month."""
+    """One item of a bill. `usd` is `None` where the table has no price. `monthly` lines recur every month."""
 
     item: str
     quantity: float
@@ -31,7 +31,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Lines in the order of `ITEMS`, and what to know of them. `usd` is their sum, without monthly ones."""
+    """Lines in the order of `ITEMS`, and notes about them. `usd` is their sum, without monthly ones."""
 
     table: PriceTable
     lines: list[Line]
@@ -44,7 +44,7 @@ class Bill:
 
     @property
     def usd_a_month(self) -> float:
-        """The monthly cost of what is kept afterwards."""
+        """The monthly cost of storage afterwards."""
         return sum(line.usd or 0.0 for line in self.lines if line.monthly)
 
     def of(self, service: str) -> float:

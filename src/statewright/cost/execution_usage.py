@@ -1,7 +1,7 @@
-"""The usage of one execution, as far as its history tells.
+"""The usage of one execution, as far as its history shows.
 
-Owns what a history says about calls: which service, how large, how long. What it does not say is assumed, and noted:
-the memory of a function, what a nested execution or a job cost.
+Owns reading a history for calls: their service, size and duration. Assumes, with a note, what history lacks: the memory
+of a function, the cost of a nested execution or a job.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def execution_usage(
     usage = Usage()
     if express:
         add_express(usage, duration_ms)
-        usage.assume("an Express execution is taken to need 64 MB of memory")
+        usage.assume("an Express execution is assumed to need 64 MB of memory")
     elif transitions:
         usage.add("states.transitions", transitions)
     calls: dict[int, tuple[Event, int]] = {}
@@ -86,7 +86,7 @@ def execution_usage(
             scheduled, began_ms = calls.pop(event.previous_id)
             _count(usage, scheduled, event.at_ms - began_ms, memory_of)
         elif event.type == "MapRunStarted":
-            usage.assume("what child executions of distributed Maps call is not counted")
+            usage.assume("calls by child executions of distributed Maps are not counted")
     return usage
 
 
@@ -104,16 +104,16 @@ def _count(usage: Usage, scheduled: Event, took_ms: int, memory_of: MemoryOf) ->
     elif counter is not None:
         counter(usage, action, parameters)
     elif service == "states":
-        usage.assume("what nested executions cost is on their own bills")
+        usage.assume("the cost of nested executions is on their own bills")
     elif service in ("ecs", "batch", "glue", "sagemaker", "codebuild", "eks", "emr-serverless"):
-        usage.assume(f"what jobs of {service} cost is not counted")
+        usage.assume(f"the cost of jobs of {service} is not counted")
 
 
 def _count_function(usage: Usage, name: str, took_ms: int, memory_of: MemoryOf) -> None:
     memory = memory_of(name)
     if memory is None:
         memory = ASSUMED_MEMORY_MIB
-        usage.assume(f"functions whose memory is not known are taken to have {ASSUMED_MEMORY_MIB} MB")
+        usage.assume(f"functions of unknown memory are assumed to have {ASSUMED_MEMORY_MIB} MB")
     usage.assume(
         "functions are billed for the time between a task's start and its end; the service bills a little less"
     )
@@ -148,7 +148,7 @@ def _count_table(usage: Usage, action: str, parameters: JsonMapping) -> None:
     if name.startswith(_READS):
         unit = 1.0 if parameters.get("ConsistentRead") else 0.5
         usage.add("dynamodb.read_units", unit * (4 if name.startswith("transact") else 1))
-        usage.assume(f"reads of tables are taken to be of items up to {READ_UNIT_BYTES // 1024} KB")
+        usage.assume(f"reads of tables are assumed to be of items up to {READ_UNIT_BYTES // 1024} KB")
         return
     size = _size(parameters.get("Item", parameters))
     usage.add("dynamodb.write_units", chunks(size, WRITE_UNIT_BYTES) * (2 if name.startswith("transact") else 1))

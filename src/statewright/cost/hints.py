@@ -1,4 +1,4 @@
-"""Hints on saving money: polling loops that turn too often."""
+"""Hints on saving money: loops that poll too often."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from math import ceil
 from typing import Final
 
 FEW_TURNS: Final = 20
-"""A loop that turned no more often is left alone."""
+"""Most turns of a loop that gets no hint."""
 CALM_TURN_SECONDS: Final = 60
 FIRST_SHARE: Final = 2 / 3
-"""How much of a run's waiting one first wait may take before looking becomes worth while."""
+"""The share of the total waiting time that the first wait may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitLoop:
-    """A Wait that a run came by again and again. `seconds` is one of its waits, `states` what each turn enters."""
+    """A Wait that was entered repeatedly. `seconds` is the length of one wait, `states` are the states of each turn."""
 
     state: str
     turns: int
@@ -31,7 +31,7 @@ class WaitLoop:
 
     @property
     def first_seconds(self) -> int:
-        """One long wait before the first look, in whole minutes."""
+        """One long wait before the first poll, in whole minutes."""
         return int(self.turns * self.seconds * FIRST_SHARE // 60 * 60)
 
     @property
@@ -55,7 +55,7 @@ def wait_loops(path: Sequence[str], waits: Mapping[str, float]) -> list[WaitLoop
 
 
 def hints(path: Sequence[str], waits: Mapping[str, float]) -> list[str]:
-    """Advice in words, dearest loop first."""
+    """Advice as text, most expensive loop first."""
     told = []
     for loop in sorted(wait_loops(path, waits), key=lambda one: -one.transitions):
         factor = loop.transitions / loop.calm_transitions

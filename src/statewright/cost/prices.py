@@ -20,7 +20,7 @@ FOLDER: Final = Path(__file__).parent / "prices"
 
 
 class PriceTableError(Exception):
-    """A price table that is not there, or not well-formed; the text says what is wrong."""
+    """Raised for a price table that does not exist or is malformed; the text names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class PriceTable:
-    """Prices by item. `date` is since when they hold, as YYYY-MM-DD."""
+    """Prices by item. `date` is the first day on which they apply, as YYYY-MM-DD."""
 
     name: str
     region: str
@@ -57,7 +57,7 @@ class PriceTable:
 
 
 def names() -> list[str]:
-    """The tables that come with the program, oldest first."""
+    """The tables included in the program, oldest first."""
     return sorted((path.stem for path in FOLDER.glob("*.json")), key=lambda name: name.rpartition("-1-")[2])
 
 
@@ -88,7 +88,7 @@ def _table(name: str, read: Json) -> PriceTable:
         }
         return PriceTable(name, read["region"], read["date"], read.get("note", ""), prices)
     except (KeyError, TypeError, AttributeError) as problem:
-        raise PriceTableError(f"the price table {name} is not well-formed: {problem!r}") from None
+        raise PriceTableError(f"the price table {name} is malformed: {problem!r}") from None
 
 
 def _price(table: str, item: str, given: Json, source: str) -> Price:
@@ -97,7 +97,7 @@ def _price(table: str, item: str, given: Json, source: str) -> Price:
     usd, per = given["usd"], given["per"]
     tiers = tuple((float("inf") if end is None else float(end), float(each)) for end, each in given.get("tiers", ()))
     if not (isinstance(usd, int | float) and isinstance(per, int | float) and usd >= 0 and per > 0):
-        raise PriceTableError(f"the price table {table} has no sound price for '{item}': {usd!r} for {per!r}")
+        raise PriceTableError(f"the price table {table} has no valid price for '{item}': {usd!r} for {per!r}")
     if tiers and tiers[-1][0] != float("inf"):
         raise PriceTableError(f"the tiers of '{item}' in the price table {table} end; the last one has no end: null")
     return Price(usd, per, source, tiers, given.get("free_per_month", 0), bool(given.get("monthly", False)))

@@ -1,4 +1,4 @@
-"""Usage: how much of what the service charges for was used, by item.
+"""Usage: quantities of the items that the service charges for.
 
 Owns the items and their names. Quantities come from the modules that count, prices from `bill.py`.
 """
@@ -24,7 +24,7 @@ EXPRESS_STEP_MS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that is charged for. `words` say what one unit is, in the plural."""
+    """An item that is charged for. `words` name its unit, in the plural."""
 
     service: str
     words: str
@@ -52,11 +52,11 @@ ITEMS: Final[Mapping[str, Item]] = {
     "kms.requests": Item("KMS", "requests"),
     "logs.gb_ingested": Item("CloudWatch Logs", "GB of logs"),
 }
-"""Every item there is, by its name in price tables, in the order of bills."""
+"""Every item by its name in price tables, in the order of bills."""
 
 
 class Usage:
-    """Quantities by item. `assumptions` are what a reader of the bill has to know, each once."""
+    """Quantities by item. `assumptions` are notes for the reader of the bill, each once."""
 
     __slots__ = ("_assumed", "quantities")
 
@@ -65,13 +65,13 @@ class Usage:
         self._assumed: dict[str, None] = {}
 
     def add(self, item: str, quantity: float = 1) -> None:
-        """Count so much more of an item. Raises: KeyError for one that does not exist."""
+        """Add to an item. Raises: KeyError for one that does not exist."""
         if item not in ITEMS:
             raise KeyError(item)
         self.quantities[item] = self.quantities.get(item, 0) + quantity
 
     def merge(self, other: Usage) -> None:
-        """Count what another one has counted."""
+        """Add another usage."""
         for item, quantity in other.quantities.items():
             self.add(item, quantity)
         for text in other.assumptions:

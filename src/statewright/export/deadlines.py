@@ -1,7 +1,7 @@
-"""Loops with a deadline as loops that look at the clock, and count, each time they come round.
+"""Rewrites loops with a deadline as loops that check the clock, and count, in every turn.
 
-What the extension does at any instant, the loop does at its head: whatever runs when the deadline comes runs on until
-the loop comes round again.
+The extension acts at any instant, the rewritten loop only at its head: a state that runs at the deadline continues
+until the next turn.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ def is_bounded(state: StateOutline) -> bool:
 def bounded(
     edits: Edits, state: StateOutline, node: Node, branch: ScopeOutline, entries: dict[str, str]
 ) -> dict[str, Node] | None:
-    """The states in place of a Parallel with bounds, the one to enter first; `None` where that cannot be.
+    """The states in place of a Parallel with bounds, the one to enter first; `None` if that is impossible.
 
-    `node` is the state with its branch already rewritten, `branch` the branch as it was, `entries` says by which state
-    one of its states is entered now.
+    `node` is the state with its branch already rewritten, `branch` the branch as it was, `entries` names the state by
+    which one of its states is now entered.
     """
     p = edits.prefix()
     heads = list(dict.fromkeys(loop.states[0].name for loop in loops_of(branch)))
     has_deadline = "TimeoutSeconds" in node or "TimeoutSecondsPath" in node
     if not heads and has_deadline:
         edits.note(
-            "cannot", state, "has a deadline but no loop that could look at the clock: give its Task a TimeoutSeconds"
+            "cannot", state, "has a deadline but no loop that could check the clock: give its Task a TimeoutSeconds"
         )
         return None
     plain = {key: value for key, value in node.items() if key not in LOOP_FIELDS}
@@ -55,7 +55,7 @@ def bounded(
     edits.note(
         "rewritten",
         state,
-        f"looks at its bounds whenever it comes to {' or '.join(map(repr, heads))}"
+        f"checks its bounds whenever it enters {' or '.join(map(repr, heads))}"
         if heads
         else "has no loop: MaxTurns is left out",
     )
@@ -63,13 +63,13 @@ def bounded(
         edits.note(
             "differs",
             state,
-            "a Task or Wait that runs when the deadline comes is not cut: the loop ends when it comes round",
+            "a Task or Wait that runs at the deadline is not aborted: the loop ends at its next turn",
         )
     return {**before, state.name: {**plain, "Branches": [made]}}
 
 
 def _worked_out(edits: Edits, state: StateOutline, p: str) -> dict[str, Node]:
-    """A Pass before the Parallel that works its TimeoutSeconds out, where it is no constant."""
+    """A Pass before the Parallel that computes its TimeoutSeconds, unless it is a constant."""
     node = state.node
     name = edits.name(state.name, "how long")
     made = {"Type": "Pass", **picked(node, "QueryLanguage")}

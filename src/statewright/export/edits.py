@@ -1,4 +1,4 @@
-"""Shared parts of every rewriting: unused names, notes for the author, and transitions that lead elsewhere.
+"""Shared parts of all rewriting: unused names, notes for the author, and redirected transitions.
 
 Definitions are JSON values and never changed in place: whatever is edited here is a new object.
 """
@@ -37,14 +37,14 @@ class Note:
 
 @dataclass(slots=True)
 class Edits:
-    """One definition on its way. `wait_seconds` is how long who finds no permit waits before it asks again."""
+    """One definition being rewritten. `wait_seconds` is the wait between two attempts to take a permit."""
 
     machine: Node
     table: str
     wait_seconds: int
     notes: list[Note] = field(default_factory=list)
     late: set[str] = field(default_factory=set)
-    """States that may fail with `LATE`, as they hold one that does."""
+    """States that may fail with `LATE`, because they hold one that does."""
     _names: set[str] = field(default_factory=set)
     _text: str = ""
     _count: int = 0
@@ -59,7 +59,7 @@ class Edits:
         return top_language(self.machine) == JSONATA
 
     def note(self, kind: NoteKind, state: StateOutline, message: str) -> None:
-        """Tell the author something about a state."""
+        """Note something about a state for the author."""
         self.notes.append(Note(kind, state.name, state.path, message))
 
     def name(self, owner: str, role: str) -> str:
@@ -74,7 +74,7 @@ class Edits:
             count += 1
 
     def prefix(self) -> str:
-        """The beginning of names of variables that the definition does not know."""
+        """A prefix of variable names that the definition does not use."""
         while True:
             self._count += 1
             found = f"sw{self._count}_"
@@ -82,14 +82,14 @@ class Edits:
                 return found
 
     def jsonata(self, node: Node) -> Node:
-        """A new state in JSONata, whatever the machine's own language is."""
+        """A new state in JSONata, for any language of the machine."""
         if self.is_jsonata:
             return node
         kind = {"Type": node["Type"], "QueryLanguage": JSONATA}
         return {**kind, **node}
 
     def may_be_late(self, state: StateOutline) -> None:
-        """A state may fail with `LATE`: it and whatever it lies in has to know that error."""
+        """Mark a state that may fail with `LATE`, and the states around it, which must handle that error."""
         at: StateOutline | None = state
         while at is not None:
             self.late.add(at.name)
@@ -120,7 +120,7 @@ def picked(node: Node, *names: str) -> Node:
 
 
 def redirected(node: Node, elsewhere: Mapping[str, str]) -> Node:
-    """A state whose transitions to some states lead to others."""
+    """A state with some transitions redirected."""
 
     def target(name: Json) -> Json:
         return elsewhere.get(name, name) if isinstance(name, str) else name

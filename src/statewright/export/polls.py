@@ -1,4 +1,4 @@
-"""Polls as a loop of the Task that asks, a Choice, and a Wait whose length grows."""
+"""Rewrites polls as a loop of a Task that asks, a Choice, and a Wait of growing length."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def poll(edits: Edits, state: StateOutline) -> dict[str, Node] | None:
 def _problem(edits: Edits, state: StateOutline) -> str | None:
     plan = state.node.get("Arguments" if state.jsonata else "Parameters")
     if not isinstance(plan, dict):
-        return "its parameters are no object in the definition: Resource and Until have to be known beforehand"
+        return "its parameters are not an object in the definition: Resource and Until must be constants"
     resource, until = plan.get("Resource"), plan.get("Until")
     if not isinstance(resource, str) or resource.startswith("{%"):
-        return "its Resource is worked out at run time: a Task's Resource is a constant"
+        return "its Resource is computed at run time: a Task's Resource must be a constant"
     if isinstance(until, dict) and edits.is_jsonata:
-        return "its Until is a Choice rule, which a machine in JSONata cannot have: write it as a JSONata text"
+        return "its Until is a Choice rule, which a machine in JSONata cannot have: write it as a JSONata expression"
     if not isinstance(until, dict | str):
-        return "its Until is worked out at run time: a Choice's condition is a constant"
+        return "its Until is computed at run time: a Choice's condition must be a constant"
     if "Credentials" in state.node and any(key.endswith(".$") for key in state.node["Credentials"]):
-        return "its Credentials are worked out from the state's input, which the call itself does not see"
+        return "its Credentials are computed from the state's input, which the call itself does not see"
     return None
 
 
@@ -90,14 +90,14 @@ def _pause(plan: Node, p: str) -> str:
     """JSONata for the seconds until the next call."""
     seconds = f"$number(${p}given.IntervalSeconds)" if _has(plan, "IntervalSeconds") else "1"
     if _has(plan, "BackoffRate"):
-        # A rate to the power of many calls is no number any more.
+        # A rate to the power of many calls overflows.
         seconds = f"{seconds} * $power($number(${p}given.BackoffRate), $min([${p}asked - 1, 200]))"
     longest = f"$number(${p}given.MaxIntervalSeconds)" if _has(plan, "MaxIntervalSeconds") else "86400"
     return f"$min([{seconds}, {longest}])" if _has(plan, "BackoffRate") or longest[0] == "$" else f"({seconds})"
 
 
 def _arguments(plan: Node, p: str, *, is_jsonata: bool) -> Json:
-    """The call's Arguments: constants as they are, the rest from what was worked out at the begin."""
+    """The call's Arguments: constants unchanged, the rest from the values computed at the start."""
     parameters = plan.get("Parameters", {})
     if "Parameters.$" in plan or not isinstance(parameters, dict):
         return expression(f"${p}given.Parameters")
@@ -119,14 +119,14 @@ def _is_worked_out(value: Json, *, is_jsonata: bool) -> bool:
             pending.extend(part.values())
         elif isinstance(part, list):
             pending.extend(part)
-        # What looks like an expression would be one in the new state, whatever it is in the old.
+        # Text that looks like an expression would be one in the new state, even if it is not in the old one.
         elif isinstance(part, str) and (part.startswith("{%") or part.endswith("%}")):
             return True
     return False
 
 
 def _until(edits: Edits, until: Json, answer: str) -> Node:
-    """The Choice that asks whether the answer, its input, satisfies."""
+    """The Choice that checks if the answer, its input, satisfies Until."""
     if isinstance(until, dict):
         return {"Type": "Choice", "Choices": [{**until, "Next": answer}]}
     text = until.strip()

@@ -1,7 +1,7 @@
 """Rewrites a definition with extensions into one that any Step Functions service accepts: the walk over its states.
 
-Inner scopes are rewritten before outer ones. What takes a state's place keeps its name, so that transitions to it still
-lead there; where something has to come before it, they are sent elsewhere.
+Inner scopes are rewritten before outer ones. A replacement keeps the state's name, so that transitions to it remain
+valid; if another state must come before it, they are redirected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OWN: Final = ":states:::statewright:"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A portable definition, and what was done to it, in the order of the text. `holds`: whether it has permits."""
+    """A portable definition, and notes on the changes, in the order of the text. `holds`: True if it takes permits."""
 
     definition: Node
     notes: list[Note]
@@ -40,11 +40,11 @@ def export(
     document: Document, *, table: str = TABLE, max_concurrent: int | None = None, per_second: float | None = None,
     wait_seconds: int = WAIT_SECONDS, express: bool = False,
 ) -> Exported:  # fmt: skip
-    """Rewrite a sound definition.
+    """Rewrite a valid definition.
 
     `table` is the DynamoDB table for permits, `max_concurrent` how many executions of the machine may run at once,
     `per_second` how many may begin in a second,
-    `wait_seconds` how long who finds no permit waits before it asks again.
+    `wait_seconds` the wait between two attempts to take a permit.
     """
     machine: Node = document.value
     walk = _Walk(Edits(machine, table, wait_seconds), outline(machine, express=express))
@@ -59,10 +59,10 @@ def export(
     if holds:
         text = (
             "an execution that is stopped, times out or fails with States.Runtime keeps its permits: "
-            "let the machine of --cleanup give them back"
+            "use the machine of --cleanup to return them"
         )
         walk.edits.notes.append(Note("differs", None, (), text))
-        walk.edits.notes.append(Note("differs", None, (), "permits are not given in the order of asking"))
+        walk.edits.notes.append(Note("differs", None, (), "permits are not granted in the order of requests"))
     return Exported(made, walk.edits.notes, holds)
 
 
@@ -88,7 +88,7 @@ class _Walk:
         return guarded(self.edits, made) if scope.path in self.holding else made
 
     def inside(self, scope: ScopeOutline) -> tuple[Node, dict[str, str]]:
-        """A scope with its states rewritten, and what those are entered by that no longer have their own name first."""
+        """A scope with its states rewritten, and the entry states of those that no longer begin with their own name."""
         states: dict[str, Node] = {}
         entries: dict[str, str] = {}
         own: set[str] = set()
@@ -113,7 +113,7 @@ class _Walk:
         return made
 
     def rewritten(self, state: StateOutline) -> dict[str, Node]:
-        """As `state`, but for errors that Retry and Catch do not know yet."""
+        """As `state`, without the errors that Retry and Catch do not handle yet."""
         node, path = state.node, state.path
         resource = node.get("Resource")
         if state.type == "Task" and isinstance(resource, str) and _OWN in resource:
@@ -137,7 +137,7 @@ class _Walk:
         return {state.name: changed}
 
     def task(self, state: StateOutline, action: str) -> dict[str, Node]:
-        """One of our own tasks."""
+        """Rewrite a Task with an extension's resource."""
         if state.node.get("HeartbeatSeconds") or state.node.get("HeartbeatSecondsPath"):
             self.edits.note("differs", state, "its heartbeat is left out")
         if action == "poll":

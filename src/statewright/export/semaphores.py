@@ -1,8 +1,8 @@
-"""Semaphores as rows of a DynamoDB table: take a permit, give it back, and give back whatever an execution holds.
+"""Rewrites semaphores as rows of a DynamoDB table: take a permit, return it, and return all permits of an execution.
 
-One row a semaphore: `LockName` is its name (and `#` and its key), `Held` how many permits are out. Every permit is an
-attribute, named by the execution's ARN, the instant and a random id: an execution may hold several, and a repeated call
-takes nothing twice. An execution that finds no permit waits and asks again: no order is promised.
+One row for each semaphore: `LockName` is its name (and `#` and its key), `Held` the number of permits taken. Every
+permit is an attribute, named by the execution's ARN, the instant and a random id: an execution may hold several, and a
+repeated call takes nothing twice. An execution that finds no permit waits and asks again: no order is promised.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _give_back(edits: Edits, lock: str, permit: str) -> Node:
 
 def release(edits: Edits, state: StateOutline) -> dict[str, Node]:
     """The states in place of a Task `statewright:release`."""
-    edits.note("rewritten", state, f"gives its permit back in the DynamoDB table {edits.table}")
+    edits.note("rewritten", state, f"returns its permit in the DynamoDB table {edits.table}")
     p = edits.prefix()
     begin, look, found, back, none, done = (
         edits.name(state.name, role) for role in ("begin", "look", "held?", "give back", "nothing held", "done")
@@ -152,7 +152,7 @@ def release(edits: Edits, state: StateOutline) -> dict[str, Node]:
 
 
 def giving_all_back(edits: Edits, owner: str, arn: str, then: str) -> tuple[str, dict[str, Node]]:
-    """States that give back every permit of an execution and go on to `then`; the first one's name, and all of them.
+    """States that return every permit of an execution and continue at `then`; the first one's name, and all of them.
 
     `arn` is JSONata for the execution's ARN.
     """
@@ -161,7 +161,7 @@ def giving_all_back(edits: Edits, owner: str, arn: str, then: str) -> tuple[str,
         edits.name(owner, role)
         for role in ("permits", "look for permits", "give back", "give back one", "was given back", "more?")
     )
-    # A page must not be larger than a state's result may be: few rows at a time, and only those with permits out.
+    # A page must not be larger than a state's result may be: few rows at a time, and only those with permits taken.
     asked = (
         f"{{'TableName': {quoted(edits.table)}, 'ConsistentRead': true, 'Limit': {_PAGE}, "
         "'FilterExpression': '#held > :none', 'ExpressionAttributeNames': {'#held': 'Held'}, "
@@ -206,9 +206,9 @@ def giving_all_back(edits: Edits, owner: str, arn: str, then: str) -> tuple[str,
 
 
 def guarded(edits: Edits, scope: Node, *, limit: int | None = None) -> Node:
-    """A machine, or what a distributed Map runs, that gives back all permits however it ends.
+    """A machine, or the processor of a distributed Map, that returns all permits however it ends.
 
-    `limit`: so many executions of it run at once, the others wait for a permit of the machine.
+    `limit`: at most so many executions of it run at once; the others wait for a permit of the machine.
     """
     p = edits.prefix()
     owner = "Machine"
@@ -255,7 +255,7 @@ def guarded(edits: Edits, scope: Node, *, limit: int | None = None) -> Node:
 
 
 def cleanup(table: str) -> Node:
-    """A machine that gives back what executions still hold, for status changes of executions as its input."""
+    """A machine that returns the permits of ended executions; its input is an execution status change event."""
     empty: Node = {"QueryLanguage": "JSONata", "States": {}}
     edits = Edits(empty, table, 1)
     done = edits.name("Permits", "given back")

@@ -1,7 +1,7 @@
 """A Parallel with one branch in place of a Task: several states that have one state's input, result, Retry and Catch.
 
-The branch begins on what the Task would have sent, and its output is the Task's result. A Parallel's own result is an
-array of one, so in JSONPath a Pass follows that does with the element what the Task did with its result.
+The branch begins with the Task's parameters, and its output is the Task's result. A Parallel's own result is an array
+of one, so in JSONPath a Pass follows that treats the element as the Task treated its result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RESULT: Final = re.compile(r"\$states\s*\.\s*result\b")
 def given(state: StateOutline, parameters: Json = None) -> Node:
     """The input of the branch: `Given`, the parameters of the Task, and `TimeoutSeconds` where it has one.
 
-    `parameters` takes the place of the Task's own.
+    `parameters` replaces the Task's own.
     """
     node = state.node
     begun: JsonObject = {}
@@ -42,7 +42,7 @@ def has_deadline(state: StateOutline) -> bool:
 
 
 def stand_in(edits: Edits, state: StateOutline, begun: Node, branch: Node) -> dict[str, Node]:
-    """The states that take a Task's place, its name first."""
+    """The states that replace a Task, its name first."""
     node = state.node
     head = picked(node, "Type", "QueryLanguage", "Comment") | {"Type": "Parallel"}
     tail = {"Branches": [branch], **picked(node, "Retry", "Catch")}
@@ -59,7 +59,7 @@ def stand_in(edits: Edits, state: StateOutline, begun: Node, branch: Node) -> di
 
 
 def _after(edits: Edits, state: StateOutline, parallel: Node, after: Node) -> dict[str, Node]:
-    """The Passes that follow the Parallel; they say where to go and what to keep."""
+    """The Passes that follow the Parallel; they hold the transition, and the fields that shape the result."""
     node, variable = state.node, edits.prefix() + "result"
     result = edits.name(state.name, "result")
     parallel["Assign"] = {f"{variable}.$": "$[0]"}
@@ -77,7 +77,7 @@ def _after(edits: Edits, state: StateOutline, parallel: Node, after: Node) -> di
 
 
 def _of_one(value: Json) -> Json:
-    """A JSONata value that speaks of `$states.result`, for a result that is an array of one."""
+    """A JSONata value that reads `$states.result`, for a result that is an array of one."""
     if isinstance(value, dict):
         return {key: _of_one(member) for key, member in value.items()}
     if isinstance(value, list):

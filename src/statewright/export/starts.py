@@ -1,4 +1,5 @@
-"""So many starts in a second: each execution reserves the next free instant in a row of the table, and waits for it."""
+"""Rewrites a limit on starts per second: each execution reserves the next free instant in a row of the table, and waits
+for it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ NAME = "'starts:' & $states.context.StateMachine.Name"
 
 
 def paced(edits: Edits, scope: Node, per_second: float) -> Node:
-    """A machine whose executions begin at most so often; `scope` is what they do then."""
+    """A machine with a limited rate of starts; `scope` is the work of its executions."""
     p, gap_ms = edits.prefix(), ceil(1000 / per_second)
     queue, idle, wait = (edits.name("Machine", role) for role in ("next start", "first start", "wait to start"))
 

@@ -1,7 +1,7 @@
-"""`advance`: one event in, commands and history out. Pure: no clock, no chance, no I/O.
+"""`advance`: one event in, commands and history out. Pure: no clock, no randomness, no I/O.
 
-A burst runs until every frame waits or its transition budget is spent. What is ready stands in the state itself, so a
-burst that was cut short goes on from the stored state alone.
+A burst runs until every frame waits or its transition budget is spent. The state itself lists the ready frames, so a
+burst that was cut short continues from the stored state alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ BEGIN: Final[dict[str, Callable[[Turn, Frame, StateDef], bool]]] = {
     "Parallel": begin_parallel,
     "Map": begin_map,
 }
-"""The handler of each type of state once entered; it returns whether its frame continues at once."""
+"""The handler of each type of state once entered; it returns True if its frame continues immediately."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Step:
 
 
 def new_execution(identity: Identity, input: Payload, seed: bytes) -> ExecutionState:
-    """An execution that has not run yet; `advance` with `ExecutionStarted` sets it off. `seed`: 16 bytes or more."""
+    """An execution that has not run yet; `advance` with `ExecutionStarted` starts it. `seed`: 16 bytes or more."""
     return ExecutionState(identity, input, seed)
 
 
@@ -83,9 +83,9 @@ def advance(
 ) -> Step:
     """Apply one event to the state, in place, and run until every frame waits or `budget` transitions are made.
 
-    `gone` are activities of the program that do not exist: a state that comes to one ends the execution.
+    `gone` are activities of the program that do not exist: a state that uses one ends the execution.
 
-    An event that comes too late, twice, or for a closed execution changes nothing.
+    A late or repeated event, or one for a closed execution, changes nothing.
     """
     turn = Turn(program, state, now_ms, limits, budget, inspection, gone)
     handler = _ON[type(event)]
@@ -113,13 +113,13 @@ def run(turn: Turn) -> None:
             turn.commands.append(ContinueBurst())
             return
         frame = frames.get(ready.popleft())
-        # A frame may have been aborted, or run already, since it was put in line.
+        # A frame may have been aborted, or run already, since it was queued.
         if isinstance(frame, Frame) and frame.phase <= JOINED:
             run_frame(turn, frame)
 
 
 def run_frame(turn: Turn, frame: Frame) -> None:
-    """Run one frame from state to state until it waits, ends or meets the budget."""
+    """Run one frame from state to state until it waits, ends or has spent the budget."""
     state = turn.state
     scope = turn.program.scopes[frame.scope]
     states, most_turns = scope.states, scope.max_turns
@@ -157,7 +157,7 @@ def run_frame(turn: Turn, frame: Frame) -> None:
 
 
 def resume(turn: Turn, frame: Frame, handler: Callable[[], bool]) -> None:
-    """Run a handler for a frame that waited; put the frame in line if it goes on."""
+    """Run a handler for a frame that waited; queue the frame if it continues."""
     turn.changed.add(frame.id)
     try:
         went_on = handler()
@@ -167,18 +167,18 @@ def resume(turn: Turn, frame: Frame, handler: Callable[[], bool]) -> None:
         turn.state.ready.append(frame.id)
 
 
-# ------------------------------------------------------------------ one handler an event
+# ------------------------------------------------------------------ one handler for each event
 
 
 def on_started(turn: Turn, _event: events.ExecutionStarted) -> None:
-    """Record the start, start the machine's own clock, and put the first state in line."""
+    """Record the start, start the machine's own clock, and queue the first state."""
     if not turn.state.last_event_id:
         record_start(turn)
         begin_running(turn)
 
 
 def on_forked(turn: Turn, event: events.ExecutionForked) -> None:
-    """As a start, at another state than the first."""
+    """As `ExecutionStarted`, at another state than the first."""
     state = turn.state
     if state.last_event_id:
         return
@@ -192,13 +192,13 @@ def on_forked(turn: Turn, event: events.ExecutionForked) -> None:
 
 
 def on_queued(turn: Turn, _event: events.ExecutionQueued) -> None:
-    """Record the start and nothing else: no clock runs, and no frame is there until the execution is admitted."""
+    """Record the start and nothing else: until the execution is admitted, no clock runs and it has no frame."""
     if not turn.state.last_event_id:
         record_start(turn)
 
 
 def on_admitted(turn: Turn, _event: events.ExecutionAdmitted) -> None:
-    """Start the clock of a queued execution, and put its first state in line."""
+    """Start the clock of a queued execution, and queue its first state."""
     state = turn.state
     if state.is_queued:
         state.clock_ms = turn.now_ms
@@ -219,7 +219,7 @@ def record_start(turn: Turn) -> None:
 
 
 def begin_running(turn: Turn) -> None:
-    """Start the machine's own clock, and put the first state in line."""
+    """Start the machine's own clock, and queue the first state."""
     state = turn.state
     start_execution_clock(turn)
     scope = turn.program.scopes[0]
@@ -228,7 +228,7 @@ def begin_running(turn: Turn) -> None:
 
 
 def start_execution_clock(turn: Turn) -> None:
-    """Start the timer of the machine's TimeoutSeconds, or of the longest execution there may be."""
+    """Start the timer of the machine's TimeoutSeconds, or of the longest execution allowed."""
     due_ms = execution_due_ms(turn)
     if due_ms is not None:
         turn.state.timeout_timer = turn.start_timer(ROOT, due_ms)
@@ -244,7 +244,7 @@ def execution_due_ms(turn: Turn) -> int | None:
 
 
 def on_continued(_turn: Turn, _event: events.BurstContinued) -> None:
-    """The loop goes on by itself."""
+    """Nothing to do: the loop continues by itself."""
 
 
 def on_timer(turn: Turn, event: events.TimerFired) -> None:
@@ -256,7 +256,7 @@ def on_timer(turn: Turn, event: events.TimerFired) -> None:
     if timer_id == state.timeout_timer:
         state.timeout_timer = 0
         stop_all(turn, "TIMED_OUT", "ExecutionTimedOut", None, None, {"error": TIMEOUT})
-        # However late the timer came: the execution lasted as long as it may. Observed.
+        # However late the timer fires, the execution lasted for its timeout. Observed.
         state.stopped_ms = execution_due_ms(turn)
         return
     frame = state.frame_of(timer_id)
@@ -356,7 +356,7 @@ def on_map_run_failed(turn: Turn, event: events.MapRunFailed) -> None:
 
 
 def on_map_run_missing(turn: Turn, event: events.MapRunMissing) -> None:
-    """A Map Run was to be redriven whose parent ended before it had begun: it begins now."""
+    """A redriven Map Run had never begun, because its parent ended first: it begins now."""
     frame = open_task(turn, event.task_id, MAP_RUN)
     if frame is not None:
         resume(turn, frame, lambda: begin_map(turn, frame, turn.definition_of(frame), unheard_of=True))
@@ -369,7 +369,7 @@ def on_stopped(turn: Turn, event: events.ExecutionStopped) -> None:
 
 
 def on_redriven(turn: Turn, _event: events.ExecutionRedriven) -> None:
-    """Go on from where the execution failed, stopped or timed out."""
+    """Continue from where the execution failed, stopped or timed out."""
     if redrive(turn):
         start_execution_clock(turn)
 

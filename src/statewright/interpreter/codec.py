@@ -1,7 +1,7 @@
-"""Execution state to bytes and back: one body for the execution, one for each frame.
+"""Encodes execution states to bytes and decodes them: one body for the execution, one for each frame.
 
 Bodies are JSON arrays, versioned by their first member. A value of 4 KiB or more is left out and named by its hash;
-the texts so named come back beside the bodies, to be stored once however many frames hold them.
+the texts so named are returned with the bodies, to be stored once for all frames that hold them.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def encode(state: ExecutionState, frame_ids: Iterable[int] | None = None) -> tup
 
 
 def decode(execution: bytes, frames: Iterable[bytes], texts: Texts) -> ExecutionState:
-    """A state from everything that `encode` gave. Raises: Unreadable, KeyError for a missing large value."""
+    """A state from everything that `encode` returned. Raises: Unreadable, KeyError for a missing large value."""
     decoder = Decoder(texts.__getitem__)
     state = decoder.execution(execution)
     for body in frames:

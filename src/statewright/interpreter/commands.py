@@ -23,14 +23,14 @@ class StartTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """The timer is not needed any more; a firing already under way is ignored."""
+    """The timer is no longer needed; a firing that is already under way is ignored."""
 
     timer_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTask:
-    """Call the resource, and answer with the task events. `token` is set where the answer may come by token.
+    """Call the resource, and answer with the task events. `token` is set if the answer may come with a token.
 
     `iterations` are the indexes of the inline Map iterations around the state, outermost first; `attempt` counts
     retries from 0. Times are 0 where the definition sets none.
@@ -62,7 +62,7 @@ class StartMapRun:
     """Run a distributed Map, in scope `scope` of the program. Limits are evaluated; `None` means the default.
 
     `items` is `None` when an ItemReader gives them: `reader` are its arguments, `reader_config` its ReaderConfig.
-    `context` and `variables` are what an ItemSelector sees of the parent; `None` without one. `iterations` and
+    `context` and `variables` are the parent's, for an ItemSelector; `None` without one. `iterations` and
     `attempt` are those of `ScheduleTask`.
     """
 

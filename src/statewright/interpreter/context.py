@@ -1,4 +1,4 @@
-"""The context object (`$$`, `$states.context`), built only when a state looks at it."""
+"""The context object (`$$`, `$states.context`), built only when a state reads it."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def _with_a_letter_first(body: bytes) -> bytes:
 
 
 def task_of_token(token: str) -> tuple[str, int] | None:
-    """The execution ARN and task id that a token speaks of, or `None` for a text that is no token.
+    """The execution ARN and task id in a token, or `None` for a text that is not a token.
 
-    Whether the token is genuine is for the owner of the execution to say, with `is_task_token`.
+    The owner of the execution checks that the token is genuine, with `is_task_token`.
     """
     try:
         arn, _, task_id = base64.urlsafe_b64decode(token.encode())[16:].decode().split("|")

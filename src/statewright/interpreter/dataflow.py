@@ -1,6 +1,6 @@
 """Data through a state: InputPath to OutputPath in JSONPath, Arguments and Output in JSONata, Assign in both.
 
-Payloads that pass unchanged keep their identity, so that their text is made once.
+Payloads that pass unchanged stay the same objects, so that they are encoded once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def item_scope(turn: Turn, frame: Frame, definition: StateDef, data: Json, item:
 
 
 def effective_input(turn: Turn, frame: Frame, definition: StateDef, scope: Scope) -> Payload:
-    """The input after InputPath and Parameters, or after Arguments; `scope.data` is what InputPath left."""
+    """The input after InputPath and Parameters, or after Arguments; `scope.data` is the input after InputPath."""
     inspection = turn.inspection
     payload = frame.input
     if inspection is not None:
@@ -62,7 +62,7 @@ def effective_input(turn: Turn, frame: Frame, definition: StateDef, scope: Scope
 
 
 def exit_state(turn: Turn, frame: Frame, definition: StateDef, scope: Scope, result: Payload) -> bool:
-    """Leave with the state's own result; returns whether the frame goes on at once."""
+    """Leave with the state's own result; returns True if the frame continues immediately."""
     inspection = turn.inspection
     if inspection is not None:
         inspection.note("result", result.value)
@@ -100,7 +100,7 @@ def exit_with_input(
 def exit_by_rule(
     turn: Turn, frame: Frame, definition: StateDef, scope: Scope, payload: Payload, rule: ChoiceRule
 ) -> bool:
-    """Leave a Choice by one of its rules, whose own Output and Assign count."""
+    """Leave a Choice by one of its rules, with the rule's Output and Assign."""
     assigned = _assigned(rule.assign, scope)
     if definition.jsonata:
         output = Payload(rule.output(scope)) if rule.output is not None else frame.input

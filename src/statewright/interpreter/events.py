@@ -1,4 +1,4 @@
-"""Events: the inputs of `advance`, in the past tense. A stale id is normal and does nothing."""
+"""Events: the inputs of `advance`, in the past tense. A stale id is normal and changes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ExecutionStarted:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionForked:
-    """In place of `ExecutionStarted`: the execution begins at another state, with variables that are set already."""
+    """In place of `ExecutionStarted`: the execution begins at another state, with variables already set."""
 
     state: str
     input: Payload
@@ -34,7 +34,7 @@ class ExecutionAdmitted:
 
 @dataclass(frozen=True, slots=True)
 class BurstContinued:
-    """Go on where the transition budget ran out."""
+    """Continue where the transition budget ran out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class TaskStarted:
 
 @dataclass(frozen=True, slots=True)
 class TaskSubmitted:
-    """The service accepted a `.sync` or `.waitForTaskToken` request; the task goes on."""
+    """The service accepted a `.sync` or `.waitForTaskToken` request; the task continues."""
 
     task_id: int
     output: Payload
@@ -62,7 +62,7 @@ class TaskSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class TaskSucceeded:
-    """The task's result is there."""
+    """The task succeeded with a result."""
 
     task_id: int
     output: Payload

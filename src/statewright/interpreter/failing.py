@@ -1,4 +1,4 @@
-"""When a state fails: Retry, then Catch, then the frame, then its parent, up to the execution.
+"""Failure of a state: Retry, then Catch, then the frame, then its parent, up to the execution.
 
 `States.Runtime` skips all of that and ends the execution where it happened.
 """
@@ -31,12 +31,12 @@ _HOLDS_CHILDREN = frozenset({CHILDREN, SPAWNING, JOINED})
 
 
 def evaluation_failed(turn: Turn, frame: Frame, definition: StateDef, problem: ExecutionFailure) -> bool:
-    """A path, template or expression of the state failed; returns whether the frame goes on at once."""
+    """A path, template or expression of the state failed; returns True if the frame continues immediately."""
     return state_failed(turn, frame, definition, _worded(turn, frame, definition, problem))
 
 
 def state_failed(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, *, heartbeat: bool = False) -> bool:
-    """Let Retry, Catch and the parents deal with a failure; returns whether `frame` itself goes on at once."""
+    """Apply Retry, Catch and the parents to a failure; returns True if `frame` itself continues immediately."""
     turn.changed.add(frame.id)
     close_task(turn, frame, definition, cancel=False)
     if failure.error != RUNTIME and frame.phase == SPAWNING:
@@ -56,7 +56,7 @@ def state_failed(turn: Turn, frame: Frame, definition: StateDef, failure: Failur
                     turn.state.ready.appendleft(frame.id)
                 return False
         except ExecutionFailure as problem:
-            # A catcher's own Output failed. Nothing of this state may take that failure again.
+            # A catcher's own Output failed. No retrier or catcher of this state handles that failure.
             failure = _worded(turn, frame, definition, problem)
             if failure.error == RUNTIME:
                 continue
@@ -124,7 +124,7 @@ def _caught(turn: Turn, frame: Frame, definition: StateDef, failure: Failure, he
 
 
 def fail_parent(turn: Turn, frame: Frame) -> Frame:
-    """A branch or iteration has failed for good: abort its siblings; returns the parent, whose state has failed."""
+    """A branch or iteration has failed finally: abort its siblings; returns the parent, whose state has failed."""
     parent = turn.parent_of(frame)
     children = parent.children
     assert children is not None
@@ -176,7 +176,7 @@ def abort_frame(turn: Turn, frame: Frame, cause_event: int, *, quiet: bool = Fal
         one.timer = 0
         close_task(turn, one, definition, cancel=True)
         if phase == READY:
-            # It never entered the state it was about to enter: a redrive must enter it.
+            # The frame has not entered its state yet: a redrive must enter it.
             one.entered_event = 0
         one.phase = ABORTED
         turn.changed.add(one.id)
@@ -239,7 +239,7 @@ def drop_children(turn: Turn, frame: Frame) -> None:
 
 
 def execution_failed(turn: Turn, frame: Frame, failure: Failure) -> None:
-    """End the execution with a failure that nothing took. Its frames stay, for redrive."""
+    """End the execution with an unhandled failure. Its frames stay, for redrive."""
     previous = frame.last_event
     frames = turn.state.frames
     one: Frame | None = frame

@@ -1,6 +1,6 @@
-"""History events: what users read about an execution, in the service's shapes.
+"""History events: the record of an execution that users read, in the service's shapes.
 
-An event is kept small (`details` without what can be derived) and dressed for the API by `to_api`.
+An event is stored small (`details` without derived members); `to_api` gives it the API's shape.
 """
 
 from __future__ import annotations

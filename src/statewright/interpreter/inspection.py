@@ -1,7 +1,7 @@
-"""The data that a trial shows of one state (`inspectionData`), and the surroundings that it makes up for the state.
+"""The data that a trial returns for one state (`inspectionData`), and the made-up context of the state.
 
-`advance` fills an `Inspection` that it is given; without one it keeps nothing. Which members a kind of state shows is
-the table below; handlers note whatever they have. Trials themselves are in `trial.py`.
+`advance` fills an `Inspection` if it gets one. The table below lists the members that each kind of state shows;
+handlers note all the data they have. Trials themselves are in `trial.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _JSONPATH: Final[dict[str, frozenset[str]]] = {
 """Source: observed, for every type but Wait (taken as Choice) and a Map that succeeds (its end taken as Parallel's)."""
 
 _PASS_WITH_RESULT: Final = frozenset({"input", "result", *_AFTER})
-"""Observed: with a literal Result, what InputPath and Parameters gave is not shown."""
+"""Observed: with a literal Result, the results of InputPath and Parameters are not shown."""
 
 _JSONATA: Final[dict[str, frozenset[str]]] = {
     "Task": frozenset({"input", "afterArguments", "result"}),
@@ -43,7 +43,7 @@ _JSONATA_OTHERS: Final = frozenset({"input"})
 class Inspection:
     """Collects `inspectionData` of one state: member name (as in the API) to value, a JSON value rather than text.
 
-    `context` stands in for the context object as it is; `item` is shown as `Map.Item` where no context is given.
+    `context` replaces the context object; `item` is shown as `Map.Item` if no context is given.
     """
 
     __slots__ = ("_shown", "caught", "context", "data", "error_details", "failure", "item")
@@ -60,23 +60,23 @@ class Inspection:
         self.caught = False
 
     def note(self, member: str, value: Json) -> None:
-        """Remember a value under the API's member name, if this kind of state shows it."""
+        """Record a value under the API's member name, if this kind of state shows it."""
         if member in self._shown:
             self.data[member] = value
 
     def note_retry(self, index: int, delay_ms: int, failure: Failure) -> None:
-        """A retrier has taken the failure and waits."""
+        """A retrier has matched the failure and waits."""
         self.failure = failure
         # The API has whole seconds only; a delay of one and a half is shown as two.
         seconds = (delay_ms + 500) // 1000
         self.error_details = {"retryIndex": index, "retryBackoffIntervalSeconds": seconds}
 
     def note_exhausted(self, index: int) -> None:
-        """The retrier of this failure has no attempts left. Observed: it is named nevertheless."""
+        """The retrier of this failure has no attempts left. Observed: it is still named."""
         self.error_details = {"retryIndex": index}
 
     def note_catch(self, index: int, failure: Failure) -> None:
-        """A catcher has taken the failure, and its own fields were good."""
+        """A catcher has matched the failure, and its own fields were valid."""
         self.failure = failure
         self.caught = True
         self.error_details["catchIndex"] = index

@@ -1,4 +1,4 @@
-"""The phases of frames and of Map Runs: what each waits for, and which may follow which.
+"""The phases of frames and of Map Runs, and the order in which they may follow each other.
 
 1. A frame has one phase: what it does next, or what it waits for. The runnable phases come first, so one comparison
    tells them from the others. Their numbers are stored: they never change their meaning.

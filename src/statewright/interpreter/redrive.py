@@ -17,11 +17,11 @@ REDRIVABLE: Final = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 
 
 def redrive(turn: Turn) -> bool:
-    """Open the execution again; returns whether it was redrivable at all.
+    """Reopen the execution; returns True if it was redrivable.
 
     A state that was entered and not exited is tried again without a second Entered event, but a Fail state is
     entered anew. Parallel and inline Map run only their failed, aborted and unstarted children again, unless the
-    failure was `States.DataLimitExceeded`. A Map Run goes on with its unsuccessful children, unless the failure was
+    failure was `States.DataLimitExceeded`. A Map Run continues with its unsuccessful children, unless the failure was
     that or `States.Runtime`: then a new one starts. Retry counters start from 0. A history without room for more than
     the redrive and the end cannot be redriven.
     """
@@ -56,7 +56,7 @@ def redrive(turn: Turn) -> bool:
 
 
 def _reopen(turn: Turn, frame: Frame, redriven: int, error: str | None) -> list[Frame]:
-    """Put one frame back to work; returns the children that must be reopened too."""
+    """Make one frame ready again; returns the children that must be reopened, too."""
     turn.changed.add(frame.id)
     frame.retry_count = 0
     frame.retries = None
@@ -84,11 +84,11 @@ def _reopen(turn: Turn, frame: Frame, redriven: int, error: str | None) -> list[
     frame.phase = CHILDREN
     body = definition.body
     if isinstance(body, ParallelDef) and body.timeout_seconds is not None:
-        # Its clock begins anew, like that of the machine.
+        # Its clock restarts, like that of the machine.
         seconds = body.timeout_seconds(scope_of(turn, frame, definition))
         frame.timer = turn.start_timer(frame.id, turn.now_ms + seconds * 1000)
     if children.done == children.length:
-        # Every child has finished; what failed was leaving the state.
+        # Every child has finished; leaving the state failed.
         frame.phase = JOINED
         turn.state.ready.append(frame.id)
     elif isinstance(definition.body, MapDef) and children.next_index < children.length:

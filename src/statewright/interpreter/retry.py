@@ -1,4 +1,4 @@
-"""Which retrier or catcher takes an error, and how long a retrier waits."""
+"""Selects the retrier or catcher that matches an error, and computes the delays of retriers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NOT_IN_ALL: Final = frozenset({RUNTIME, DATA_LIMIT})
 
 
 def first_match(rules: Iterable[Rule], error: str | None, *, heartbeat: bool = False) -> tuple[int, Rule] | None:
-    """The first rule that takes the error, with its index.
+    """The first rule that matches the error, with its index.
 
-    `States.Runtime` is taken by none. A missed heartbeat is a `States.Timeout` that also answers to
-    `States.HeartbeatTimeout`. A failure without an error name is taken by the wildcards.
+    No rule matches `States.Runtime`. A missed heartbeat is a `States.Timeout` that `States.HeartbeatTimeout` matches,
+    too. The wildcards match a failure without an error name.
     """
     if error == RUNTIME:
         return None
@@ -39,7 +39,7 @@ _NOT_TASK_FAILED: Final = frozenset({TIMEOUT, HEARTBEAT_TIMEOUT, RUNTIME, DATA_L
 def delay_ms(retrier: Retrier, earlier: int, chance: float) -> int:
     """Milliseconds before the next retry, when this retrier has retried `earlier` times already.
 
-    `chance` (0 to 1) spreads the delay where the retrier asks for full jitter.
+    `chance` (0 to 1) spreads the delay if the retrier has full jitter.
     """
     longest = retrier.max_delay_seconds
     try:

@@ -1,6 +1,6 @@
 """The state of one execution: a flat table of frames, each with its parent's id.
 
-The machine, a branch and an iteration are all frames. A frame that waits holds what it waits for; one that runs a
+The machine, a branch and an iteration are all frames. A waiting frame holds its task or timer; one that runs a
 Parallel or a Map holds counters, never results: a finished child keeps its output in a row of its own (`Finished`)
 until the parent ends.
 """
@@ -65,7 +65,7 @@ class OpenTask:
 class Children:
     """Counters of a Map or Parallel: children `base` .. `base + length - 1`, by index.
 
-    `input` is what an ItemSelector or a branch sees; `items` the list that a Map goes through (`None` in a Parallel).
+    `input` is the input of an ItemSelector or a branch; `items` the list of a Map (`None` in a Parallel).
     `after_event` is the history event that the next iteration follows.
     """
 
@@ -125,7 +125,7 @@ class Frame:
         self.phase = READY
         self.variables: dict[str, Json] = {}
         self.visible: Mapping[str, Json] | None = None
-        """Own and outer variables together; made when first asked for, never stored."""
+        """Own and outer variables together; made on first use, never stored."""
         self.last_event = 0
         self.entered_event = 0
         self.entered_previous = 0
@@ -136,16 +136,16 @@ class Frame:
         self.task: OpenTask | None = None
         self.children: Children | None = None
         self.map_run: tuple[str, int] | None = None
-        """ARN and redrive count of the Map Run that the state has started last."""
+        """ARN and redrive count of the Map Run that the state started last."""
         self.turns: dict[str, int] | None = None
-        """How often each state was entered, where that is bounded."""
+        """How often each state was entered, if that is limited."""
 
     def __repr__(self) -> str:
         return f"Frame({self.id}, {self.state!r}, {PHASES[self.phase]})"
 
 
 class Finished:
-    """A child that succeeded: all that is left of its frame."""
+    """A child that succeeded: the remains of its frame."""
 
     __slots__ = ("id", "index", "output", "parent")
 
@@ -194,7 +194,7 @@ class ExecutionState:
         self.redriven_ms: int | None = None
         self.redrive_count = 0
         self.clock_ms: int | None = None
-        """From when TimeoutSeconds counts, where that is neither the start nor the last redrive."""
+        """The instant from which TimeoutSeconds counts, if that is neither the start nor the last redrive."""
         self.entropy = Entropy(seed)
         self.last_event_id = 0
         self.next_frame_id = 1
@@ -212,7 +212,7 @@ class ExecutionState:
 
     @property
     def clock_from_ms(self) -> int:
-        """From when TimeoutSeconds counts."""
+        """The instant from which TimeoutSeconds counts."""
         if self.clock_ms is not None:
             return self.clock_ms
         return self.redriven_ms if self.redriven_ms is not None else self.started_ms
@@ -230,7 +230,7 @@ class ExecutionState:
         return frame if isinstance(frame, Frame) else None
 
     def new_id(self, frame_id: int) -> int:
-        """An id for a timer or task of a frame; never given out twice in one execution."""
+        """An id for a timer or task of a frame; unique in one execution."""
         serial = self.next_serial
         self.next_serial = serial + 1
         return frame_id << SERIAL_BITS | (serial & SERIAL_MASK)

@@ -1,8 +1,8 @@
-"""A trial: one state run by itself, with inspection. The third driver of the interpreter, and as pure as it.
+"""A trial: one state run alone, with inspection. The third driver of the interpreter; pure, too.
 
 `begin_trial` runs the state up to the call that its Task makes, or to its end; a mock answers for a Task, a Map or a
-Parallel. What a caller may ask of which state is checked here, because it takes the program. The texts of mocks, of
-context objects and of definitions, and what becomes of `inspectionData` on the wire, are left to the API.
+Parallel. Checks here need the program: which requests fit which state. Leaves the texts of mocks, context objects and
+definitions, and the wire form of `inspectionData`, to the API.
 
 Source: API reference, TestState, where no comment says otherwise.
 """
@@ -41,9 +41,9 @@ STATE_NAME: Final = "StateName"
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """The input of a trial. `context` stands in for the whole context object; without it one is made up.
+    """The input of a trial. `context` replaces the whole context object; without it one is made up.
 
-    `retrier_retry_count` is how often the retrier that takes the mocked error has retried before.
+    `retrier_retry_count` is how often the retrier that matches the mocked error has retried before.
     `map_item_reader_data` is what an ItemReader has read: a JSON document, or the list of items of any other format.
     """
 
@@ -60,7 +60,7 @@ class TrialSetup:
 
 @dataclass(frozen=True, slots=True)
 class StateTrial:
-    """The result of a trial. `output` is there when the state was left, `next_state` when it leads on.
+    """The result of a trial. `output` is set if the state was left, `next_state` if another one follows.
 
     `inspection` is `inspectionData` with JSON values in place of texts.
     """
@@ -109,7 +109,7 @@ def begin_trial(
 
     `identity` is what the made-up context object shows; `trial_identity` makes one. A Wait ends at once.
 
-    Raises: ApiError for what cannot be tried: no such state, a mock that does not fit, or one that is missing.
+    Raises: ApiError for an impossible trial: no such state, a mock that does not fit, or one that is missing.
     """
     scope, definition = _find(program, setup.state_name)
     if setup.mock is None:
@@ -135,7 +135,7 @@ def begin_trial(
 
 
 def finish_trial(pending: PendingTrial, event: Event, now_ms: int) -> StateTrial:
-    """Let the call end as `event` says: the task's success, failure or refusal, or one of its timers.
+    """Finish a trial with the end of its call: the task's success, failure or refusal, or one of its timers.
 
     Raises: ValueError for an event that does not end the task.
     """
@@ -157,7 +157,7 @@ def try_state(
     seed: bytes,
     limits: Limits = AWS,
 ) -> StateTrial:
-    """A whole trial, where `call` makes the call of a Task without a mock, in no time.
+    """A whole trial; `call` makes the call of a Task without a mock, in no time.
 
     Raises: as `begin_trial`; ValueError when a call is to be made and there is no `call`.
     """
@@ -186,11 +186,11 @@ def trial_identity(seed: bytes, role_arn: str, *, account: str, region: str) -> 
 
 
 def machine_of(state: JsonObject) -> JsonObject:
-    """The definition of a machine around the definition of a single state; its targets are not there."""
+    """The definition of a machine around the definition of a single state; its targets do not exist."""
     return {"StartAt": STATE_NAME, "States": {STATE_NAME: state}}
 
 
-# ------------------------------------------------------------------ what cannot be tried
+# ------------------------------------------------------------------ refusals
 
 _MOCKABLE: Final = frozenset({"Task", "Map", "Parallel"})
 _FAILURE_COUNT_WITHOUT_MOCK = "TestState does not support MapIterationFailureCount when a mock is not specified."
@@ -256,12 +256,12 @@ def _refuse_with_mock(program: Program, definition: StateDef, setup: TrialSetup,
             raise _invalid(_WRONG_BRANCHES)
     origin = setup.error_caused_by_state
     if origin is not None and not _holds(program, definition, origin):
-        # Ours: whether the service looks was never recorded, but such a trial would test nothing.
+        # Ours: no recording shows this check in the service, but such a trial would test nothing.
         raise _invalid(f"State '{origin}', which is to cause the error, is not a state inside '{definition.name}'")
 
 
 def _exports(body: MapDef) -> bool:
-    """True if a ResultWriter puts the results elsewhere, so that the state's result only says where."""
+    """True if a ResultWriter puts the results elsewhere, so that the state's result only names their place."""
     writer = body.distributed.writer if body.distributed is not None else None
     return writer is not None and writer.resource is not None
 
@@ -324,7 +324,7 @@ def _event_of(task: ScheduleTask, mock: Mock) -> Event:
 
 
 def _answer(turn: Turn, trial: _Trial, command: StartMapRun | None, mock: Mock) -> bool:
-    """End a Map or Parallel that is about to start its children; returns whether its frame goes on at once."""
+    """End a Map or Parallel that is about to start its children; returns True if its frame continues immediately."""
     frame, definition, body = trial.frame, trial.definition, trial.definition.body
     if isinstance(body, MapDef):
         iterations = _note_items(turn, trial, body, command)
@@ -353,7 +353,7 @@ def _over_tolerance(noted: dict[str, Json], failures: int, iterations: int | Non
 
 
 def _note_items(turn: Turn, trial: _Trial, body: MapDef, command: StartMapRun | None) -> int | None:
-    """Show the items on their way to the iterations; returns how many there are, `None` when that is not known.
+    """Note the items of the iterations; returns their number, `None` if that is not known.
 
     Raises: ExecutionFailure.
     """
@@ -406,7 +406,7 @@ def _child_inputs(run: MapRunState) -> list[Json]:
 
 
 def _iterable(document: Json, pointer: str | None) -> Payload:
-    """The items that an ItemsPointer (RFC 6901) leads to in what was read. Raises: ExecutionFailure."""
+    """The items at an ItemsPointer (RFC 6901) in the data that was read. Raises: ExecutionFailure."""
     found = document
     for step in (pointer or "").split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")

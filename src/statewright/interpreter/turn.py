@@ -1,4 +1,4 @@
-"""One call of `advance` at work: what every state handler uses to record, command, move on and finish.
+"""The working context of one call of `advance`: state handlers use it to record, command, move on and finish.
 
 Handlers change frames only through a `Turn`, which notes what changed. Failing is in `failing.py`, data flow in
 `dataflow.py`, the states themselves in `steps/`.
@@ -104,7 +104,7 @@ class Turn:
         return timer_id
 
     def cancel_timer(self, timer_id: int) -> None:
-        """Call a timer off; 0 is none."""
+        """Cancel a timer; 0 is none."""
         if timer_id:
             self.commands.append(CancelTimer(timer_id))
 
@@ -121,7 +121,7 @@ class Turn:
         return parent
 
     def variables_of(self, frame: Frame) -> Mapping[str, Json]:
-        """Own and outer variables. Outer ones stand still while a child runs, so the result is kept."""
+        """Own and outer variables. Outer ones do not change while a child runs, so the result is cached."""
         if frame.id == ROOT:
             return frame.variables
         visible = frame.visible
@@ -143,7 +143,7 @@ class Turn:
     ) -> bool:
         """Exit the state with its output and go to `target` (`None`: the scope ends).
 
-        Returns whether the frame goes on at once. Raises: ExecutionFailure for an output over the limit.
+        Returns True if the frame continues immediately. Raises: ExecutionFailure for an output over the limit.
         """
         if output.size_bytes > self.payload_bytes:
             raise self.too_large(definition.name)
@@ -184,12 +184,12 @@ class Turn:
         return texts
 
     def forget_variables(self, frame: Frame) -> None:
-        """The frame goes, and its variables with it: they count no more."""
+        """Remove the frame; its variables no longer count."""
         if frame.variables and self.limits.variables_bytes is not None:
             self.state.variables_bytes -= variables_bytes(frame.variables)
 
     def finish(self, frame: Frame, output: Payload) -> None:
-        """The frame's last state has ended well: the execution succeeds, or the parent counts one more child."""
+        """The frame's last state has succeeded: the execution succeeds, or the parent counts one more child."""
         if frame.id == ROOT:
             self.end("SUCCEEDED", frame.last_event, "ExecutionSucceeded", output=output)
             return

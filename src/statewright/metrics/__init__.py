@@ -1,1 +1,1 @@
-"""Metrics: what happened per second, kept for an hour, and per minute, kept for fifteen days."""
+"""Metrics: points per second, kept for an hour, and per minute, kept for fifteen days."""

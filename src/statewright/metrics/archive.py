@@ -1,9 +1,9 @@
 """The minutes of all metrics in files of the data folder: fifteen days of them, or as many as a bound on bytes allows.
 
-Once a minute a block is appended to the file of its hour; nothing is ever changed. A block begins with the numbers of
-its metrics, sorted, so that reading one metric skips all others. Which number is which metric stands in `series.jsonl`.
-A block that a dying process has not finished is cut off at the next start. Nothing is synced: a killed process loses
-what it has not handed over, a machine that loses power may lose some seconds more.
+Once a minute a block is appended to the file of its hour; blocks are never changed. A block begins with the numbers of
+its metrics, sorted, so that reading one metric skips all others. `series.jsonl` maps the numbers to metrics. A block
+that a dying process left unfinished is cut off at the next start. Nothing is synced: a killed process loses the points
+that it has not written, a machine that loses power may lose some seconds more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEPT_SECONDS: Final = 15 * 86_400
 MOST_BYTES: Final = 1 << 30
 HOUR: Final = 3_600
 COMPACT_ABOVE: Final = 5_000
-"""With so many names, those without any point are dropped at a start."""
+"""With more names, those without points are dropped at start."""
 
 _MAGIC: Final = b"SWM1"
 _HEAD: Final = struct.Struct("<4sIIII")
@@ -38,7 +38,7 @@ log = logging.getLogger("statewright.metrics")
 
 
 class Name(NamedTuple):
-    """A metric as `series.jsonl` has it."""
+    """A metric's entry in `series.jsonl`."""
 
     number: int
     namespace: str
@@ -61,7 +61,7 @@ class Archive:
         self._is_broken = False
 
     def open(self, now: int) -> list[Name]:
-        """The metrics that are known; cuts off what a dying process has left half-written."""
+        """The known metrics; cuts off half-written blocks of a dying process."""
         self._folder.mkdir(parents=True, exist_ok=True)
         for path in self._hours()[-2:]:
             whole = sum(_HEAD.size + length for _, _, length, _ in _blocks(path.read_bytes()))
@@ -80,7 +80,7 @@ class Archive:
         return names
 
     def name(self, names: Iterable[Name]) -> None:
-        """Keep which numbers are which metrics."""
+        """Store the numbers of metrics."""
         lines = _lines(names)
         if lines:
             self._append(self._names, lines)
@@ -127,7 +127,7 @@ class Archive:
                             yield number, _unpacked(minute, row)
 
     def prune(self, now: int) -> None:
-        """Delete the files of hours that are too old, and the oldest where there are too many bytes."""
+        """Delete the files of hours that are too old, and the oldest ones above the bound on bytes."""
         self._pruned = now // HOUR
         oldest = self._path(now - KEPT_SECONDS).name
         kept = 0
@@ -149,7 +149,7 @@ class Archive:
         return [path for path in self._hours() if first <= path.name <= last]
 
     def _append(self, path: Path, content: bytes) -> None:
-        """Metrics never stop a server: a full disk is logged once."""
+        """Log a failed write, once: a full disk must not stop the server."""
         try:
             with path.open("ab") as file:
                 file.write(content)
@@ -164,7 +164,7 @@ class Archive:
             try:
                 number, namespace, name, dimensions, *rest = orjson.loads(line)
             except ValueError:
-                # The last line of a process that died over it; its number was never used.
+                # The unfinished last line of a process that died; its number was never used.
                 continue
             yield Name(number, namespace, name, tuple((key, value) for key, value in dimensions), *rest)
 
@@ -189,7 +189,7 @@ def _content(path: Path) -> bytes:
 
 
 def _blocks(content: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Sound blocks of a file, each as where its body is, its minute, its length and how many metrics it has."""
+    """Intact blocks of a file, each as the offset of its body, its minute, its length and its number of metrics."""
     place = 0
     while place + _HEAD.size <= len(content):
         magic, minute, count, length, checksum = _HEAD.unpack_from(content, place)

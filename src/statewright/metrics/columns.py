@@ -1,6 +1,6 @@
 """The points of one metric at one resolution, oldest first, in little memory.
 
-Figures stand in one array of doubles, six a point; spreads, which few points have, beside it as bytes.
+Figures are in one array of doubles, six for each point; spreads, which few points have, are kept as bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SPREAD_BYTES: Final = 150
 
 
 class Column:
-    """Points of one metric. `size_bytes` is what they cost, roughly."""
+    """Points of one metric. `size_bytes` is their approximate size in memory."""
 
     __slots__ = ("_figures", "_spreads", "size_bytes")
 
@@ -30,7 +30,7 @@ class Column:
         return len(self._figures) // WIDTH
 
     def put(self, point: Point, *, replaces: bool = False) -> None:
-        """Add a point, merged with the one that is there for the same instant; a gauge's `replaces` its level."""
+        """Add a point, merged with an existing one of the same instant; a gauge's `replaces` its level."""
         figures = self._figures
         if not figures or figures[-WIDTH] < point.at:
             self._insert(len(figures), point)
@@ -63,11 +63,11 @@ class Column:
         return self._at(place - 1) if place else None
 
     def last_at(self) -> int | None:
-        """When the last point is."""
+        """The instant of the last point."""
         return int(self._figures[-WIDTH]) if self._figures else None
 
     def drop_before(self, instant: int, *, but_last: bool = False) -> None:
-        """Forget points before an instant; `but_last` keeps the last of all."""
+        """Drop points before an instant; `but_last` keeps the last of all."""
         gone = self._place(instant)
         if but_last:
             gone = min(gone, len(self) - 1)

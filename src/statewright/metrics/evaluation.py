@@ -1,7 +1,7 @@
-"""Metric math: what expressions are worth.
+"""Metric math: evaluation of expressions.
 
-A value is a number, a time series, or several. Between two series a missing point counts as nothing; a division by
-nothing leaves its point out. Source: CloudWatch user guide, "Math expressions with metrics".
+A value is a number, a time series, or several. Between two series a missing point counts as 0; a division by 0 leaves
+its point out. Source: CloudWatch user guide, "Math expressions with metrics".
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _sorted(call: Function, around: Surroundings) -> list[Timeline]:
 
 
 def _chosen(values: Sequence[Value]) -> Value:
-    """IF(condition, what if so, what if not). Source: user guide, "Using IF expressions"."""
+    """IF(condition, value if true, value if false). Source: user guide, "Using IF expressions"."""
     if len(values) not in (2, 3) or any(isinstance(one, list | str) for one in values):
         raise ExpressionError("IF takes a condition and one or two numbers or single time series")
     condition, so = values[0], values[1]
@@ -310,7 +310,7 @@ def _by_time(work: Callable[[datetime], float]) -> Callable[[Timeline], Timeline
 
 
 def _steps(work: Callable[[float, int], float]) -> Callable[[Timeline], Timeline]:
-    """From the difference to the point before, and the seconds since."""
+    """Computed from the difference to the previous point, and the seconds since."""
 
     def each(line: Timeline) -> Timeline:
         points: Points = {}

@@ -1,6 +1,6 @@
-"""Metric math: from the text of an expression to a tree.
+"""Metric math: parses the text of an expression into a tree.
 
-Owns the grammar; what functions do is in `evaluation.py`. Source: CloudWatch user guide, "Math expressions with
+Owns the grammar; leaves the functions to `evaluation.py`. Source: CloudWatch user guide, "Math expressions with
 metrics".
 """
 
@@ -19,7 +19,7 @@ MOST_OPERATORS: Final = 300
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read or evaluated, with a sentence for its author."""
+    """Raised for an expression that cannot be parsed or evaluated, with a sentence for its author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Two values and what is between them; `-` with nothing before it has a zero there."""
+    """Two values and their operator; a unary `-` has a zero as its left value."""
 
     operator: str
     left: Node
@@ -81,7 +81,7 @@ _LEVELS: Final = (
     frozenset({"+", "-"}),
     frozenset({"*", "/"}),
 )
-"""Operators between two values, those that bind least first."""
+"""Binary operators, loosest first."""
 _OPERATORS: Final = frozenset({"^"}.union(*_LEVELS))
 
 

@@ -1,6 +1,6 @@
-"""A metric during one stretch of time: count, sum, least, most, and the spread of its values.
+"""Points: count, sum, minimum, maximum and the spread of a metric's values in one stretch of time.
 
-Owns merging and the statistics that are asked of it. A spread is a dict of value to how often it occurred: exact while
+Owns merging and statistics. A spread is a dict of value to how often it occurred: exact while
 there are at most `EXACT` different values, then values share buckets whose middle is at most `ERROR` away from them.
 """
 
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 EXACT: Final = 64
-"""Different values that a spread holds as they are."""
+"""Different values that a spread holds exactly."""
 ERROR: Final = 0.01
-"""How far a percentile may be from the true value, as a part of it, once there are more."""
+"""Relative error of a percentile once there are more."""
 MOST_BUCKETS: Final = 2_048
-"""Of one spread; beyond it the least values share one bucket."""
+"""Buckets of one spread; beyond it the smallest values share one bucket."""
 
 _GROWTH: Final = (1 + ERROR) / (1 - ERROR)
 _LOG_GROWTH: Final = math.log(_GROWTH)
@@ -28,7 +28,7 @@ Spread = dict[float, float]
 class Point(NamedTuple):
     """A metric from second `at` on, for a second, a minute or a period.
 
-    `samples` says how many values there were; `last` is the latest, which only gauges care for. `spread` is None where
+    `samples` says how many values there were; `last` is the latest, used only by gauges. `spread` is None where
     all values are the same, or where they are not known.
     """
 
@@ -59,7 +59,7 @@ def point_of(at: int, values: Mapping[float, float]) -> Point:
 
 
 def merged(at: int, points: Iterable[Point]) -> Point | None:
-    """Points as one; None where there are none. The last of them is the latest."""
+    """Several points merged into one; None for none. The last of them is the latest."""
     found = list(points)
     if not found:
         return None
@@ -126,7 +126,7 @@ def is_statistic(name: str) -> bool:
 
 
 def statistic(point: Point, name: str) -> float | None:
-    """A statistic of a point; None where its values are not known well enough.
+    """A statistic of a point; None if too little is known of its values.
 
     Source: CloudWatch user guide, "Statistics definitions".
     """
@@ -150,7 +150,7 @@ def statistic(point: Point, name: str) -> float | None:
 
 
 def _percentile(known: Mapping[float, float], count: float, share: float) -> float:
-    """The least value that so many of the values do not exceed."""
+    """The smallest value that so many of the values do not exceed."""
     rank = max(share * count, 1e-9)
     seen = 0.0
     value = 0.0

@@ -1,6 +1,6 @@
 """Reading metrics: points of a period, a statistic of each, and the list of metrics.
 
-Gauges have a level between two points, so their periods without a point have the level that was. Instants are epoch
+Gauges have a level between two points, so a period without a point has the last level. Instants are epoch
 seconds, periods seconds.
 """
 
@@ -19,12 +19,12 @@ LISTED_SECONDS: Final = 14 * 86_400
 """Source: API reference, ListMetrics: metrics without data for two weeks are not listed."""
 RECENT_SECONDS: Final = 3 * 3_600
 ACTIVE_SECONDS: Final = 6 * 3_600
-"""How long a gauge that is at nothing goes on saying so. Source: SQS developer guide, monitoring: queues are inactive
+"""How long a gauge at 0 continues to have points. Source: SQS developer guide, monitoring: queues are inactive
 after six hours."""
 
 
 class Range(NamedTuple):
-    """From when to when, and in which steps; `start` fits the period already."""
+    """A range of time and its steps; `start` is already aligned to the period."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Range(NamedTuple):
 
 
 def is_period(period: int) -> bool:
-    """True if points can be asked for in this length."""
+    """True if this is a valid length of a period."""
     return period in FINE_PERIODS or (period > 0 and period % 60 == 0)
 
 
@@ -72,7 +72,7 @@ async def points_of(recorder: Recorder, metric: MetricId, asked: Range) -> list[
 
 
 def in_periods(points: Iterable[Point], asked: Range) -> list[Point]:
-    """Points put together by period."""
+    """Points merged by period."""
     found: list[Point] = []
     group: list[Point] = []
     begin = asked.start
@@ -92,7 +92,7 @@ def _one(begin: int, group: Sequence[Point]) -> list[Point]:
 
 
 def _carried(recorder: Recorder, series: Series, found: list[Point], asked: Range, step: int) -> list[Point]:
-    """A gauge's points with its level in between: from its last point before, until now or its end."""
+    """A gauge's points with its level in between: from the last point before the range, until now or its end."""
     first = asked.start
     if step == 1:
         first = max(first, recorder.now() - SECONDS_KEPT)
@@ -117,10 +117,10 @@ def _carried(recorder: Recorder, series: Series, found: list[Point], asked: Rang
 
 
 def _level(recorder: Recorder, series: Series, level: Point, instants: range) -> Iterable[Point]:
-    """The level of a point at later instants, as long as it can be taken to last."""
+    """The level of a point at later instants, for as long as it is assumed to last."""
     last = instants.stop
     if not series.is_lasting and level.at < recorder.started:
-        # It went with its process.
+        # The level ended with its process.
         last = min(last, recorder.started)
     value = level.last
     if value == 0:
@@ -148,7 +148,7 @@ def matching(
     *,
     recent: bool = False,
 ) -> list[Series]:
-    """Metrics of a namespace, of a name, and that have these dimensions, with these values where they are given."""
+    """Metrics of a namespace and a name that have these dimensions, with these values if given."""
     recorder.settle()
     oldest = recorder.now() - (RECENT_SECONDS if recent else LISTED_SECONDS)
     found = []

@@ -1,10 +1,10 @@
-"""The recorder: which metrics there are, and when their seconds and minutes end.
+"""The recorder: the list of metrics, and the ends of their seconds and minutes.
 
-Code that counts holds a `Counter` or a `Gauge` and never asks for the time. The first value of a second sets one timer
+Code that counts holds a `Counter` or a `Gauge` and never reads the clock. The first value of a second sets one timer
 for its end; the first of a minute another. An idle process has none. Reading is `reading.py`, files are `archive.py`.
 
 Bounds: `MOST_SERIES` metrics; seconds for an hour and `MOST_SECONDS_BYTES`, minutes in memory for three hours (where no
-folder keeps them, fifteen days) and `MOST_MINUTES_BYTES`. Beyond a bound on bytes the oldest points go first.
+folder keeps them, fifteen days) and `MOST_MINUTES_BYTES`. Beyond a bound on bytes the oldest points are dropped first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Look = Callable[[Mapping[str, str]], Awaitable[None]]
 
 
 class Recorder:
-    """All metrics of a process. `folder` is where minutes are kept, None for memory alone."""
+    """All metrics of a process. `folder` keeps the minutes, None for memory alone."""
 
     def __init__(self, clock: Clock, folder: Path | None = None) -> None:
         self.clock = clock
@@ -70,7 +70,7 @@ class Recorder:
             self._numbers = max(self._numbers, name.number)
 
     async def stop(self) -> None:
-        """Write what is not written yet."""
+        """Write the points that are not written yet."""
         self.settle()
         for minute in sorted(self._minutes):
             self._close(minute, min(minute + 60, self.now() + 1))
@@ -101,7 +101,7 @@ class Recorder:
         is_lasting: bool = False,
         grows: bool = False,
     ) -> Gauge:
-        """The level of that name and dimensions; `read` replaces what told it before. See `Series`."""
+        """The gauge of that name and dimensions; `read` replaces its former reader. See `Series`."""
         metric = MetricId.of(namespace, name, dimensions)
         found = self._series.get(metric)
         if isinstance(found, Gauge):
@@ -111,7 +111,7 @@ class Recorder:
         made = Gauge(metric, unit, self._opened, read, is_lasting=is_lasting, grows=grows)
         if not self._enter(made, found):
             made = Gauge(metric, unit, _nowhere, _nothing)
-            # It counts as touched for good, so its level is never asked for.
+            # It stays marked as touched, so its level is never read.
             made.is_touched = True
         return made
 
@@ -120,7 +120,7 @@ class Recorder:
         return self._series.get(metric)
 
     def all(self) -> Iterable[Series]:
-        """Every metric, in the order in which they came."""
+        """Every metric, in order of creation."""
         return self._series.values()
 
     def _enter(self, made: Series, former: Series | None) -> bool:
@@ -157,7 +157,7 @@ class Recorder:
         self.settle()
 
     def settle(self) -> None:
-        """Close the second under way, and minutes that are over, so that all that was counted can be read."""
+        """Close the second under way, and minutes that are over, so that all counts can be read."""
         if self._dirty:
             self._close_second()
         if self._minutes:
@@ -174,10 +174,10 @@ class Recorder:
                 if series.close_second(second) is not None:
                     active.add(series)
             except Exception:
-                # A level that cannot be read is no reason to lose the others.
+                # A level that cannot be read must not lose the others.
                 log.exception("the metric %s could not be read", series.id.name)
         if self._second_timer is not None:
-            # What comes before the second's end begins anew, and is added to it.
+            # Values before the second's end form a new point, which is added to it.
             self._second_timer.cancel()
             self._second_timer = None
 
@@ -227,7 +227,7 @@ class Recorder:
             self._archive.write(minute, points)
 
     def _forget(self) -> None:
-        """Drop what is too old, and the oldest where there is too much."""
+        """Drop points that are too old, and the oldest ones above the bound on bytes."""
         now = self.now()
         _trim(self._series.values(), _seconds_of, now, SECONDS_KEPT, MOST_SECONDS_BYTES)
         kept = MINUTES_IN_MEMORY if self._archive is not None else KEPT_SECONDS
@@ -236,7 +236,7 @@ class Recorder:
     # ------------------------------------------------------------------ points from outside
 
     def put(self, metric: MetricId, unit: str, points: Iterable[Point]) -> None:
-        """Add points of known instants, which may be past, or somewhat ahead."""
+        """Add points of given instants, in the past or slightly ahead."""
         series = self._series.get(metric)
         if series is None or type(series) is Series:
             series = self.counter(metric.namespace, metric.name, dict(metric.dimensions), unit)
@@ -318,7 +318,7 @@ def _name_of(series: Series) -> Name:
 
 
 class _Sink(Counter):
-    """Takes the values of metrics beyond the bound, and keeps none."""
+    """Discards the values of metrics beyond the bound."""
 
     __slots__ = ()
 

@@ -30,7 +30,7 @@ _PROPERTIES: Final = {"MetricName", "Namespace", ":aws.AccountId"}
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A term that a metric must contain: `exact` as a whole, else as words in it. Without a name anywhere."""
+    """A term that a metric must contain: `exact` as a whole, else as words in it. Without a name it may be anywhere."""
 
     name: str | None
     values: tuple[str, ...]
@@ -46,7 +46,7 @@ class Search:
     terms: tuple[_Term, ...]
 
     def find(self, recorder: Recorder) -> list[Series]:
-        """The metrics that it means, by name and dimensions. Raises: ExpressionError where there are too many."""
+        """The metrics that match, by name and dimensions. Raises: ExpressionError for too many."""
         found = [
             series
             for series in matching(recorder, self.namespace, None)
@@ -102,7 +102,7 @@ def _holds(term: _Term, series: Series) -> bool:
 
 
 def _meets(value: str, text: str, exact: bool) -> bool:
-    """True if a text is what is looked for, or has all of its words. Source: user guide, "tokens"."""
+    """True if a text equals the term, or has all of its words. Source: user guide, "tokens"."""
     if exact:
         return value == text
     words = {word.lower() for word in _WORD.findall(text)}

@@ -1,7 +1,7 @@
-"""One metric with its dimensions, as those who count see it: adding costs one look-up in a dict.
+"""One metric with its dimensions, as code that counts uses it: adding costs one look-up in a dict.
 
-A `Counter` gathers values until the recorder closes the second. A `Gauge` is a level that is read then, and only where
-a caller has said that it may have changed. When seconds and minutes end is the recorder's business.
+A `Counter` gathers values until the recorder closes the second. A `Gauge` is a level that is read then, and only if a
+caller has marked it as changed. Leaves the ends of seconds and minutes to the recorder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statewright.metrics.points import Point, Spread, merged, point_of
 
 @dataclass(frozen=True, slots=True)
 class MetricId:
-    """Which metric: namespace, name, and dimensions in the order of their names."""
+    """The identity of a metric: namespace, name, and dimensions in the order of their names."""
 
     namespace: str
     name: str
@@ -28,7 +28,7 @@ class MetricId:
 
 
 class Series:
-    """The points of a metric; by itself, one of a former process that has gained none since.
+    """The points of a metric; used itself for metrics of a former process that have no new points.
 
     `number` is its place in the archive, 0 before it has one.
     """
@@ -57,7 +57,7 @@ class Series:
         self.last_at = 0
         """Second of the newest point."""
         self.ended_at: int | None = None
-        """From when on a gauge has no level any more."""
+        """The instant from which a gauge has no level."""
 
     def close_second(self, _at: int) -> Point | None:
         """The collected values; None if there are none."""
@@ -106,7 +106,7 @@ class Counter(Series):
         return point
 
     def take(self, point: Point) -> None:
-        """Have a point count in its minute, which is the one under way."""
+        """Count a point in its minute, which is the one under way."""
         self.minute_at = point.at - point.at % 60
         if self.minute:
             last = self.minute[0]
@@ -138,7 +138,7 @@ class Counter(Series):
 
 
 class Gauge(Series):
-    """A level. `read` tells it, None while there is none; `touch` says that it may be another now.
+    """A level. `read` returns it, None while there is none; `touch` marks it as changed.
 
     A minute's point has the mean over time as its sum, with a count of one.
     """
@@ -168,13 +168,13 @@ class Gauge(Series):
         self._high = 0.0
 
     def touch(self) -> None:
-        """The level may have changed."""
+        """Mark the level as changed."""
         if not self.is_touched:
             self.is_touched = True
             self._opened(self)
 
     def reached(self, value: float) -> None:
-        """The level is this now: a peak that is over by the end of the second is seen, too."""
+        """Set the level now: a peak that is over by the end of the second counts, too."""
         if self._peak is None or value > self._peak:
             self._peak = value
         if not self.is_touched:
@@ -225,7 +225,7 @@ class Gauge(Series):
         return level + at - self._level_at if self.grows and level else level
 
     def _spend(self, until: int) -> None:
-        """Let the level last until an instant; one that has been read since changes nothing."""
+        """Extend the level until an instant; a later reading is left unchanged."""
         if until <= self._since:
             return
         self._area += (self._level(self._since) + self._level(until)) / 2 * (until - self._since)

@@ -167,7 +167,7 @@ class UsageMeter:
             if series.id.name == "ExpressExecutionBilledDuration" and len(series.id.dimensions) == 1:
                 total.add("states.express_requests", series.all_samples)
                 total.add("states.express_gb_seconds", series.all_total / 1000 * 64 / 1024)
-                total.assume("an Express execution is taken to need 64 MB of memory")
+                total.assume("an Express execution is assumed to need 64 MB of memory")
         return found
 
     def _functions(self) -> dict[str, tuple[int, bool]]:

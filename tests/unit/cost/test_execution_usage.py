@@ -74,4 +74,4 @@ def test_few_turns_and_calm_ones_get_no_advice():
 
 def test_calls_of_child_executions_are_said_not_to_be_counted():
     usage = execution_usage([HistoryEvent(2, 1, 0, "MapRunStarted", {})], 1, duration_ms=1)
-    assert usage.assumptions == ["what child executions of distributed Maps call is not counted"]
+    assert usage.assumptions == ["calls by child executions of distributed Maps are not counted"]

@@ -1,8 +1,8 @@
 """`advance_map_run`: the coordinator of a distributed Map. One event in, commands out. Pure, like `advance`.
 
-It reads items in slices, keeps at most so many child executions running, counts how they end, decides whether the run
-goes on, and reports to the parent. A child's end costs the same however many children there are; only a redrive and
-the result look at all of them. Items become inputs in `items.py`, outputs a result in `results.py`.
+It reads items in slices, keeps at most so many child executions running, counts how they end, decides if the run
+continues, and reports to the parent. A child's end costs the same however many children there are; only a redrive and
+the result read all of them. Items become inputs in `items.py`, outputs a result in `results.py`.
 
 Source: developer guide, "Using Map state in Distributed mode" and "Redriving Map Runs".
 """
@@ -41,11 +41,11 @@ WRITER_FAILED: Final = "States.ResultWriterFailed"
 THRESHOLD_EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 
 BUDGET: Final = 200
-"""Children that one call may start and items that it may take before it yields. Ours: some milliseconds."""
+"""Children that one call may start, and items that it may read, before it yields. Ours: some milliseconds."""
 SLICE_ITEMS: Final = 100
-"""Items that are asked for at once."""
+"""Items per request."""
 BACKLOG: Final = 1_000
-"""No more items are asked for while so many children wait, unless a percentage makes the total matter."""
+"""No more items are requested while this many children wait, unless a percentage needs the total."""
 
 _ENDED: Final = {"SUCCEEDED": SUCCEEDED, "FAILED": FAILED, "TIMED_OUT": TIMED_OUT, "ABORTED": ABORTED}
 
@@ -90,17 +90,16 @@ def advance_map_run(
     limits: Limits = AWS,
     budget: int = BUDGET,
 ) -> MapRunStep:
-    """Apply one event to the run, in place, and do all that can be done at once.
+    """Apply one event to the run, in place, and do all the work that needs no other event.
 
-    `definition` is the Map state's body, `limits` are the parent's. An event that comes too late or twice changes
-    nothing.
+    `definition` is the Map state's body, `limits` are the parent's. A late or repeated event changes nothing.
     """
     turn = _Turn(definition, state, now_ms, limits, budget)
     _ON[type(event)](turn, event)
     return MapRunStep(turn.commands, turn.changed, turn.cleared)
 
 
-# ------------------------------------------------------------------ going on
+# ------------------------------------------------------------------ continuing
 
 
 def _work(turn: _Turn) -> None:
@@ -166,7 +165,7 @@ def _ask_for_items(turn: _Turn) -> None:
         _fail(turn, READER_FAILED, "field MaxItems must be positive")
         return
     percentage = state.tolerated_percentage
-    # A percentage can only be judged once the number of all items is known.
+    # A percentage needs the number of all items.
     needs_total = state.total_items is None and percentage is not None and percentage < 100
     if state.reading or (not needs_total and state.executions[PENDING] >= BACKLOG):
         return
@@ -207,7 +206,7 @@ def _worded(state: MapRunState, problem: ExecutionFailure) -> str:
 
 
 def exceeds_tolerance(state: MapRunState) -> bool:
-    """True if more items have failed or timed out than the run may bear.
+    """True if more items have failed or timed out than the run tolerates.
 
     Without a tolerance none may fail. A percentage is of all items, and counts once their number is known.
     """
@@ -221,7 +220,7 @@ def exceeds_tolerance(state: MapRunState) -> bool:
     return percentage is not None and total is not None and failed * 100 > percentage * total
 
 
-# ------------------------------------------------------------------ one handler an event
+# ------------------------------------------------------------------ one handler for each event
 
 
 def _on_started(turn: _Turn, _event: messages.RunStarted) -> None:
@@ -293,7 +292,7 @@ def _on_updated(turn: _Turn, event: messages.RunUpdated) -> None:
 
 
 def _judge_and_work(turn: _Turn) -> None:
-    """Fail if too much has failed; go on otherwise."""
+    """Fail if too many items have failed; continue otherwise."""
     state = turn.state
     if state.phase == OPEN and exceeds_tolerance(state):
         _fail(turn, THRESHOLD_EXCEEDED, "The specified tolerated failure threshold was exceeded")
@@ -336,7 +335,7 @@ def _fail(turn: _Turn, error: str, cause: str) -> None:
 
 
 def _begin_end(turn: _Turn, ending: MapRunStatus, error: str | None, cause: str | None) -> None:
-    """Settle how the run ends; it does so once no child runs any more. Whatever is pending stays pending."""
+    """Decide how the run ends, which it does once no child runs. Pending children stay pending."""
     state = turn.state
     state.ending, state.error, state.cause = ending, error, cause
     state.phase = STOPPING
@@ -351,7 +350,7 @@ def _begin_end(turn: _Turn, ending: MapRunStatus, error: str | None, cause: str 
 
 
 def _finish(turn: _Turn) -> None:
-    """Nothing runs any more: write the results, or report."""
+    """No child runs any more: write the results, or report."""
     state = turn.state
     exports = state.settings.writer is not None
     if exports and (state.ending == "SUCCEEDED" or state.children):
@@ -419,7 +418,7 @@ def _on_redriven(turn: _Turn, event: messages.RunRedriven) -> None:
     if event.redrive_count <= state.redrive_count:
         return
     if state.phase != CLOSED:
-        # The run first completes what it is at: it cancels children, or writes results.
+        # The run first finishes cancelling children or writing results.
         state.redrive_waiting = (event.task_id, event.redrive_count)
         return
     state.task_id = event.task_id

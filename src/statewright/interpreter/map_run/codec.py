@@ -1,7 +1,7 @@
-"""A Map Run to bytes and back: one header, and one body for each child.
+"""Encodes Map Runs to bytes and decodes them: one header, and one body for each child.
 
 The header holds counters, limits and the batch that is still open, so it does not grow with the number of children.
-Large values are named by hash, as in `interpreter/codec.py`. Which children wait for a redrive is found in the rows.
+Large values are named by hash, as in `interpreter/codec.py`. The rows tell which children wait for a redrive.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def encode_map_run(state: MapRunState, children: Iterable[int] | None = None) ->
 
 
 def decode_map_run(body: bytes, children: Iterable[bytes], texts: Texts) -> MapRunState:
-    """A state from everything that `encode_map_run` gave; `children` in the order of their indexes.
+    """A state from everything that `encode_map_run` returned; `children` in the order of their indexes.
 
     Raises: Unreadable, KeyError for a missing large value.
     """

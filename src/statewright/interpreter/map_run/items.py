@@ -1,6 +1,6 @@
 """Items of a distributed Map on their way into child executions: ItemSelector, ItemBatcher, the size limit.
 
-Where items come from, and when a child starts, is decided in `advance.py`.
+Leaves reading the items and starting children to `advance.py`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _selecting(
 
 
 def _batch(state: MapRunState, payload: Payload, limit: int) -> None:
-    """Add an item to the open batch, which is closed before it would be too large, and once it is full.
+    """Add an item to the open batch, which is closed before it becomes too large, and once it is full.
 
     The limit in bytes is compared with the whole input of the child. An item over it goes alone.
     """

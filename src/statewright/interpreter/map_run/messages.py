@@ -1,7 +1,7 @@
 """The inputs and outputs of a Map Run: events in the past tense, commands in the imperative.
 
-`advance.py` takes the first and gives the second; a driver (simulator, engine) stands between it, the child
-executions, and S3. Delivery is at least once: every message that could do harm twice names an index and an attempt.
+`advance.py` takes the first and returns the second; a driver (simulator, engine) connects it with the child executions
+and S3. Delivery is at least once: every message whose repetition could do harm names an index and an attempt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunContinued:
-    """Go on where the budget ran out."""
+    """Continue where the budget ran out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ItemsRead:
     """A slice of the items that `ReadItems` asked for; `first` is the index of its first one.
 
     `keys` are set when the data is a JSON object: its member names, one for each of `items`, which are the values.
-    `total` is the number of all items, where the reader knows it before the last slice. `source` is
+    `total` is the number of all items, if the reader knows it before the last slice. `source` is
     `Map.Item.Source` when it is not the object that the definition names.
     """
 
@@ -88,7 +88,7 @@ class WriteFailed:
 
 @dataclass(frozen=True, slots=True)
 class RunStopped:
-    """The parent does not wait any more: it was stopped, has timed out, or a sibling failed."""
+    """The parent no longer waits: it was stopped, has timed out, or a sibling failed."""
 
 
 @dataclass(frozen=True, slots=True)

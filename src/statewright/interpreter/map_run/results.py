@@ -1,7 +1,7 @@
 """The results of a Map Run: the Map state's result, and the files that a ResultWriter leaves in its bucket.
 
-Source: developer guide, "ResultWriter (Map)". When results are assembled or written is decided in `advance.py`; the
-writing itself is the driver's.
+Source: developer guide, "ResultWriter (Map)". `advance.py` decides when results are assembled or written; the driver
+writes them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Chunk:
 
 
 def transformation(definition: MapDef) -> Transformation:
-    """How results are shown; COMPACT where the definition has no ResultWriter."""
+    """The form of results; COMPACT without a ResultWriter."""
     writer = definition.distributed.writer if definition.distributed is not None else None
     return writer.transformation if writer is not None else "COMPACT"
 
@@ -64,7 +64,7 @@ def needs_records(definition: MapDef) -> bool:
 
 
 def result_of(state: MapRunState, definition: MapDef) -> Payload:
-    """The Map state's result when it is not exported: one value a child, in item order.
+    """The Map state's result when it is not exported: one value for each child, in item order.
 
     Children that failed within the tolerance are shown by their records, whatever the transformation.
     """
@@ -149,7 +149,7 @@ def record_of(state: MapRunState, child: MapChild) -> dict[str, Json]:
 def result_files(state: MapRunState, definition: MapDef, *, file_bytes: int = FILE_BYTES) -> Iterator[Chunk]:
     """The result files of a run, piece by piece: `FAILED_0.json`, `PENDING_0.json`, `SUCCEEDED_0.json` and so on.
 
-    A kind without children has no file. A file of more than `file_bytes` goes on in the next one.
+    A kind without children has no file. A file of more than `file_bytes` continues in the next one.
     """
     for kind, statuses in _FILES.items():
         children = (child for child in state.children if child.status in statuses)

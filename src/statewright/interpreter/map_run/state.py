@@ -1,8 +1,8 @@
 """The state of one Map Run: counters, limits, and one row for each child execution.
 
-A child is known by its index in item order; its name and ARN follow from the run's ARN and that index. Which rows wait
-for their first start, or for a redrive, follow from the rows and the counters, so nothing here lists them.
-Only `advance.py` changes the state.
+A child is known by its index in item order; its name and ARN follow from the run's ARN and that index. The rows that
+wait for their first start, or for a redrive, follow from the rows and the counters, so nothing here lists them. Only
+`advance.py` changes the state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from statewright.query.scope import Entropy
 
 MapRunStatus = Literal["RUNNING", "SUCCEEDED", "FAILED", "ABORTED"]
 
-# What a child is counted as. The first six are also what its row says.
+# The categories in which children are counted. The first six are also the statuses of a row.
 PENDING: Final = 0
 RUNNING: Final = 1
 SUCCEEDED: Final = 2
@@ -35,7 +35,7 @@ UNSUCCESSFUL: Final = frozenset({FAILED, TIMED_OUT, ABORTED})
 
 @dataclass(frozen=True, slots=True)
 class MapRunSettings:
-    """Settings that do not change during a run. `input`, `variables` and `context` are only kept for an ItemSelector.
+    """Settings that do not change during a run. `input`, `variables` and `context` are kept only for an ItemSelector.
 
     `items` are the Map's own; `None` when an ItemReader gives them. `source` is `Map.Item.Source`. `writer` holds the
     ResultWriter's arguments, and is `None` unless results go to a bucket.
@@ -78,7 +78,7 @@ class MapChild:
     def __init__(self, index: int, input: Payload, item_count: int) -> None:
         self.index = index
         self.input: Payload | None = input
-        """Dropped after a success, unless a record of the result will need it."""
+        """Dropped after a success, unless the result needs it."""
         self.item_count = item_count
         self.status = PENDING
         self.attempt = 0
@@ -94,8 +94,8 @@ class MapChild:
 class MapRunState:
     """Everything about one Map Run.
 
-    `executions` and `items` count by the constants of this module. `ending` is the status that the run will have once
-    nothing runs any more. `max_concurrency` 0 stands for no limit, `None` for a tolerance that was not given.
+    `executions` and `items` count by the constants of this module. `ending` is the status of the run once no child runs
+    any more. `max_concurrency` 0 stands for no limit, `None` for a tolerance that was not given.
     """
 
     __slots__ = (
@@ -178,14 +178,14 @@ class MapRunState:
         return self.executions[RUNNING]
 
     def move(self, child: MapChild, before: int, after: int) -> None:
-        """Count a child as something else."""
+        """Move a child to another category."""
         self.executions[before] -= 1
         self.executions[after] += 1
         self.items[before] -= child.item_count
         self.items[after] += child.item_count
 
     def waits_again(self, child: MapChild) -> bool:
-        """True if the last redrive has put a child in line and not started it yet."""
+        """True if the last redrive has queued a child and not started it yet."""
         return (
             child.status in UNSUCCESSFUL
             and child.attempt < self.redrive_count
@@ -195,7 +195,7 @@ class MapRunState:
 
 
 def new_map_run(command: StartMapRun, execution_arn: str) -> MapRunState:
-    """A Map Run that has not begun; `advance_map_run` with `RunStarted` sets it off. `execution_arn`: the parent's."""
+    """A Map Run that has not begun; `advance_map_run` with `RunStarted` starts it. `execution_arn`: the parent's."""
     definition = command.definition
     distributed = definition.distributed
     assert distributed is not None
@@ -254,12 +254,12 @@ def child_execution_arn(map_run_arn: str, name: str) -> str:
 def child_name(map_run_arn: str, index: int) -> str:
     """The name of a child execution: a UUID that follows from the run and the index."""
     text = hashlib.blake2b(f"{map_run_arn} {index}".encode(), digest_size=16).hexdigest()
-    # Version 3, which is what names derived from something have.
+    # Version 3 is for derived names.
     return f"{text[:8]}-{text[8:12]}-3{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}"
 
 
 def child_seed(state: MapRunState, index: int) -> bytes:
-    """The seed of a child's own chance; the same at every attempt."""
+    """The seed of a child's random numbers; the same at every attempt."""
     return hashlib.blake2b(index.to_bytes(8, "big"), key=state.entropy.seed[:64], digest_size=32).digest()
 
 

@@ -1,1 +1,1 @@
-"""The behaviour of each type of state, one module a subject."""
+"""The behaviour of each type of state."""

@@ -1,4 +1,4 @@
-"""Map, inline: one child frame an item, at most so many at a time. A distributed Map becomes a Map Run."""
+"""Inline Map: one child frame for each item, with limited concurrency. A distributed Map becomes a Map Run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statewright.payload import Json, Payload
 def begin_map(turn: Turn, frame: Frame, definition: StateDef, *, unheard_of: bool = False) -> bool:
     """Evaluate the items and start the iterations, or the Map Run.
 
-    `unheard_of`: the history names the Map Run already, but it never began.
+    `unheard_of`: the history already names the Map Run, but it never began.
     """
     scope = scope_of(turn, frame, definition)
     payload = effective_input(turn, frame, definition, scope)
@@ -51,7 +51,7 @@ def begin_map(turn: Turn, frame: Frame, definition: StateDef, *, unheard_of: boo
 
 
 def spawn(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """Start iterations until the limit, the last item, or the end of this turn's budget; True: go on later."""
+    """Start iterations until the limit, the last item, or the end of this turn's budget; True: continue later."""
     children = frame.children
     body = definition.body
     assert children is not None
@@ -92,6 +92,6 @@ def _iteration_input(
 
 
 def _note(turn: Turn, member: str, value: Json) -> None:
-    """Show a trial what the state has worked out; a tolerance that is not set is left out."""
+    """Note the evaluated settings for a trial; a tolerance that is not set is left out."""
     if turn.inspection is not None and value is not None:
         turn.inspection.note(member, value)

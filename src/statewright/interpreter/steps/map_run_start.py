@@ -1,6 +1,6 @@
 """A distributed Map as its parent sees it: one Map Run that starts, and later succeeds, fails or is aborted.
 
-Items, children and counts are the business of `interpreter.map_run`, which no frame of the parent knows.
+Leaves items, children and counts to `interpreter.map_run`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def start_map_run(
     tolerance: tuple[Json, Json],
     arn: str | None = None,
 ) -> bool:
-    """Evaluate what the Map Run needs, record its start and ask for it. Returns False: the frame waits.
+    """Evaluate the settings of the Map Run, record its start and command it. Returns False: the frame waits.
 
-    `arn` is that of a Map Run whose start is on record already.
+    `arn` is that of a Map Run whose start is already recorded.
     """
     distributed = body.distributed
     assert distributed is not None
@@ -77,7 +77,7 @@ def start_map_run(
 
 
 def map_run_arn(turn: Turn, distributed: DistributedDef) -> str:
-    """`arn:..:mapRun:<machine>/<label>:<uuid>`; a label is made up where the definition gives none."""
+    """`arn:..:mapRun:<machine>/<label>:<uuid>`; a label is made up if the definition has none."""
     identity = turn.state.identity
     label = distributed.label or turn.state.entropy.uuid4()
     prefix, _, machine = identity.state_machine_arn.partition(":stateMachine:")

@@ -1,4 +1,4 @@
-"""Parallel: one child frame a branch, and the array of their outputs."""
+"""Parallel: one child frame for each branch, and the array of their outputs."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ def start_branch(turn: Turn, frame: Frame, index: int, after_event: int) -> None
 
 
 def parallel_timed_out(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """The deadline of a loop has come, an extension: its branch is aborted, and the state fails."""
+    """The deadline of a loop (an extension) has passed: abort its branch and fail the state."""
     abort_children(turn, frame, frame.last_event)
     return state_failed(turn, frame, definition, Failure(TIMEOUT, None))
 
 
 def turns_exceeded(turn: Turn, frame: Frame, state: str, most: int) -> bool:
-    """A branch would enter one of its states once too often, an extension: the Parallel fails. Always waits.
+    """A branch would enter one of its states too often (an extension): fail the Parallel. Always waits.
 
-    No Retry and no Catch inside the branch has a say: what they would do is another turn.
+    Retry and Catch inside the branch do not apply: they would only add a turn.
     """
     parent = turn.parent_of(frame)
     assert parent.children is not None
@@ -79,7 +79,7 @@ def turns_exceeded(turn: Turn, frame: Frame, state: str, most: int) -> bool:
 
 
 def is_spent(frame: Frame, most: int) -> bool:
-    """Count one more entry of the state that a frame is about to enter; whether that is one too many."""
+    """Count one more entry of the state that a frame is about to enter; True if that exceeds the limit."""
     turns = frame.turns
     if turns is None:
         turns = frame.turns = {}

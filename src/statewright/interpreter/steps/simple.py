@@ -16,7 +16,7 @@ NO_CHOICE_MATCHED = "Failed to transition out of the state. The state does not p
 
 
 def begin_pass(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """Hand on the input, or the literal Result."""
+    """Output the input, or the literal Result."""
     if definition.plain and turn.inspection is None:
         return turn.leave(frame, definition, frame.input, None, definition.next)
     scope = scope_of(turn, frame, definition)
@@ -29,7 +29,7 @@ def begin_pass(turn: Turn, frame: Frame, definition: StateDef) -> bool:
 
 
 def begin_choice(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """Go where the first true rule points, else to Default."""
+    """Go to the target of the first true rule, else to Default."""
     scope = scope_of(turn, frame, definition)
     payload = effective_input(turn, frame, definition, scope)
     body = definition.body
@@ -43,7 +43,7 @@ def begin_choice(turn: Turn, frame: Frame, definition: StateDef) -> bool:
 
 
 def begin_succeed(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """End the scope well."""
+    """End the scope successfully."""
     if definition.plain and turn.inspection is None:
         return turn.leave(frame, definition, frame.input, None, None)
     scope = scope_of(turn, frame, definition)

@@ -56,7 +56,7 @@ EVENTS: Final[dict[Kind, dict[str, str]]] = {
 
 
 def begin_task(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """Evaluate the parameters and timeouts, record the scheduling, and ask for the call. Always waits."""
+    """Evaluate the parameters and timeouts, record the scheduling, and command the call. Always waits."""
     body = definition.body
     assert isinstance(body, TaskDef)
     resource = body.resource
@@ -135,7 +135,7 @@ def event_details(resource: Resource) -> Details | None:
 
 
 def result_name(resource: Resource) -> str:
-    """How a size failure names the task: the resource type, or a function's ARN."""
+    """The name of the task in a size failure: the resource type, or a function's ARN."""
     return resource.resource_type if resource.kind == "task" else resource.arn
 
 
@@ -143,7 +143,7 @@ def start_clocks(turn: Turn, frame: Frame, task: OpenTask, resource: Resource) -
     """The task has started: its timeout runs from now.
 
     So does its heartbeat clock, except for a service integration that answers later: that one's runs from the moment
-    when the service has taken the request. Source: developer guide, "Wait for a Callback with Task Token".
+    when the service has accepted the request. Source: developer guide, "Wait for a Callback with Task Token".
     """
     task.started = True
     if task.timeout_ms:
@@ -153,14 +153,14 @@ def start_clocks(turn: Turn, frame: Frame, task: OpenTask, resource: Resource) -
 
 
 def start_heartbeat(turn: Turn, frame: Frame, task: OpenTask) -> None:
-    """Start the heartbeat clock, anew if it runs."""
+    """Start or restart the heartbeat clock."""
     if task.heartbeat_ms:
         turn.cancel_timer(task.heartbeat_timer)
         task.heartbeat_timer = turn.start_timer(frame.id, turn.now_ms + task.heartbeat_ms)
 
 
 def heartbeat_received(turn: Turn, frame: Frame, task: OpenTask) -> None:
-    """Start the heartbeat clock anew, if it runs."""
+    """Restart the heartbeat clock, if it runs."""
     if task.heartbeat_timer:
         start_heartbeat(turn, frame, task)
 
@@ -195,7 +195,7 @@ def task_submitted(turn: Turn, frame: Frame, definition: StateDef, output: Paylo
 
 
 def task_succeeded(turn: Turn, frame: Frame, definition: StateDef, output: Payload) -> bool:
-    """The result is there: leave the state with it."""
+    """The task succeeded: leave the state with the result."""
     body = definition.body
     assert isinstance(body, TaskDef)
     resource = body.resource
@@ -208,7 +208,7 @@ def task_succeeded(turn: Turn, frame: Frame, definition: StateDef, output: Paylo
     details = event_details(resource) or {}
     details["output"] = output.text
     turn.record(frame, EVENTS[resource.kind]["succeeded"], details)
-    # The task is over: what the exit shows in the context object has no token any more.
+    # The task is over: its token is no longer in the context object of the exit.
     return exit_state(turn, frame, definition, scope_of(turn, frame, definition), output)
 
 

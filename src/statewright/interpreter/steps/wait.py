@@ -1,4 +1,4 @@
-"""Wait: a timer, and nothing else."""
+"""Wait: a single timer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statewright.interpreter.turn import Turn
 
 
 def begin_wait(turn: Turn, frame: Frame, definition: StateDef) -> bool:
-    """Start the timer; an instant that has passed already ends the state at once."""
+    """Start the timer; an instant in the past ends the state immediately."""
     scope = scope_of(turn, frame, definition)
     payload = effective_input(turn, frame, definition, scope)
     body = definition.body

@@ -59,7 +59,7 @@ def test_permits_and_the_machine_that_cleans_up(statewright: Run, folder: Path):
     assert '"locks"' in result.out
     assert '"Seconds": 7' in result.out
     assert "statewright-semaphores" not in result.out
-    assert "own.asl.json:1:1 differs permits are not given in the order of asking" in result.err
+    assert "own.asl.json:1:1 differs permits are not granted in the order of requests" in result.err
     assert "ABORTED" in json.loads((folder / "cleanup.asl.json").read_text())["Comment"]
     assert statewright("validate", "cleanup.asl.json").code == 0
 
