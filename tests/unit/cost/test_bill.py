@@ -81,10 +81,10 @@ def test_tables_are_dated_have_sources_and_know_every_item_by_now():
     ("text", "said"),
     [
         ("{", "cannot be read"),
-        ("[]", "not well-formed"),
+        ("[]", "malformed"),
         ('{"services": {"x": {"source": "s", "prices": {"tea": {"usd": 1, "per": 1}}}}}', "has a price for 'tea'"),
-        ('{"services": {"x": {"source": "s", "prices": {"sqs.requests": {"usd": -1, "per": 1}}}}}', "no sound price"),
-        ('{"services": {"x": {"source": "s", "prices": {"sqs.requests": {"usd": 1, "per": 0}}}}}', "no sound price"),
+        ('{"services": {"x": {"source": "s", "prices": {"sqs.requests": {"usd": -1, "per": 1}}}}}', "no valid price"),
+        ('{"services": {"x": {"source": "s", "prices": {"sqs.requests": {"usd": 1, "per": 0}}}}}', "no valid price"),
     ],
 )
 def test_tables_of_the_user_are_checked(tmp_path: Path, text: str, said: str):
