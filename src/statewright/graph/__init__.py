@@ -1,1 +1,1 @@
-"""State machines drawn: a definition to a graph, a layout, and SVG, Mermaid or text. Standard library only."""
+"""Drawings of state machines: a definition as a graph, a layout, and SVG, Mermaid or text. Standard library only."""

@@ -1,8 +1,8 @@
 """The horizontal place of every item of a scope.
 
-Rows keep their order and their distances; within that, each row comes as near as it can to where its neighbours want
-it (least squares: isotonic regression by pooling adjacent violators). The main path is nailed to one vertical line,
-then lanes and plain chains are pulled straight wherever there is room.
+Rows keep their order and their distances; within that, each row is placed as near as possible to the positions that its
+neighbours prefer (least squares: isotonic regression by pooling adjacent violators). The main path is fixed on one
+vertical line, then lanes and plain chains are straightened if there is room.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def place_columns(rows: Rows) -> None:
         _straighten([lane.pieces[rank] for rank in sorted(lane.pieces)], rows.rows)
     for row in rows.rows:
         for item in row:
-            # Whole pixels are crisp, and what is in line is exactly so.
+            # Whole pixels are crisp, and keep aligned items exactly aligned.
             item.x = float(round(item.x))
     for exits in rows.sides.values():
         _reach_out(exits, rows.rows)
 
 
 def _reach_out(exits: list[SideExit], rows: list[list[Item]]) -> None:
-    """Let a line from the side of a node run straight out to where it has to go, if nothing is in between."""
+    """Let a line from the side of a node run straight to its lane, if nothing is in between."""
     for sign in (-1, 1):
         limit, limit_lane = inf, None
         on_this_side = [side for side in exits if side.turn_x * sign > 0]
@@ -61,7 +61,7 @@ def _reach_out(exits: list[SideExit], rows: list[list[Item]]) -> None:
 
 
 def _free_room(source: Item, sign: int, lane: Lane, rows: list[list[Item]]) -> float:
-    """How far out of an item the next one of its row lies; the lane that is looked for does not count."""
+    """How far out of an item the next one of its row lies; the line's own lane does not count."""
     row = rows[source.rank]
     place = source.place + sign
     while 0 <= place < len(row) and row[place].lane is lane:
@@ -137,7 +137,7 @@ def _wish(item: Item, *, upward: bool, downward: bool) -> tuple[float, float]:
 
 
 def _strands(rows: Rows) -> list[list[Item]]:
-    """Runs of items that have each other alone: a label and its state, a chain of states without branches."""
+    """Chains of items that are each other's only neighbours: a label and its state, states without branches."""
     strands = []
     seen: set[Item] = set()
     for row in rows.rows:
@@ -184,7 +184,7 @@ def _straighten(strand: list[Item], rows: list[list[Item]]) -> None:
 
 
 def _end_wishes(lane: list[Item]) -> list[float]:
-    """The lines of the nodes at the ends of a lane, by which it could run on straight."""
+    """The lines of the nodes at the ends of a lane, on which it could continue straight."""
     ends: list[float] = []
     for links in (lane[-1].below, lane[0].above):
         ends.extend(link.item.x + link.port for link in links if not link.item.is_lane)

@@ -1,6 +1,6 @@
-"""Which states of a scope can be read as one block: what only one state leads to, and where branches meet again.
+"""The dominator tree of a scope: the states that can be read as one block, and where branches meet again.
 
-Owns the dominator tree of a scope, by which `graph.text` decides what to nest and what to defer. A state dominates
+`graph.text` decides by it what to nest and what to defer. A state dominates
 another one if every way to the other, loops aside, passes through it. Iterative: chains may be long.
 """
 
@@ -41,7 +41,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The steps that a scope begins with: its start, then whatever nothing leads to."""
+    """The steps that a scope begins with: its start, then the nodes to which no edge leads."""
 
     roots: list[Step]
 
@@ -55,7 +55,7 @@ def read_flow(scope: Scope) -> Flow:
         source, target = steps[edge.source], steps[edge.target]
         back = index in ranking.back
         source.exits.append(Exit(edge, target, back))
-        # A way that no run can take changes nothing for the states that runs do reach.
+        # An unreachable way changes nothing for the states that are reachable.
         if not back and (source.node.reachable or not target.node.reachable):
             target.entries += 1
             target.calm = target.calm or edge.kind != "catch"
@@ -64,7 +64,7 @@ def read_flow(scope: Scope) -> Flow:
     ordered = [steps[name] for name in reversed(ranking.finished)]
     for step in ordered:
         above: Step | None = None
-        # Whatever else leads to the start, nothing has to come before it.
+        # Other edges may lead to the start, but no step dominates it.
         for place, source in enumerate(sources.get(step.node.id, ()) if step.node.id != scope.start else ()):
             above = source if place == 0 else _common(above, source)
         _hang(step, above)
@@ -80,7 +80,7 @@ def read_flow(scope: Scope) -> Flow:
 
 
 def _hang(step: Step, above: Step | None) -> None:
-    """Put a step under another one; its jump pointer skips ever longer stretches of its ancestors."""
+    """Put a step under another one; its jump pointer skips increasingly long stretches of its ancestors."""
     step.above = above
     if above is None:
         return

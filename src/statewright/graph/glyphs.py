@@ -71,7 +71,7 @@ SHORTEST_DETAIL: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: what stands at the left, and what is aligned in the column of details."""
+    """One line: the spans at the left, and those aligned in the column of details."""
 
     left: tuple[Span, ...]
     right: tuple[Span, ...]
@@ -91,14 +91,14 @@ class Pen:
         return _MARKS[name][self._ascii], tone
 
     def words(self, text: str, tone: str) -> Span:
-        """Text from a definition, made harmless; blanks at its ends are kept."""
+        """Text from a definition, made safe to print; blanks at its ends are kept."""
         clean = printable(text)
         before = " " if text.startswith(" ") else ""
         after = " " if text.endswith(" ") and clean else ""
         return self._say(f"{before}{clean}{after}"), tone
 
     def clip(self, text: str, cells: int) -> str:
-        """As much of a text as fits, as it will be printed."""
+        """As much of a text as fits, in its printed form."""
         return fit_cells(self._say(printable(text)), cells, self._say(ELLIPSIS))
 
     def status(self, status: Status, count: int) -> list[Span]:
@@ -108,15 +108,15 @@ class Pen:
         return [(f"{_STATUS_MARKS[status][self._ascii]} {said.ljust(_STATUS_ROOM)} ", status)]
 
     def rail(self, drawn: bool) -> Span:
-        """The vertical line of a chain, or the room it would take."""
+        """The vertical line of a chain, or blank space of its width."""
         return ("|" if self._ascii else "│") if drawn else " ", "dim"
 
     def blank(self, cells: int) -> Span:
-        """Free room."""
+        """Blank space."""
         return " " * cells, "dim"
 
     def corner(self, *, last: bool, bare: bool) -> Span:
-        """The glyph at which a branch leaves the rail; bare if an arrow follows at once."""
+        """The glyph at which a branch leaves the rail; bare if an arrow follows directly."""
         corner = ("`" if last else "|") if self._ascii else ("└" if last else "├")
         return corner + ("" if bare else "- " if self._ascii else "─ "), "dim"
 

@@ -1,7 +1,7 @@
-"""A scope as rows of items: nodes, labels, and the lanes by which long edges pass the rows between.
+"""A scope as rows of items: nodes, labels, and the lanes on which long edges pass the rows in between.
 
-Owns the way of every edge from row to row, and the order within each row. Two kinds of way: *down*, from the bottom of
-a node; and *sideways*, by which loops leave on the left and caught errors on the right. Edges to one target share
+Owns the route of every edge from row to row, and the order within each row. Two kinds of route: *down*, from the bottom
+of a node; and *sideways*, by which loops leave on the left and caught errors on the right. Edges to one target share
 a lane. Coordinates are `graph.columns`' and `graph.routing`'s.
 """
 
@@ -25,14 +25,14 @@ SECOND_PORT: Final = 44.0
 """The port at which caught errors arrive when loops come from the right as well."""
 SWEEPS: Final = 8
 MOST_LANES: Final = 20_000
-"""Beyond so many lane pieces in a scope, long edges go straight through: no sane drawing has them."""
+"""Beyond this many lane pieces in a scope, long edges go straight through: no readable drawing has them."""
 
 Side = Literal["bottom", "left", "right"]
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """Something with a place in a row: a node, a label, or a piece of a lane.
+    """An element of a row: a node, a label, or a piece of a lane.
 
     `left` and `right` are its reach from `x`, the line that edges follow; `half` is half its own width.
     """
@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """A tie between an item of a row and one of the next: they should be in line, ports considered."""
+    """A link between items of adjacent rows, which should be aligned by their ports."""
 
     item: Item
     own_port: float
@@ -71,7 +71,7 @@ class Link:
 
 @dataclass(slots=True, eq=False)
 class SideExit:
-    """How an edge leaves sideways: its label beside the node, then a turn at `turn_x`.
+    """A side exit of an edge: its label beside the node, then a turn at `turn_x`.
 
     `offset_y` counts from the top of the node, `pill_x` and `turn_x` from its middle.
     """
@@ -85,7 +85,7 @@ class SideExit:
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """The common way of all edges of one style to one target, through `pieces` by rank; none if they are neighbours.
+    """The common route of all edges of one style to one target, through `pieces` by rank; none if they are neighbours.
 
     `arrival` is the port at the top of the target; an upward lane comes from below and turns down into it.
     """
@@ -102,7 +102,7 @@ class Lane:
 
 @dataclass(slots=True, eq=False)
 class Route:
-    """The way of an edge: from `source` past its `label` (unless that is at the side) to `entry`.
+    """The route of an edge: from `source` past its `label` (unless that is at the side) to `entry`.
 
     The entry is a piece of its lane, or the target itself.
     """
@@ -132,7 +132,7 @@ class Rows:
 def make_rows(
     scope: Scope, ranking: Ranking, blocks: dict[str, tuple[float, float]], pills: dict[int, Pill | None]
 ) -> Rows:
-    """Put the nodes (with `blocks`: width and height by id) and whatever their edges need into ordered rows."""
+    """Put the nodes (with `blocks`: width and height by id) and the items of their edges into ordered rows."""
     maker = _RowMaker(scope, ranking, blocks, pills)
     rows = maker.make()
     order_rows(rows.rows)
@@ -238,7 +238,7 @@ class _RowMaker:
         return lane.pieces.get(rank, lane.target)
 
     def _set_arrivals(self) -> None:
-        """Choose the ports at which lanes from the side arrive, clear of each other and of what comes from above."""
+        """Choose the ports at which lanes from the side arrive, clear of each other and of lines from above."""
         for (target, style), lane in self._lanes.items():
             if style == "down":
                 continue
@@ -312,7 +312,7 @@ def _link_lane(lane: Lane) -> None:
 
 
 def _link(here: Item, there: Item, port: float, its_port: float, weight: float, *, aside: bool = False) -> None:
-    """Tell neighbours in adjacent rows of each other. Nodes hardly follow lanes, lanes follow everything."""
+    """Link neighbours in adjacent rows. Nodes hardly follow lanes; lanes follow all items."""
     weak = 0.05
     weight_here = weight if here.is_lane or not (there.is_lane or aside) else weak
     weight_there = weight if there.is_lane or not (here.is_lane or aside) else weak
@@ -325,7 +325,7 @@ def _link(here: Item, there: Item, port: float, its_port: float, weight: float, 
 
 
 def order_rows(rows: list[list[Item]]) -> None:
-    """Order each row by the medians of its neighbours, keeping document order wherever that crosses no more."""
+    """Order each row by the medians of its neighbours, keeping document order if that adds no crossings."""
     for row in rows:
         row.sort(key=lambda item: item.key)
         _number(row)

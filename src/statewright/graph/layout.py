@@ -1,4 +1,4 @@
-"""A graph with a place for everything, in SVG user units from the top left corner.
+"""The layout of a graph: positions of all its parts, in SVG user units from the top left corner.
 
 Recursive, since edges never cross the border of a Parallel or Map: the innermost scopes are laid out first and become
 boxes. Per scope: `graph.ranking`, then `graph.layers`, `graph.columns`, `graph.routing`. Equal graphs give equal
@@ -33,13 +33,13 @@ class Rect:
     height: float
 
     def moved(self, dx: float, dy: float) -> Rect:
-        """The same rectangle elsewhere."""
+        """The same rectangle, moved."""
         return Rect(self.x + dx, self.y + dy, self.width, self.height)
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedNode:
-    """A node with its text as cut to fit. A box has `panels`, one for each of its scopes."""
+    """A node with its text cut to fit. A box has `panels`, one for each of its scopes."""
 
     node: Node
     rect: Rect
@@ -68,7 +68,7 @@ class PlacedEdge:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLabel:
-    """The label of an edge as cut to fit."""
+    """The label of an edge, cut to fit."""
 
     edge: Edge
     rect: Rect
@@ -87,7 +87,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A drawing without its ink. Nodes are in reading order, each box before what it holds."""
+    """A complete layout, not yet drawn. Nodes are in reading order, each box before its contents."""
 
     graph: Graph
     width: float
@@ -98,13 +98,13 @@ class Layout:
     marks: tuple[Mark, ...]
 
     def with_overlay(self, overlay: Overlay | None) -> Layout:
-        """The same layout with another run on it."""
+        """The same layout with another run as its overlay."""
         return replace(self, graph=self.graph.with_overlay(overlay))
 
 
 @dataclass(slots=True)
 class _Sketch:
-    """The inside of one scope, from its own top left corner."""
+    """The contents of one scope, from its own top left corner."""
 
     width: float = 0.0
     height: float = 0.0
@@ -129,7 +129,7 @@ class _Sketch:
 
 @dataclass(slots=True)
 class _Block:
-    """A node before it has a place: its text, and for a box its scopes and their panels."""
+    """A node without a position: its text, and for a box its scopes and their panels."""
 
     lettering: Lettering
     width: float
@@ -139,7 +139,7 @@ class _Block:
 
 
 def layout(graph: Graph) -> Layout:
-    """Give everything in the graph its place."""
+    """Compute the layout of a graph."""
     inner = _sketch(graph.root)
     page = _Sketch()
     page.put(inner, MARGIN, MARGIN)
@@ -213,7 +213,7 @@ def _block(node: Node) -> _Block:
 
 
 def _assemble(scope: Scope, rows: Rows, lines: list[Line], height: float, blocks: dict[str, _Block]) -> _Sketch:
-    """Collect what has been placed, moved so that nothing lies left of zero."""
+    """Collect the placed parts, moved so that no coordinate is negative."""
     everything = [item for row in rows.rows for item in row]
     left = min(item.x - item.left for item in everything) - SCOPE_EDGE
     right = max(item.x + item.right for item in everything) + SCOPE_EDGE

@@ -1,7 +1,7 @@
-"""How much room text takes, on paper and in a terminal, and how it is cut to fit.
+"""Measures text, on paper and in a terminal, and cuts it to fit.
 
 Owns estimated widths (the font of the reader is unknown, so they are those of a wide one), wrapping, and making any
-JSON string harmless to print. Escaping for one format is the business of that format's module.
+JSON string harmless to print. Leaves escaping for a format to the module of that format.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 ELLIPSIS: Final = "…"
 LONGEST: Final = 400
-"""Characters of a line that are ever looked at; hostile definitions hold longer ones."""
+"""Characters of a line that are ever examined; hostile definitions hold longer ones."""
 
 # Lone surrogates cannot be encoded, controls drive terminals and are illegal in XML, and bidirectional
 # overrides make a name look like another one.
@@ -34,13 +34,13 @@ _WIDTHS: Final = {
 
 
 def printable(text: str) -> str:
-    """One line without anything that a terminal, an XML reader or an encoder would choke on."""
+    """One line without characters that a terminal, an XML reader or an encoder rejects."""
     return _BLANKS.sub(" ", _UNPRINTABLE.sub("�", text)).strip()
 
 
 @lru_cache(maxsize=8192)
 def text_width(text: str, size: float) -> float:
-    """Estimated pixels of a line in a sans-serif font of that size; rather too much than too little."""
+    """Estimated pixels of a line in a sans-serif font of that size; an overestimate rather than an underestimate."""
     total = 0.0
     for char in text:
         if char in _WIDTHS:
@@ -67,7 +67,7 @@ def fit(text: str, width: float, size: float) -> str:
 
 
 def wrap(text: str, width: float, size: float, lines: int) -> tuple[str, ...]:
-    """At most so many lines, broken where a reader would; the last one ends in an ellipsis if something is left."""
+    """At most so many lines, broken at natural places; the last one ends in an ellipsis if text is left over."""
     wrapped: list[str] = []
     rest = text[: LONGEST + 1]
     while len(wrapped) < lines - 1 and text_width(rest, size) > width:
@@ -76,7 +76,7 @@ def wrap(text: str, width: float, size: float, lines: int) -> tuple[str, ...]:
         for match in _BREAKS.finditer(rest):
             if text_width(rest[: match.start()].rstrip(), size) > width:
                 break
-            # A condition reads best when its second line begins with the word that joins its parts.
+            # A condition is easiest to read if its second line begins with the conjunction.
             joins = _JOIN.match(rest, match.start()) is not None
             if joins or not joined:
                 cut = match.start()

@@ -1,7 +1,7 @@
-"""A graph as a Mermaid flowchart, for documents that draw it themselves.
+"""A graph as a Mermaid flowchart, for documents whose viewer renders it.
 
-Owns escaping for Mermaid: every name and label stands in quotes, and whatever is not plainly harmless there is written
-as a character code. Ids are ours, never names.
+Owns escaping for Mermaid: every name and label is quoted, and every character that is not known to be harmless there is
+written as a character code. Ids are generated, never names.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def render_mermaid(graph: Graph) -> str:
 
 
 def escape(text: str) -> str:
-    """Text for inside a Mermaid string; what could mean anything to Mermaid becomes `#code;`."""
+    """Text for a Mermaid string; characters with a meaning for Mermaid become `#code;`."""
     clean = printable(text)
     shown = clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"
     coded = "".join(char if char in _HARMLESS or not char.isascii() else f"#{ord(char)};" for char in shown)

@@ -1,8 +1,8 @@
-"""A definition as a graph: scopes of nodes and edges, with the words that a drawing shows.
+"""A definition as a graph: scopes of nodes and edges, with the texts that a drawing shows.
 
-Owns the reading of a plain definition value and the overlay of a run. Tolerant by design, since people draw what they
-are still writing: any JSON value gives a graph, a missing target becomes a red node, unknown fields are ignored.
-Positions are `graph.layout`'s, sentences `graph.summary`'s, and finding faults `asl.validate`'s.
+Owns reading a plain definition value, and the overlay of a run. Tolerant by design, since users draw unfinished
+definitions: any JSON value gives a graph, a missing target becomes a red node, unknown fields are ignored. Leaves
+positions to `graph.layout`, sentences to `graph.summary`, and checks to `asl.validate`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATUS_WORDS: Final[Mapping[Status, str]] = {
 }
 StateType = Literal["Task", "Pass", "Choice", "Wait", "Succeed", "Fail", "Parallel", "Map"]
 Kind = Literal[StateType, "Unknown", "Missing", "Folded"]
-"""`Missing` stands for a state that something points to, `Folded` for scopes nested deeper than `DEEPEST_SCOPE`."""
+"""`Missing` stands for a missing target of a transition, `Folded` for scopes nested deeper than `DEEPEST_SCOPE`."""
 EdgeKind = Literal["next", "choice", "catch"]
 
 DEEPEST_SCOPE: Final = 10
@@ -60,7 +60,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One state, or what stands in for one. `path` leads to it from the root of the definition."""
+    """One state, or its placeholder. `path` leads to it from the root of the definition."""
 
     id: str
     name: str
@@ -107,7 +107,7 @@ class Graph:
     overlay: Overlay | None = None
 
     def with_overlay(self, overlay: Overlay | None) -> Graph:
-        """The same graph with another run on it."""
+        """The same graph with another run as its overlay."""
         return replace(self, overlay=overlay)
 
     def nodes(self) -> Iterator[Node]:
@@ -121,7 +121,7 @@ class Graph:
 
 
 def build_graph(definition: Json, overlay: Overlay | None = None) -> Graph:
-    """Read a definition value (the `value` of an `asl.reader.Document`). Never raises, whatever the value is."""
+    """Read a definition value (the `value` of an `asl.reader.Document`). Never raises, for any value."""
     comment = definition.get("Comment") if isinstance(definition, Mapping) else None
     builder = _Builder(_all_state_names(definition))
     return Graph(builder.scope(definition, (), 0), comment if isinstance(comment, str) else "", overlay)
@@ -197,7 +197,7 @@ class _Builder:
         else:
             missing["\0StartAt"] = self._missing("StartAt", "missing field")
             start_id = missing["\0StartAt"].id
-        # When the start itself is wrong every state would be out of reach, which says nothing.
+        # If the start itself is wrong, every state would be unreachable, which is no information.
         reached = _reached(start_id, edges) if start_id in ids.values() else frozenset(ids.values())
         nodes = [
             self._node(name, state, (*path, "States", name), ids[name], ids[name] in reached, depth)

@@ -1,6 +1,6 @@
 """The colours and icons of the drawings, light and dark.
 
-Owns the style sheet of an SVG. Text keeps 4.5:1 against what it stands on. Colours are written out for each theme
+Owns the style sheet of an SVG. Text has a contrast of 4.5:1 with its background. Colours are written out for each theme
 rather than as CSS variables, which several SVG renderers do not know; icons are strokes in a box of 16 by 16.
 """
 

@@ -1,6 +1,6 @@
-"""Which edges turn back, how deep each node lies, and which path is the main one.
+"""Finds the edges that turn back, the depth of each node, and the main path.
 
-Works on one scope. Owns the depth-first order that everything later keeps: document order from `StartAt`, so that
+Works on one scope. Owns the depth-first order that all later steps keep: document order from `StartAt`, so that
 small changes of a definition make small changes of its drawing. Every walk is iterative: chains may be long.
 """
 
@@ -17,7 +17,7 @@ MOST_ANCESTORS: Final = 200
 
 @dataclass(slots=True)
 class Ranking:
-    """Facts about a scope before anything has a place.
+    """Facts about a scope before its layout.
 
     `times` orders nodes as the walk met them and `edge_times` the edges as it took them (by index in
     `Scope.edges`): siblings compare as in the document. `ranks` count from 1; rank 0 holds the start mark.
@@ -38,7 +38,7 @@ def rank_scope(scope: Scope) -> Ranking:
     """Walk a scope and rank its nodes by their longest path from the start, loops left out."""
     ranking = Ranking()
     exits: dict[str, list[int]] = {node.id: [] for node in scope.nodes}
-    # Catch edges come last, so that handlers are met after, and drawn right of, what they guard.
+    # Catch edges come last, so that handlers are visited after, and drawn right of, the states that they guard.
     for index in sorted(range(len(scope.edges)), key=lambda i: scope.edges[i].kind == "catch"):
         exits[scope.edges[index].source].append(index)
     _walk(scope, exits, ranking)
@@ -58,7 +58,7 @@ def edge_length(edge: Edge) -> int:
 
 
 def turns_right(ranking: Ranking, source: str, target: str) -> bool:
-    """True if a loop goes back round the right side of its body: when fewer branches lie on that side."""
+    """True if a loop returns on the right side of its body, because fewer branches lie there."""
     left = right = 0
     name = source
     for _ in range(MOST_ANCESTORS):
@@ -109,7 +109,7 @@ def _walk(scope: Scope, exits: dict[str, list[int]], ranking: Ranking) -> None:
 
 
 def _main_path(scope: Scope, exits: dict[str, list[int]], ranking: Ranking) -> tuple[str, ...]:
-    """The path that looks like the ordinary one: it does not fail, then it is long, then it is in the middle."""
+    """The path that looks like the normal one: preferably without failure, then long, then in the middle."""
     if scope.start is None:
         return ()
     nodes: dict[str, Node] = {node.id: node for node in scope.nodes}

@@ -25,12 +25,12 @@ BELOW_TRACKS: Final = 17.0
 """Room below the last track: a rounded corner and an arrowhead."""
 NO_TRACKS: Final = 28.0
 LABEL_CHANNEL: Final = 22.0
-"""Channels beside nothing but labels and lanes may be shorter."""
+"""Channels next to only labels and lanes may be shorter."""
 TOP_ALIGNED: Final = 12.0
 """In a row with tall boxes, small items stay this near to its top."""
 SNAP: Final = 12.0
 JOINT: Final = 9.0
-"""How far a line goes along another one that it joins: its rounded corner."""
+"""Length for which a line runs along another one that it joins: its rounded corner."""
 MOST_NETS: Final = 300
 TRACKS_OF_A_CROWD: Final = 40
 
@@ -40,7 +40,7 @@ class Hop:
     """The part of a route that lies in one channel. `x1_top`: whether it begins at the upper row.
 
     `joins` says where it meets a line to the same port that is drawn further: on their track, or above the port.
-    A `trunk` is the inside of a lane, which others may join, but which joins none.
+    A `trunk` is an inner part of a lane, which others may join, but which joins none.
     """
 
     channel: int
@@ -116,7 +116,7 @@ def route_rows(rows: Rows) -> Routed:
 
 
 def _settle_arrivals(rows: Rows) -> None:
-    """Move the port of a lane a little rather than bend what arrives there a little."""
+    """Move the port of a lane slightly rather than bend the lines that arrive there slightly."""
     offsets: dict[Lane, list[float]] = defaultdict(list)
     for route in rows.routes:
         lane, last = route.lane, route.label or route.source
@@ -190,7 +190,7 @@ def _assign_tracks(hops: list[Hop]) -> int:
 
 
 def _share_arrivals(hops: list[Hop]) -> None:
-    """Lines that arrive at one port from sources with nothing else to do share one track: a bus bar."""
+    """Lines to one port from sources without other lines share one track: a bus bar."""
     arriving: dict[tuple[float, bool], list[Hop]] = defaultdict(list)
     leaving: dict[Hashable, set[tuple[float, bool]]] = defaultdict(set)
     for hop in hops:
@@ -242,7 +242,7 @@ def _must_precede(upper: Net, lower: Net) -> bool:
 
 
 def _stack(nets: list[Net], first: int) -> int:
-    """Give each net the lowest free track that lies below all it must not run into; return the next free track."""
+    """Give each net the lowest free track below all nets that it must not touch; return the next free track."""
     if len(nets) > MOST_NETS:
         for place, net in enumerate(nets):
             net.track = first + place % TRACKS_OF_A_CROWD

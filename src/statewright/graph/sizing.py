@@ -1,4 +1,4 @@
-"""How large the parts of a drawing are: nodes by their text, pills by their labels.
+"""Sizes of the parts of a drawing: nodes by their text, pills by their labels.
 
 Owns the measures that layout and drawing must agree on. All lengths are SVG user units, which are CSS pixels.
 """
@@ -27,9 +27,9 @@ NODE_PADDING: Final = 14.0
 NARROWEST: Final = 128.0
 WIDEST_TEXT: Final = 208.0
 POINT: Final = 12.0
-"""How far the sides of a Choice reach outward."""
+"""The extent of the sides of a Choice."""
 BADGE_ROOM: Final = 20.0
-"""Kept free at the right of a node that has retriers, for their mark."""
+"""Space at the right of a node with retriers, for their mark."""
 
 PILL_PADDING: Final = 8.0
 WIDEST_PILL: Final = 200.0
@@ -51,7 +51,7 @@ END_ROOM: Final = END_STUB + 2 * MARK_RADIUS
 
 @dataclass(frozen=True, slots=True)
 class Lettering:
-    """The text of a node, cut to what fits, with the size that it needs."""
+    """The text of a node, cut to fit, with the size that it needs."""
 
     lines: tuple[str, ...]
     detail: str

@@ -1,7 +1,7 @@
-"""Definition fields in a few words: Choice rules, Retry, Catch, what a state does.
+"""Summaries of definition fields: Choice rules, Retry, Catch, the work of a state.
 
-Owns every sentence that a drawing shows. Reads raw definition values, which may be wrong in any way: whatever cannot
-be said is `?`, nothing here raises. Checking a definition is `asl.validate`'s business.
+Owns every sentence that a drawing shows. Reads raw definition values, which may be invalid in any way: an unknown part
+is shown as `?`, nothing here raises. Leaves checks to `asl.validate`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _negation(rule: Json, depth: int) -> str:
 
 
 def _comparison(rule: JsonMapping, *, negated: bool) -> str:
-    """`$.a ≥ 3`; of a negation only what reads well without brackets, else an empty text."""
+    """`$.a ≥ 3`; a negation only if it reads well without brackets, else an empty text."""
     variable = rule.get("Variable")
     left = _BLANKS.sub(" ", variable) if isinstance(variable, str) else "?"
     for field, operand in rule.items():
@@ -252,7 +252,7 @@ def _expression(text: str) -> str:
 
 
 def _value(value: Json) -> str:
-    """A JSON value as JSON; arrays and objects only as a hint, since they have no limit."""
+    """A JSON value as JSON; arrays and objects only in short, since they have no limit."""
     if isinstance(value, str):
         return json.dumps(value[:LONGEST], ensure_ascii=False)
     if isinstance(value, (list, Mapping)):

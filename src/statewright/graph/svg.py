@@ -1,6 +1,6 @@
-"""A layout as one self-contained SVG: light, dark, or as the reader's system has it.
+"""A layout as one self-contained SVG: light, dark, or by the reader's system setting.
 
-Owns shapes, their order of painting, and escaping: whatever a definition holds is text, never markup. Needs no font
+Owns shapes, their order of painting, and escaping: the contents of a definition are text, never markup. Needs no font
 of its own, no script, no link; holds no ids, so that several drawings may share a page.
 """
 
@@ -23,7 +23,7 @@ LONGEST_TOOLTIP = 600
 
 
 def render_svg(drawing: Graph | Layout, theme: Theme = "auto", title: str | None = None) -> str:
-    """Draw a graph, or a layout that is at hand. `auto` follows the reader's `prefers-color-scheme`.
+    """Draw a graph, or an existing layout. `auto` follows the reader's `prefers-color-scheme`.
 
     `title` names the drawing for screen readers; without one the definition's comment does.
     """
@@ -85,7 +85,7 @@ def _status(node: Node, overlay: Overlay | None) -> Status | None:
 
 
 def _box(placed: PlacedNode, overlay: Overlay | None) -> str:
-    """A Parallel or Map: header and panels. The sheets behind a Map say that it is many."""
+    """A Parallel or Map: header and panels. The sheets behind a Map stand for its iterations."""
     node, rect = placed.node, placed.rect
     status = _status(node, overlay)
     frame = _frame_class(node, status)
@@ -231,7 +231,7 @@ def _mark(mark: Mark) -> str:
 
 
 def _path(points: Iterable[Point], *, shortened: bool) -> str:
-    """The line with rounded corners; shortened where an arrowhead takes over."""
+    """The line with rounded corners; shortened if an arrowhead follows."""
     corners = _corners(points)
     if shortened and len(corners) > 1:
         (x1, y1), (x2, y2) = corners[-2:]

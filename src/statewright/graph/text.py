@@ -1,7 +1,7 @@
 """A graph as text for a terminal: the states in reading order, with the lines that lead from one to the next.
 
-Owns what is drawn where: a chain runs down a rail, branches of a Choice are nested or, when they lead elsewhere, only
-named, and whatever several ways lead to stands once, below them. What each piece looks like is `graph.glyphs`'.
+Owns the arrangement: a chain runs down a rail, branches of a Choice are nested or, when they lead elsewhere, only
+named, and a state with several ways to it is drawn once, below them. Leaves the look of each piece to `graph.glyphs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from statewright.graph.lettering import cell_width
 from statewright.graph.model import DEFAULT, Graph, Node, Scope
 
 DENSE: Final = 60
-"""From so many states on, chains are drawn without blank rails in between."""
+"""From this number of states on, chains are drawn without blank rails in between."""
 SMALL_BRANCH: Final = 2
 LARGE_BRANCH: Final = 12
 NESTING_SHARE: Final = 0.4
@@ -36,7 +36,7 @@ def render_text(graph: Graph, width: int = 100, color: bool = False, ascii_only:
 
 @dataclass(slots=True)
 class _Plan:
-    """The way in which the exits of a step are drawn: beside it, nested, or below it."""
+    """The arrangement of a step's exits: beside it, nested, or below it."""
 
     named: set[int] = field(default_factory=set)
     nested: set[int] = field(default_factory=set)
@@ -57,7 +57,7 @@ class _Sketch:
         self.rows: list[Row] = []
 
     def scope(self, scope: Scope, prefix: tuple[Span, ...]) -> None:
-        """Draw a whole scope: from its start, then what nothing leads to."""
+        """Draw a whole scope: from its start, then the states to which nothing leads."""
         for place, root in enumerate(read_flow(scope).roots):
             if place == 0 and not prefix:
                 self._row(prefix, [self._pen.mark("start", "strong")])
@@ -110,7 +110,7 @@ class _Sketch:
             and plan.following is None
             and (_size(branches) > LARGE_BRANCH or (len(branches) == 1 and branches[0].target.size > SMALL_BRANCH))
         ):
-            # The last branch goes on down the rail: chains of decisions do not wander to the right.
+            # The last branch continues down the rail: chains of decisions do not drift to the right.
             last = branches.pop()
             plan.named.add(id(last))
             plan.deferred.append(last.target)
@@ -233,7 +233,7 @@ def _only_next(step: Step) -> Exit | None:
 
 
 def _label(labels: tuple[str, ...], pen: Pen, cells: int) -> str:
-    """When an exit is taken, in so many cells. What is cut are the rules, so that a Default never goes unsaid."""
+    """When an exit is taken, in so many cells. Only the rules are cut, so that a Default is always shown."""
     *rules, last = labels or ("",)
     tail = f" or {last}" if rules and last == DEFAULT else ""
     said = " or ".join(rules if tail else labels)

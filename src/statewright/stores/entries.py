@@ -1,8 +1,8 @@
 """Entries: the catalogue's rows as values of dataclasses, one repository for each kind.
 
-Owns the way from rows to values and back (`formats`), lists, and the rule of versions: a value carries the version
-that the store has of it as `stored`, 0 before the first write; writing it asks for the next one. Who may change an
-entry, and what happens on a conflict, is up to the services. Nothing is held in memory.
+Owns the conversion between rows and values (`formats`), lists, and the rule of versions: a value carries its version in
+the store as `stored`, 0 before the first write; writing it requires the next one. Leaves the right to change an entry,
+and conflicts, to the services. Nothing is held in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from statewright.formats import Format, Upgrade, members_of
 from statewright.stores.protocol import CatalogStore, Record
 
 Name = tuple[str, str]
-"""Kind and key: what an entry is deleted by."""
+"""Kind and key, by which an entry is deleted."""
 Place = tuple[int, str]
 """The place after which a list continues: the sort and key of an entry."""
 
@@ -62,7 +62,7 @@ PLAIN: Final = Form()
 
 
 class EntryKind(Generic[T]):
-    """One kind of entries: its name in the catalogue, where a value stands there, and the format of its body.
+    """One kind of entries: its name in the catalogue, the columns of a value there, and the format of its body.
 
     `columns` give the fields that are read from the row itself and so are not in the body.
     """
@@ -143,7 +143,7 @@ class Entries(Generic[T]):
     async def chosen(
         self, wanted: Callable[[T], bool], after: Place | None, limit: int
     ) -> tuple[list[T], Place | None]:
-        """As `page`, without what is not wanted. Raises: Unreadable."""
+        """As `page`, with only the entries that are wanted. Raises: Unreadable."""
         found: list[T] = []
         async for value in self.walk("", after):
             if wanted(value):
@@ -156,7 +156,8 @@ class Entries(Generic[T]):
     async def page(
         self, parent: str = "", after: Place | None = None, limit: int = 100, *, newest_first: bool = False
     ) -> tuple[list[T], Place | None]:
-        """Up to `limit` entries by sort and key; also where to go on, None at the end. Raises: Unreadable."""
+        """Up to `limit` entries by sort and key; also the place to continue from, None at the end. Raises:
+        Unreadable."""
         found = await self._catalog.list_entries(
             self.kind.name, parent, after=after, limit=limit + 1, newest_first=newest_first
         )
@@ -184,7 +185,7 @@ class Entries(Generic[T]):
         return dataclasses.replace(value, stored=value.stored + 1)
 
     async def delete(self, *values: T) -> None:
-        """Delete entries; those that are not there are passed over."""
+        """Delete entries; missing ones are skipped."""
         await self._catalog.write([], [self.kind.name_of(value) for value in values])
 
 

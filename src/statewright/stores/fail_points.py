@@ -1,8 +1,8 @@
-"""Fail points: named places where a process can be made to die as `kill -9` has it die, for the crash suite.
+"""Fail points: named places at which a process can be killed as by `kill -9`, for the crash suite.
 
 Off unless the environment variable `STATEWRIGHT_FAIL_POINT` arms one when the process starts: `NAME:N` kills the
 process at the N-th passing of that point (`:N` may be left out for the first). An unarmed point costs one comparison.
-Who passes a point calls `passed`; what must hold after the kill is the business of `tests/crash`.
+Code calls `passed` at a point; `tests/crash` owns what must hold after the kill.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _die_at_last() -> None:
     global _passings_left
     _passings_left -= 1
     if _passings_left <= 0:
-        # Windows has no SIGKILL; there this is as abrupt.
+        # Windows has no SIGKILL; this is as abrupt there.
         os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 

@@ -1,4 +1,4 @@
-"""Ids that sort by shard and then by time, and which shard a name belongs to.
+"""Ids that sort by shard and then by time, and the shard of a name.
 
     id = shard (10 bits) | milliseconds since 2015 (41 bits) | counter (12 bits)
 

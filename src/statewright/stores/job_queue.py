@@ -1,4 +1,4 @@
-"""Jobs on their way from the event loop to a writer thread, and answers on their way back. Serves every SQL store."""
+"""Carries jobs from the event loop to a writer thread, and answers back. Serves every SQL store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASIDE_SECONDS: Final = 0.002
 
 @dataclass(slots=True)
 class GroupFigures:
-    """How groups of jobs were written. Of several threads that count, one may lose a count; nothing hangs on it."""
+    """Counts of written groups. Concurrent threads may lose a count, which does no harm."""
 
     groups: int = 0
     jobs: int = 0
@@ -42,7 +42,7 @@ class GroupFigures:
 class JobQueue(Generic[JobT]):
     """The jobs of one thread.
 
-    What one turn of the event loop puts goes over together: the first job alone would wake the thread, which would
+    Jobs of one turn of the event loop are passed on together: the first job alone would wake the thread, which would
     then write a group of one while the others are still being made.
     """
 
@@ -91,7 +91,7 @@ class JobQueue(Generic[JobT]):
 
 
 class RightOfWay:
-    """Lets a thread finish a group that the event loop's own work holds up.
+    """Lets a thread finish a group that the event loop's own work delays.
 
     Every call into a database hands the interpreter's lock to a busy loop, and gets it back only when the loop is made
     to give it up: some thirty times a group, each as long as a neighbour on the machine makes it. So code that is about
@@ -115,7 +115,7 @@ class RightOfWay:
         self._idle.set()
 
     def make_way(self) -> None:
-        """Stand aside for a moment if a group has been under way for long; from the loop's thread."""
+        """Wait for a moment if a group has been under way for long; from the loop's thread."""
         if not self._idle.is_set() and time.perf_counter() - self._began > PATIENCE_SECONDS:
             self._idle.wait(ASIDE_SECONDS)
 

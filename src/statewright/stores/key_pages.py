@@ -1,6 +1,6 @@
-"""Pages of keys: objects in order, with keys that share a delimiter behind the prefix drawn together. No I/O.
+"""Pages of keys: objects in order, with keys that share a delimiter behind the prefix merged. No I/O.
 
-A store reads rows in order from a place on; common prefixes are stepped over, however many keys are below them.
+A store reads rows in order from a place on; common prefixes are skipped, with any number of keys below them.
 """
 
 from __future__ import annotations

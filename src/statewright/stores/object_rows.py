@@ -4,9 +4,9 @@ A row says where the bytes are: in a row of their own (small ones), in a file th
 row's id, or in the segments that a multipart upload left. Every id is given out once and never again. Keys are UTF-8
 bytes and sort as such.
 
-A file without a row must not stay for ever, whenever a process dies. So an id is *doomed* before its file is made, and
-whatever displaces or deletes a row dooms its files in the same transaction; naming an id in a row saves it. What is
-doomed when a process starts is to be deleted.
+A file without a row must not stay forever, whenever a process dies. So an id is *doomed* before its file is made, and
+whatever displaces or deletes a row dooms its files in the same transaction; naming an id in a row saves it. Doomed
+files are deleted when a process starts.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A write whose demand was not met; `found` is what stands there."""
+    """A write whose demand was not met; `found` is the existing object."""
 
     found: ObjectRow | None
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A write to a bucket or upload that is not there."""
+    """A write to a bucket or upload that does not exist."""
 
 
 WriteOutcome = Written | Refused | Missing
@@ -135,7 +135,7 @@ class ObjectStore(Protocol):
     async def put(
         self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record] = ()
     ) -> WriteOutcome:
-        """Write an object over what is there. `body` is its bytes where `row.place` is `IN_ROW`.
+        """Write an object, replacing an existing one. `body` is its bytes where `row.place` is `IN_ROW`.
 
         `notes`, here and below, are new entries of the catalogue, written in the same transaction if it writes.
         """
@@ -160,13 +160,13 @@ class ObjectStore(Protocol):
     async def delete(
         self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()
     ) -> list[WriteOutcome]:
-        """Delete objects; one that is not there is deleted already. `notes`, if any, are for each that was there."""
+        """Delete objects; a missing one counts as deleted. `notes`, if any, are for each that existed."""
 
     async def doom(self, ids: Sequence[int]) -> None:
         """Note files that no row names yet."""
 
     async def doomed(self, limit: int) -> list[int]:
-        """Some of what is doomed."""
+        """Some of the doomed ids."""
 
     async def buried(self, ids: Sequence[int]) -> None:
         """Forget doomed ids whose files are gone."""

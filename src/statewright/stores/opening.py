@@ -1,4 +1,4 @@
-"""From what a user writes to a store: `memory:`, a data folder, or the address of a database."""
+"""Makes the store of a location: `memory:`, a data folder, or the address of a database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def open_store(location: str, *, durability: Durability = "full", clock: Clock |
         return _postgres(location, clock)
     if separator:
         raise StoreError(
-            f"{scheme}:// is no store that Statewright knows; name a data folder, postgresql:// or memory:"
+            f"{scheme}:// is not a kind of store that Statewright knows; name a data folder, postgresql:// or memory:"
         )
     if not location:
         raise StoreError("a data folder needs a name")

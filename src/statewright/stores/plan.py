@@ -1,9 +1,10 @@
-"""Commits to rows: which commits of a group may write, and the rows of each table that come of those. No SQL, no I/O.
+"""Turns commits into rows: selects the commits of a group that may write, and makes the rows of each table. No SQL, no
+I/O.
 
 A group is written in waves, each with at most one commit of an execution, because the next one is gated by what the
 one before it wrote. In each wave the store looks up which names are taken and which versions stand; `pass_gate`
-compares, says the outcomes and gives the rows of `execution`. What the passed commits change elsewhere adds up in
-`RowGroups` over all waves to its net effect, so that each table gets one statement of each kind for the whole group.
+compares, reports the outcomes and returns the rows of `execution`. `RowGroups` adds up the other changes of passed
+commits over all waves to their net effect, so that each table gets one statement of each kind for the whole group.
 
 The comparison needs a store with no other write between the look and the statement: SQLite's one writer, or
 rows locked by the look.
@@ -69,7 +70,7 @@ class ExecutionRows:
 
 @dataclass(slots=True)
 class RowGroups:
-    """The net effect of passed commits on the other tables. Whatever maps to None or False is deleted.
+    """The net effect of passed commits on the other tables. A key that maps to None or False is deleted.
 
     Deletions are to be written before insertions; `cleared` first of all.
     """
@@ -155,7 +156,7 @@ def pass_gate(
     verdicts: list[Verdict],
     groups: RowGroups,
 ) -> ExecutionRows:
-    """Let those commits of a wave write that fit what the store has.
+    """Pass those commits of a wave that fit the store's contents.
 
     `taken` maps the place of a start to the execution that has its name; `standing` has the executions that exist.
     Verdicts go to their places; the rows of passed commits are returned and added to `groups`.

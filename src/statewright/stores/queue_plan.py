@@ -1,8 +1,8 @@
-"""Messages in an SQL store: what a group of queue tasks asks of its tables, whatever the database. No SQL, no I/O.
+"""Messages in an SQL store: the statements for a group of queue tasks, for any database. No SQL, no I/O.
 
-Each kind of task is merged into one statement per table. Tasks of a group are carried out by kind: sends, then
+Each kind of task is merged into one statement per table. Tasks of a group are executed by kind: sends, then
 deletions and hidings, then moves, deletions by proof, and claims. That order is as good as theirs, because no caller
-deletes or hides what a claim of the same group is yet to give out.
+deletes or hides a message that a claim of the same group has yet to return.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statewright.stores.queue_protocol import Claim, Claimed, Gone, GroupChange,
 from statewright.stores.statements import SqlRow
 
 _HEAD: Final = 200
-"""Messages from the front among which those of quiet tenants are looked for first."""
+"""Messages from the front that are searched first for those of quiet tenants."""
 _LAST: Final = "\U0010ffff"
 """Behind every tenant."""
 
@@ -107,7 +107,7 @@ QueueTask = SendTask | DropTask | HideTask | MoveTask | ProofTask | ClaimTask | 
 
 
 def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[object]:
-    """Carry out the queue tasks of a group; their answers."""
+    """Execute the queue tasks of a group; their answers."""
     answers: list[object] = [None] * len(tasks)
     sends: list[tuple[int, SendTask]] = []
     claims: list[tuple[int, ClaimTask]] = []
@@ -292,7 +292,7 @@ def _choose(sql: QueueSql, claim: Claim, most: int) -> list[int]:
     head = sql.fetch("head", claim.queue, claim.now_ms, most + _HEAD)
     noisy = set(claim.noisy)
     chosen = dict.fromkeys([number for number, tenant in head if tenant not in noisy][:most])
-    # Tenants are looked for in turn, from where the last claim ended; the gaps between noisy ones hold the others.
+    # Tenants are searched in turn, from the end of the last claim; the gaps between noisy ones hold the others.
     bounds = ["", *sorted(noisy), _LAST]
     gaps = [(max(low, claim.after_tenant), high) for low, high in pairwise(bounds)]
     gaps += [(low, high) for low, high in pairwise(bounds) if low < claim.after_tenant]
@@ -311,7 +311,7 @@ def _choose(sql: QueueSql, claim: Claim, most: int) -> list[int]:
 
 
 def _claim_groups(sql: QueueSql, claim: Claim, most: int, until_ms: int) -> list[Claimed]:
-    """One receive of a FIFO queue: the first messages of groups that are free, as many of each as there are."""
+    """One receive of a FIFO queue: the first messages of groups that are free, all that each of them has."""
     ids: list[int] = []
     changes: list[GroupChange] = []
     groups = sql.fetch("free_groups", claim.queue, claim.now_ms, most)

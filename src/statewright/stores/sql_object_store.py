@@ -1,4 +1,4 @@
-"""`ObjectStore` and `UploadStore` over any SQL store: what is asked goes to `sql_objects`, in its threads."""
+"""`ObjectStore` and `UploadStore` over any SQL store: calls go to `sql_objects`, in the store's threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Runner(Protocol):
-    """How a store runs things."""
+    """The ways in which a store runs work."""
 
     def write(self, work: Callable[[Sql], T]) -> Awaitable[T]:
         """As a transaction, durable when it returns."""

@@ -1,4 +1,4 @@
-"""A whole store, as a server opens it: one protocol for each aggregate, and what concerns all of them.
+"""A whole store, as a server opens it: one protocol for each aggregate, and operations on all of them.
 
 What an aggregate asks is in `protocol` (executions, the catalogue), `object_rows`, `queue_protocol`, `table_protocol`.
 """
@@ -57,7 +57,7 @@ class Store(Protocol):
         """The greatest id in a shard's executions, outbox, inbox and messages, or 0: where `IdSource` goes on."""
 
     def figures(self) -> GroupFigures:
-        """How it has written since it was opened."""
+        """Figures on the groups written since it was opened."""
 
     async def backup(self, target: str) -> None:
         """Copy the whole store to a new file while it runs. Raises: StoreError where the store cannot."""

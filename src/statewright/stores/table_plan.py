@@ -24,7 +24,7 @@ class TableSql(Protocol):
 
 
 def write_table_changes(sql: TableSql, changes: Sequence[Change]) -> list[object]:
-    """Carry out the changes of a group; their answers, or what they raised."""
+    """Execute the changes of a group; their answers, or the exceptions they raised."""
     wanted = list(dict.fromkeys([key for change in changes for key in change.keys]))
     standing: dict[ItemKey, StoredItem | None] = {}
     for place, size, body in sql.current(wanted) if wanted else ():

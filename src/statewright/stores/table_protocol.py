@@ -1,8 +1,8 @@
 """The store as tables need it: items in the order of their keys, and changes decided by the only writer.
 
 A *space* is the number of a table, of one of its indexes, or of something that tables remember; within it, items stand
-by (part, sort), which are bytes that compare as the keys they stand for. What keys, sizes and bodies mean is the
-business of `tables`. Every store passes `tests/contract/test_table_contract.py`.
+by (part, sort), which are bytes that compare as the keys they stand for. Leaves the meaning of keys, sizes and bodies
+to `tables`. Every store passes `tests/contract/test_table_contract.py`.
 
 A `Change` names the items it looks at, and its `decide` says what to write once it sees them. Decisions are made one
 after the other, each seeing what those before it wrote, so a condition holds when its write happens.
@@ -79,7 +79,7 @@ class TableStore(Protocol):
     """
 
     async def change(self, change: Change) -> Any:
-        """Carry a change out; its answer, once it is durable. Raises: whatever `decide` raises."""
+        """Execute a change; its answer, once it is durable. Raises: any exception of `decide`."""
 
     async def get(self, keys: Sequence[ItemKey]) -> list[StoredItem | None]:
         """Items as they stand at one moment, in the order of their keys."""

@@ -1,4 +1,4 @@
-"""Messages in memory, by the letter of `queue_protocol`: the model of the other stores."""
+"""Messages in memory, exactly as in `queue_protocol`: the model of the other stores."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Group:
 
 
 class MemoryQueues:
-    """See `QueueStore`. A heap of each queue has every place a message ever had; stale ones are passed over."""
+    """See `QueueStore`. A heap of each queue has every place a message ever had; stale ones are skipped."""
 
     def __init__(self) -> None:
         self.is_open = False

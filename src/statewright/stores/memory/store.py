@@ -1,6 +1,6 @@
 """A store in memory: nothing survives the process. For tests, for `memory:` and as the model of the others.
 
-It applies each commit by itself and by the letter of the contract, without the row groups of `plan`, so that the
+It applies each commit alone and exactly as the contract says, without the row groups of `plan`, so that the
 contract suite can compare it with the stores that use them. A write lets the loop turn once before it answers, as a
 store with a disk would.
 """
@@ -95,7 +95,7 @@ class MemoryStore:
 
 @dataclass(slots=True)
 class _Kept:
-    """One execution with everything that goes when it goes."""
+    """One execution with everything that is deleted with it."""
 
     row: Row
     version: int
@@ -329,7 +329,7 @@ class MemoryCatalog:
         return fits
 
     def add(self, put: Sequence[Record]) -> None:
-        """Insert or replace, at once."""
+        """Insert or replace immediately."""
         for record in put:
             self._remove(record.kind, record.key)
             self._entries[record.kind, record.key] = record

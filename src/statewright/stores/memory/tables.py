@@ -1,4 +1,4 @@
-"""Items of tables in memory, by the letter of `table_protocol`: the model of the other stores."""
+"""Items of tables in memory, exactly as in `table_protocol`: the model of the other stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays as PostgreSQL's binary protocol wants them, packed by hand: five times cheaper than psycopg's own lists.
+"""Arrays in PostgreSQL's binary protocol, packed by hand: five times cheaper than psycopg's own lists.
 
 Source: PostgreSQL's `array_recv`: dimensions, a flag, the element's type, length and lower bound; then each element
 behind its length, -1 for NULL.

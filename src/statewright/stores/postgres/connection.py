@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: how they are made, what their errors mean, and the versions of the schema."""
+"""Connections to PostgreSQL: opening them, translating their errors, and the versions of the schema."""
 
 from __future__ import annotations
 

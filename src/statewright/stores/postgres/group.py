@@ -1,4 +1,4 @@
-"""A group of commits as one SQL statement: which parts it has, and the arrays that each of them takes.
+"""A group of commits as one SQL statement: its parts, and the arrays that each of them takes.
 
 PostgreSQL does the gating itself, so that a group costs one round trip: the fence, the starts and the compare-and-set
 of the steps come first, and every other part writes only for executions that passed. `sql/postgres_writes.sql` has the

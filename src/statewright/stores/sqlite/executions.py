@@ -177,7 +177,7 @@ def _forget(connection: sqlite3.Connection, before_ms: int, limit: int) -> int:
 
 
 def _shrink(connection: sqlite3.Connection) -> None:
-    """Give room back to the disk where much is free; a little is soon used again."""
+    """Return free pages to the disk if there are many; a few are soon used again."""
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (free,) = connection.execute("PRAGMA freelist_count").fetchone()
     if free > MOST_FREE_SHARE * pages:

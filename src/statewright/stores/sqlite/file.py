@@ -1,4 +1,5 @@
-"""The data folder: its lock, its one SQLite file, connections to it, its version, and what SQLite's errors mean."""
+"""The data folder: its lock, its one SQLite file, connections to it, its version, and translation of SQLite's
+errors."""
 
 from __future__ import annotations
 
@@ -216,7 +217,7 @@ def _version_of(connection: sqlite3.Connection, file: Path) -> int:
 
 
 def refuse_others(connection: sqlite3.Connection, file: Path) -> None:
-    """Look at whose file it is, and how new. Raises: StoreError for one that this program cannot serve."""
+    """Check the application and the version of a file. Raises: StoreError for one that this program cannot serve."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise _not_ours(file)
