@@ -155,7 +155,8 @@ class ObjectStore(Protocol):
         """Bytes that are in rows, by id: of parts."""
 
     async def keys(self, bucket: int, *, prefix: bytes, delimiter: bytes, start: bytes, limit: int) -> KeyPage:
-        """Keys with a prefix, from `start` on; those that have the delimiter behind the prefix come together."""
+        """Keys with a prefix, from `start` on; those that share the part up to the delimiter behind the prefix are
+        merged."""
 
     async def delete(
         self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()

@@ -1,8 +1,8 @@
 """The store as executions and the catalogue need it. Every store passes `tests/contract`; changes start there.
 
 A `Commit` is everything that one step of one aggregate changes: one transaction, all or nothing, gated by the
-aggregate's version. Stores group commits as they like; each commit gets its own answer. Nothing here knows what
-the bodies mean: they are bytes of `interpreter.codec` and its kin.
+aggregate's version. A store may group commits in any way; each commit gets its own answer. Bodies are opaque here:
+bytes of `interpreter.codec` and similar codecs.
 
 Instants are integer epoch milliseconds. Ids are 63-bit integers (`stores.ids`) whose top ten bits are the shard.
 """
@@ -123,7 +123,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A commit with an outdated version: another writer was first, and the copy in memory is worthless."""
+    """A commit with an outdated version: another writer was first, and the copy in memory is stale."""
 
 
 Outcome = Committed | Existing | Stale
@@ -131,7 +131,7 @@ Outcome = Committed | Existing | Stale
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An execution read back in full: what `Decoder` needs."""
+    """An execution read back in full, for `Decoder`."""
 
     row: Row
     version: int
@@ -156,7 +156,8 @@ class Page:
 
     @classmethod
     def of(cls, found: list[Row], limit: int) -> Page:
-        """The page of what was found with a limit that is one more: whether that is there says if there is another."""
+        """The page of rows that were read with a limit of one more: the additional row shows that another page
+        follows."""
         rows = found[:limit]
         return cls(rows, (rows[-1].started_ms, rows[-1].id) if rows and len(found) > limit else None)
 
@@ -171,7 +172,7 @@ class ExecutionStore(Protocol):
         """Write one step; returns once it is durable. Commits of one execution are written in the order given."""
 
     def make_way(self) -> None:
-        """Give commits that are under way some room; for the loop's thread, before it is kept busy for a while."""
+        """Give way to commits that are under way; called on the loop's thread before long work."""
 
     async def load(self, execution: int) -> Stored | None:
         """An execution in full, or `None`."""
@@ -186,7 +187,7 @@ class ExecutionStore(Protocol):
         """Executions of a machine or Map Run, newest first (by start, then id)."""
 
     async def count_by_status(self, machine: int | None) -> dict[str, int]:
-        """How many executions stand in each status; kept as counters, never counted by a scan.
+        """The number of executions in each status; kept as counters, never counted by a scan.
 
         Every status is named; `None` counts all executions, `MAP_RUNS` all Map Runs.
         """
@@ -195,13 +196,13 @@ class ExecutionStore(Protocol):
         """Pages from the one that holds event `first` on, in id order or reversed. `first=0` and reverse: the end."""
 
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
-        """Timers due up to an instant, by (due, execution, timer), from behind the place of `after` on."""
+        """Timers due up to an instant, by (due, execution, timer), after the place of `after`."""
 
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """Everything in the outbox and inbox of a shard, by id, for a new owner to recover."""
 
     async def inbox_of(self, shard: int, kinds: Sequence[str], limit: int) -> list[InboxRow]:
-        """Inputs of these kinds that wait in a shard, by id: what others have left for its owner."""
+        """Inputs of these kinds that wait in a shard, by id, left there for its owner by other processes."""
 
     async def put_inbox(self, row: InboxRow) -> None:
         """Leave an input for the owner of an execution."""
@@ -209,7 +210,7 @@ class ExecutionStore(Protocol):
     async def forget(self, before_ms: int, limit: int) -> int:
         """Delete up to `limit` executions that closed before an instant, with all they have; returns how many.
 
-        Only `CLOSED` ones, those that closed first. A commit that closes an execution names its timers and effects as
+        Only `CLOSED` ones, in the order of closing. A commit that closes an execution names its timers and effects as
         done; of those it left behind, rows made or due after that instant stay until `discard`.
         """
 
@@ -233,7 +234,7 @@ class Record:
 
 
 class CatalogStore(Protocol):
-    """Small named things that the API manages. Each write is one transaction over several records."""
+    """Named entries that the API manages. Each write is one transaction over several records."""
 
     async def get(self, kind: str, key: str) -> Record | None:
         """One entry."""
@@ -250,4 +251,4 @@ class CatalogStore(Protocol):
         """Entries below a parent by (sort, key), after the given one."""
 
     async def next_number(self, name: str) -> int:
-        """1, 2, 3 ...: a durable counter that never gives a number twice."""
+        """1, 2, 3 ...: a durable counter that never returns a number twice."""

@@ -1,7 +1,7 @@
 """The store as queues need it: rows of messages, claimed, hidden, moved and dropped.
 
-The owner of a queue knows in memory what is in flight and how many messages there are; a store keeps the rows, picks
-what is to be received next, and carries its tasks out in the order given. All writes of one call are one transaction,
+The owner of a queue knows in memory what is in flight and how many messages there are; a store keeps the rows, selects
+the messages to be received next, and executes its tasks in the order given. All writes of one call are one transaction,
 and calls that arrive together share one. Every store passes `tests/contract/test_queue_contract.py`.
 
 Instants are epoch milliseconds. A message's id grows with each that is sent; a queue is the number of its rows. A row
@@ -19,7 +19,7 @@ class MessageRow(NamedTuple):
     """A message to send. `group` orders a FIFO queue's messages; `tenant` marks a standard queue's.
 
     `dedup` is the key under which a second message within `dedup_until_ms` counts as this one, among those of
-    `dedup_queue`. `once` is the id of the `Once` that it hangs on, 0 for none.
+    `dedup_queue`. `once` is the id of the `Once` that it depends on, 0 for none.
     """
 
     id: int
@@ -73,9 +73,9 @@ class Claim(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """A received message. `receives` counts this receive; `base` is what it was when it came from another queue.
+    """A received message. `receives` counts this receive; `base` is the count when it came from another queue.
 
-    `was_visible_ms` is since when it could have been received.
+    `was_visible_ms` is the instant from which it could have been received.
     """
 
     id: int
@@ -92,7 +92,7 @@ class Claimed(NamedTuple):
 
 
 class GroupChange(NamedTuple):
-    """A FIFO group that loses `gone` messages, and from when on it is free; `None` leaves that as it is."""
+    """A FIFO group that loses `gone` messages, and the instant from which it is free; `None` keeps that instant."""
 
     queue: int
     group: str
@@ -101,7 +101,7 @@ class GroupChange(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A message that goes into another queue, maybe under a new id. `source` is the ARN of where it is from.
+    """A message that moves to another queue, maybe under a new id. `source` is the ARN of its former queue.
 
     A move back makes a new message: `is_fresh` forgets receives. `extra` replaces what it carries unless `None`.
     """
@@ -119,7 +119,7 @@ class Move(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """A message that was dropped. `visible_ms` tells where it stood."""
+    """A message that was dropped. `visible_ms` was its place in the queue."""
 
     id: int
     receives: int
@@ -141,7 +141,8 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoadedQueue:
-    """The figures that a queue's owner needs: the number of rows, those ever received, and when delayed ones come."""
+    """The figures that a queue's owner needs: the number of rows, those ever received, and the instants of delayed
+    ones."""
 
     total: int
     held: Sequence[Held]
@@ -149,7 +150,7 @@ class LoadedQueue:
 
 
 class Note(NamedTuple):
-    """One thing that happened to a message off the plain way."""
+    """An event in a message's life other than send, receive and delete."""
 
     id: int
     at_ms: int
@@ -166,12 +167,12 @@ class QueueStore(Protocol):
     async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
         """Insert messages; the id of each, which for a duplicate is that of the message it repeats.
 
-        Behind them the id of each of `onces`, which is that of the first for one that happened already; the rows that
-        hang on such a one are not sent, and have 0.
+        Behind them the id of each of `onces`, which is that of the first for one already used; the rows that depend on
+        such a one are not sent, and have 0.
         """
 
     async def claim(self, claim: Claim) -> list[list[Claimed]]:
-        """Hide messages that are visible, oldest first, and give them out: a list for each receive."""
+        """Hide visible messages, oldest first, and return them: a list for each receive."""
 
     async def drop(
         self, ids: Sequence[int], groups: Sequence[GroupChange] = (), *, proofs: Sequence[tuple[int, int]] = ()
@@ -190,7 +191,7 @@ class QueueStore(Protocol):
     async def expire(self, queue: int, before_ms: int, limit: int) -> list[Gone]:
         """Delete up to `limit` messages that were visible, or are to be, before an instant.
 
-        A late instant clears a queue that is no more.
+        A late instant clears a queue that no longer exists.
         """
 
     async def load(self, queue: int, now_ms: int) -> LoadedQueue:
@@ -206,7 +207,7 @@ class QueueStore(Protocol):
         """Delete deduplication keys past their time, and notes of messages with lesser ids."""
 
     async def note(self, notes: Sequence[Note]) -> None:
-        """Keep what happened to messages."""
+        """Store notes on messages."""
 
     async def trail(self, message: int) -> list[Note]:
         """The notes about a message, oldest first."""

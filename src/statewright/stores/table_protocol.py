@@ -5,7 +5,7 @@ by (part, sort), which are bytes that compare as the keys they stand for. Leaves
 to `tables`. Every store passes `tests/contract/test_table_contract.py`.
 
 A `Change` names the items it looks at, and its `decide` says what to write once it sees them. Decisions are made one
-after the other, each seeing what those before it wrote, so a condition holds when its write happens.
+after the other, each seeing the writes of those before it, so a condition holds when its write happens.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One transaction. `decide` sees the items in the order of `keys`, `None` for those that are not there.
+    """One transaction. `decide` sees the items in the order of `keys`, `None` for those that do not exist.
 
-    It may be called again after a failure and from another thread, so it only reads what it is given. What it raises
-    is the answer; nothing is written then.
+    It may be called again after a failure and from another thread, so it only reads its arguments. An exception is the
+    answer; nothing is written then.
     """
 
     keys: Sequence[ItemKey]

@@ -190,9 +190,9 @@ def test_a_json_path_machine_with_a_jsonata_state():
     ("definition", "said"),
     [
         (jsonpath({"Resource.$": "$.r", "Resource": None}), "Resource"),
-        (jsonata({"Until": STATUS}), "write it as a JSONata text"),
+        (jsonata({"Until": STATUS}), "write it as a JSONata expression"),
         (jsonata({"Until": ["no"]}), "Until"),
-        ({"StartAt": "Poll", "States": {"Poll": {"Type": "Task", "Resource": POLL, "End": True}}}, "no object"),
+        ({"StartAt": "Poll", "States": {"Poll": {"Type": "Task", "Resource": POLL, "End": True}}}, "not an object"),
         (jsonpath({}, Credentials={"RoleArn.$": "$.role"}), "Credentials"),
     ],
 )

@@ -22,7 +22,7 @@ def test_a_location_says_which_store(tmp_path):
     ("location", "words"),
     [
         ("postgres://localhost/db?nonsense=1", "cannot be read"),
-        ("mysql://localhost/db", "mysql:// is no store"),
+        ("mysql://localhost/db", "mysql:// is not a kind of store"),
         ("", "needs a name"),
     ],
 )

@@ -1,9 +1,9 @@
 """The threads that write a PostgreSQL store: each has a connection, and writes whatever is queued for it as one group.
 
 A thread with its connection is a lane. The larger a group, the less each of its commits costs, so a lane is filled
-before the next one is used. A commit goes where its execution has another one under way, so that they stay in order;
-names decide, and so starts of one name stay in order too. A job that the database refuses is set apart: the group runs
-again one by one, so that no job fails because of another.
+before the next one is used. A commit goes to the lane in which its execution has another one under way, so that they
+stay in order; lanes are chosen by name, so that starts of one name stay in order, too. A job that the database refuses
+is set apart: the group runs again one by one, so that no job fails because of another.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class _Lane:
     def _guard(
         self, write: Callable[[Connection, list[T]], Sequence[object]], tasks: list[T], tries: int = 1
     ) -> Sequence[object]:
-        """Write tasks of a kind together; where that fails, say it to each, or find out who is to blame."""
+        """Write tasks of a kind together; if that fails, fail each of them, or find the one at fault."""
         try:
             self._lease.check()
             return write(self._connected(), tasks)
@@ -268,7 +268,7 @@ class _Lane:
             return write_table_changes(PostgresTableSql(connection), changes)
 
     def _hold(self, connection: Connection) -> None:
-        """Go on only where this process owns the store. Raises: OwnershipLost."""
+        """Check that this process owns the store. Raises: OwnershipLost."""
         if run(connection, _SQL["held"], (self._lease.owner, self._lease.epoch)).fetchone() is None:
             self._lease.lose()
             raise OwnershipLost(f"the store {self._place} was taken over by another process")

@@ -3,7 +3,7 @@
 Commits and inbox rows of a group are merged by `plan` into one statement per table, tasks of queues by `queue_plan`
 and changes of tables by `table_plan`; every other write is a function that runs by itself inside the same transaction.
 A job that the database refuses is set apart: the group is rolled back and its jobs run again one by one, so that no job
-suffers for a neighbour.
+fails because of another.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Writer:
             self._written[1].extend(answers)
             if len(self._written[0]) == self._open_jobs and self._busy is not None:
                 (jobs, answers), self._written = self._written, ([], [])
-                # What is written from now on has a group of its own, also before these are answered.
+                # Writes from now on form a new group, even before these are answered.
                 self._open_jobs -= len(jobs)
                 busy, self._busy = self._busy, None
                 self._clock.at_rest(0, lambda: self._answer(jobs, answers))
