@@ -1,4 +1,4 @@
-"""A server, as the commands see it: one botocore client, its errors in the command line's words, names for ARNs.
+"""The commands' view of a server: one botocore client, its errors in the command line's words, names for ARNs.
 
 Owns where the server is, what calls are signed with, and which exit code an error of the API means. What is asked and
 how answers are shown is the commands' business.
@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from statewright.cli.output import FAILED, NOT_FOUND, UNREACHABLE, USAGE, Stop
+
+if TYPE_CHECKING:
+    from statewright.payload import Json
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Answer = dict[str, Any]
@@ -38,13 +42,13 @@ _LISTS: Final = {
     "SemaphoreDoesNotExist": "limit list",
     "PermitDoesNotExist": "limit list",
 }
-"""Which command shows what there is in place of what is missing."""
+"""The command that lists the existing things when one is not found, by error code."""
 _LISTS_BY_WORDS: Final = {
     "Function not found": "function list",
     "Schedule ": "schedule list",
     "Requested resource not found: Table": "table list",
 }
-"""The same, for what several services call alike."""
+"""The same, for error codes that several services share."""
 _MISUSED: Final = (
     "Invalid",
     "Validation",
@@ -60,7 +64,7 @@ _UNSIGNED: Final = (
     "InvalidClientTokenId",
     "InvalidAccessKeyId",
 )
-"""Codes, which differ by service, of a server that does not know who calls."""
+"""Error codes of a server that rejects the caller's credentials; they differ by service."""
 
 
 def endpoint_option(command: Function) -> Function:
@@ -79,7 +83,7 @@ def form_option(command: Function) -> Function:
 
 
 def endpoint_of(option: str | None) -> tuple[str, str]:
-    """The server's address, and what has named it."""
+    """The server's address, and the option, variable or default that it comes from."""
     if option:
         return option, "--endpoint"
     for name in ENDPOINT_VARIABLES:
@@ -89,7 +93,7 @@ def endpoint_of(option: str | None) -> tuple[str, str]:
 
 
 class Unreachable(Stop):
-    """Nobody answers at the endpoint."""
+    """Raised when no Statewright server answers at the endpoint."""
 
     def __init__(self, endpoint: str, reason: str = "connection failed") -> None:
         super().__init__(UNREACHABLE, f"No Statewright server at {endpoint}: {reason}.", "start one: statewright serve")
@@ -106,7 +110,7 @@ class Server:
         service: str = "stepfunctions",
         headers: dict[str, str] | None = None,
     ) -> None:
-        """`identity` is key, secret and region, found by itself unless given; `service` is boto3's name of one.
+        """`identity` is key, secret and region, looked up unless given; `service` is boto3's name of one.
 
         `headers` go with every call.
         """
@@ -117,7 +121,7 @@ class Server:
         self._client: Any = None
         self._prefix: str | None = None
 
-    def call(self, operation: str, **members: Any) -> Answer:
+    def call(self, operation: str, **members: object) -> Answer:
         """Call an operation, by its name in boto3 (`describe_execution`); instants come as epoch milliseconds.
 
         Raises: Unreachable; ApiProblem.
@@ -148,8 +152,8 @@ class Server:
             raise Unreachable(self.endpoint, "another program answers there")
         return answer
 
-    def pages(self, operation: str, member: str, *, most: int | None = None, **members: Any) -> Iterator[Any]:
-        """What an operation lists under `member`, page after page, up to `most` of them."""
+    def pages(self, operation: str, member: str, *, most: int | None = None, **members: object) -> Iterator[Any]:
+        """List the elements of `member` in an operation's answers, page after page, up to `most` of them."""
         token: str | None = None
         given = 0
         while True:
@@ -165,7 +169,7 @@ class Server:
                 return
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         if self._client is not None:
             self._client.close()
 
@@ -201,7 +205,7 @@ class Server:
         raise self._no_machine(name)
 
     def _express_has_a_log(self, arn: str) -> Stop:
-        """Where to look for the history of an EXPRESS execution, which no operation shows."""
+        """A refusal that names the log with the history of an EXPRESS execution, which no operation shows."""
         machine = ":".join(["arn", *arn.split(":")[1:5], "stateMachine", arn.split(":")[6]])
         said = "The history of an EXPRESS execution is kept only in its log."
         try:
@@ -251,7 +255,7 @@ class Server:
         raise Stop(NOT_FOUND, f"There is no execution '{name}'.", "to see them: statewright execution list")
 
     def _machine_prefix(self) -> str | None:
-        """Account and region are the server's business, so they are read off any machine it has."""
+        """Account and region are read from the ARN of any machine, because only the server knows them."""
         if self._prefix is None:
             first = self.call("list_state_machines", maxResults=1)["stateMachines"]
             if not first:
@@ -371,7 +375,7 @@ def _identity() -> tuple[str, str, str]:
     return (key, secret, config.region) if key and secret else ("test", "test", config.region)
 
 
-def _milliseconds(value: Any) -> int:
+def _milliseconds(value: Json) -> int:
     if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
         # XML and headers have dates.
         from botocore.utils import parse_timestamp

@@ -1,4 +1,4 @@
-"""The group of commands, and how each ends: the exit code, and what is printed of everything that goes wrong in one.
+"""The group of commands, and how each ends: the exit code, and the messages for everything that goes wrong in one.
 
 Each command has a module of its own, which imports what it needs only when it runs.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import Any
 
 import click
 
@@ -62,7 +61,7 @@ DEFINITION_NAMES = (".json", ".yaml", ".yml", ".asl")
 
 
 class Commands(click.Group):
-    """The group, in the order in which people need its commands; a file in place of one gets a suggestion."""
+    """The group, with its commands in the order of their use; a file in place of one gets a suggestion."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The commands as they were added."""
@@ -133,7 +132,7 @@ def run_command(arguments: list[str]) -> int:
 
 def _code_of(arguments: list[str]) -> int:
     try:
-        answer: Any = commands.main(args=arguments, prog_name="statewright", standalone_mode=False)
+        answer: object = commands.main(args=arguments, prog_name="statewright", standalone_mode=False)
         return answer if isinstance(answer, int) else OK
     except click.exceptions.Exit as end:
         return int(end.exit_code)
@@ -179,7 +178,7 @@ def say_stop(stop: Stop) -> None:
 
 
 def _our_fault(problem: Exception) -> int:
-    """A short report of an error that no user can have made."""
+    """Print a short report of a bug in Statewright."""
     if os.environ.get("STATEWRIGHT_DEBUG"):
         import traceback
 

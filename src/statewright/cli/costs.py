@@ -45,7 +45,7 @@ def _unknown(_function: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a run costs, and what would make it cheaper."""
+    """The cost of a run, and advice that would lower it."""
 
     bill: Bill
     hints: list[str]
@@ -73,7 +73,7 @@ class Costs:
 def cost_of(
     outcome: Outcome, table: PriceTable, *, express: bool = False, memory_of: Callable[[str], int | None] = _unknown
 ) -> Costs:
-    """What a run costs. `memory_of` tells the memory of a function in MiB, by its name or ARN."""
+    """The cost of a run. `memory_of` returns the memory of a function in MiB, by its name or ARN."""
     from statewright.cost.bill import bill
     from statewright.cost.execution_usage import execution_usage
     from statewright.cost.hints import hints

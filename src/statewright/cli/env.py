@@ -15,11 +15,11 @@ SHELLS = ("sh", "fish", "powershell", "dotenv", "json")
 
 
 def variables(endpoint: str, settings: str | None = None) -> dict[str, str]:
-    """What to set. Credentials are the first that are configured, else dummies.
+    """The variables to set. Credentials are the first that are configured, else dummies.
 
     SDKs put `sync-` in front of the endpoint's host for StartSyncExecution and TestState, a name that does not
     resolve. `AWS_DISABLE_HOST_PREFIX_INJECTION` stops that in recent versions of botocore and of the AWS CLI; an
-    older client is told by itself: `Config(inject_host_prefix=False)` in boto3, `disableHostPrefix` in JavaScript.
+    older client is configured in code: `Config(inject_host_prefix=False)` in boto3, `disableHostPrefix` in JavaScript.
     """
     from statewright.cli.serving.serve import config_of
 
@@ -37,7 +37,7 @@ def variables(endpoint: str, settings: str | None = None) -> dict[str, str]:
 
 
 def default_endpoint() -> str:
-    """Where the server is, unless told otherwise."""
+    """The default address of the server."""
     return os.environ.get("STATEWRIGHT_ENDPOINT", DEFAULT_ENDPOINT)
 
 

@@ -210,7 +210,7 @@ def _said(span: Span) -> str:
 
 
 def _waits(visit: Visit) -> bool:
-    """Whether a visit lets time pass rather than work: a Wait, or a retrier's pause."""
+    """True if a visit only waits: in a Wait state, or between a retrier's attempts."""
     return visit.status == "running" and (visit.definition.type == "Wait" or visit.failure is not None)
 
 

@@ -1,4 +1,4 @@
-"""What every command prints with: lines of toned text, JSON, findings; and how a command ends.
+"""Output of every command: lines of toned text, JSON, findings; and the ways in which a command ends.
 
 Owns streams: colours only on a terminal, icons only where they can be encoded, no control characters of others, no
 noise when the reader has gone. What is said is the commands' business.
@@ -50,7 +50,7 @@ _CONTROL_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\
 
 
 class Stop(Exception):
-    """Ends a command with a sentence for whoever typed it, and an exit code."""
+    """Ends a command with a message for the user and an exit code."""
 
     def __init__(self, code: int, message: str = "", hint: str | None = None) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class Stop(Exception):
 
 
 class Refused(Exception):
-    """A file that cannot be used: all that is wrong with it."""
+    """Ends a command because a file cannot be used, with all its findings."""
 
     def __init__(self, name: str, findings: list[Diagnostic]) -> None:
         super().__init__(name)
@@ -80,7 +80,7 @@ class Printer:
 
     @property
     def width(self) -> int:
-        """Columns of the terminal; of what is no terminal, as many as one likes."""
+        """Columns of the terminal; without a terminal there is no limit."""
         if not self.is_terminal:
             return 10_000
         try:
@@ -134,7 +134,7 @@ class Printer:
                 self.line((line, tone))
             lead = indent
 
-    def json(self, value: Any, *, compact: bool = False) -> None:
+    def json(self, value: object, *, compact: bool = False) -> None:
         """Print a JSON value, on one line if `compact`."""
         text = json_text(value, compact=compact, ascii_only=not self.encodes_all)
         if self.is_terminal:
@@ -149,11 +149,11 @@ class Printer:
             silence(self.stream)
 
     def flush(self) -> None:
-        """Hand over what is buffered."""
+        """Flush the buffer."""
         try:
             self.stream.flush()
         except BrokenPipeError:
-            # Whoever read this has seen enough. The rest goes nowhere, and the exit code still says how it went.
+            # The reader has closed the pipe. Further output is discarded; the exit code still reports the outcome.
             silence(self.stream)
 
     def styled(self, spans: Line, width: int | None = None) -> str:
@@ -191,7 +191,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def silence(stream: TextIO) -> None:
-    """Let whatever is written to a stream from now on go nowhere."""
+    """Discard whatever is written to a stream from now on."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, stream.fileno())
@@ -202,7 +202,7 @@ def silence(stream: TextIO) -> None:
 
 
 def silence_full(stream: TextIO) -> None:
-    """Silence a stream whose buffer cannot be handed over; one that still can be written stays as it is."""
+    """Silence a stream whose buffer cannot be flushed; one that can still be written stays as it is."""
     try:
         stream.flush()
     except (OSError, ValueError):
@@ -217,17 +217,17 @@ def open_closed_streams() -> None:
 
 
 def stdout() -> Printer:
-    """Where results go."""
+    """The printer of results."""
     return Printer(sys.stdout)
 
 
 def stderr() -> Printer:
-    """Where everything that is not the result goes."""
+    """The printer of everything that is not the result."""
     return Printer(sys.stderr)
 
 
 def visible(text: str) -> str:
-    """A text of others with its control characters written out, so that it cannot steer a terminal."""
+    """Foreign text with its control characters escaped, so that it cannot control a terminal."""
     return text if text.isprintable() else _CONTROL.sub(_written_out, text)
 
 
@@ -236,7 +236,7 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-def json_text(value: Any, *, compact: bool = False, ascii_only: bool = False) -> str:
+def json_text(value: object, *, compact: bool = False, ascii_only: bool = False) -> str:
     """A value as JSON text, indented unless `compact`; integers of any size keep their digits."""
     if not ascii_only:
         import orjson
@@ -254,7 +254,7 @@ def json_text(value: Any, *, compact: bool = False, ascii_only: bool = False) ->
 _MOST_INDENTED: Final = 200
 
 
-def _levels(value: Any) -> int:
+def _levels(value: object) -> int:
     level, count = [value], 0
     while level and count < _MOST_INDENTED:
         count += 1

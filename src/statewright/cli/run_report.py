@@ -1,4 +1,4 @@
-"""What a run has come to: as one JSON document, and in words on the terminal.
+"""The outcome of a run: as one JSON document, and in words on the terminal.
 
 Owns the shape of `-o json`, `-o jsonl` and `--history`, and the sentences about failures and limits.
 """
@@ -43,7 +43,7 @@ _HEADLINES: Final[dict[str, tuple[str, str, Tone]]] = {
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """An execution that was not run to its end, and why. `state` where one is to blame."""
+    """The reason why an execution was not run to its end, with the `state` that is the cause, if any."""
 
     reason: Reason
     message: str
@@ -53,7 +53,7 @@ class GivenUp:
 
 @dataclass(slots=True)
 class Outcome:
-    """A run as far as it came. `history` is that of the execution itself, without its children's."""
+    """A run up to its last event. `history` is that of the execution itself, without its children's."""
 
     story: Story
     state: ExecutionState
@@ -157,7 +157,7 @@ def _states(story: Story) -> dict[str, Json]:
 
 
 def print_outcome(printer: Printer, outcome: Outcome, *, virtual: bool) -> None:
-    """Say how it ended: one line, and below it why."""
+    """Print the outcome in one line, and the reason below it."""
     mark, words, tone = _HEADLINES[outcome.key]
     took = duration_words(outcome.duration_ms) + (" of virtual time" if virtual else "")
     numbers = " · ".join(
@@ -215,7 +215,7 @@ def _readable(cause: str) -> str:
 
 
 def limit_hint(outcome: Outcome) -> str | None:
-    """The switch that lifts the limit which has ended the execution, if one has."""
+    """A hint at the option that lifts the limit which ended the execution, if one did."""
     state, limits = outcome.state, outcome.limits
     cause = state.cause or ""
     lifts = "--limits open lifts it"

@@ -1,15 +1,19 @@
-"""What a server has answered, as a table for people or JSON for programs.
+"""A server's answers as a table for people or JSON for programs.
 
 Owns columns and instants. In JSON, names are those of the API and instants are ISO 8601 in UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from statewright.cli.output import Line, Printer, Span, Tone, duration_words
 from statewright.graph.lettering import cell_width, fit_cells, printable
+
+if TYPE_CHECKING:
+    from statewright.payload import Json, JsonObject
+
 
 STATUS_TONES: Final[dict[str, Tone]] = {
     "SUCCEEDED": "ok", "ACTIVE": "ok", "RUNNING": "run", "FAILED": "fail", "TIMED_OUT": "fail", "ABORTED": "idle",
@@ -42,7 +46,12 @@ def print_facts(printer: Printer, facts: Sequence[tuple[str, Span | None]]) -> N
 
 
 def print_rows(
-    printer: Printer, form: str, member: str, rows: Sequence[dict[str, Any]], titles: Sequence[str], cells: Any
+    printer: Printer,
+    form: str,
+    member: str,
+    rows: Sequence[JsonObject],
+    titles: Sequence[str],
+    cells: Callable[[JsonObject], Sequence[Span]],
 ) -> None:
     """Print a list: as a table of `cells(row)`, as `{member: [...]}`, or row by row."""
     if form == "table":
@@ -54,7 +63,7 @@ def print_rows(
             printer.json(dated(row), compact=True)
 
 
-def dated(value: Any) -> Any:
+def dated(value: Json) -> Json:
     """An answer of the API with its instants written out: members whose names end in `Date`."""
     if isinstance(value, dict):
         return {

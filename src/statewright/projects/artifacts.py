@@ -21,7 +21,7 @@ LAYER: Final = "AWS::Lambda::LayerVersion"
 MACHINE: Final = "AWS::StepFunctions::StateMachine"
 
 Locate = Callable[[str, str], Path | None]
-"""Where an object of a bucket lies locally, if the project has it: bucket and key."""
+"""Returns the local path of an object, given bucket and key, if the project has it."""
 
 _PROPERTY: Final = {FUNCTION: "Code", LAYER: "Content", MACHINE: "DefinitionS3Location"}
 _NOT_RUN: Final = ("java", "dotnet", "go1", "ruby")
@@ -62,7 +62,7 @@ def local_path(stack: Stack, id_: str, value: Json, locate: Locate | None) -> Pa
 
 
 def _asset(stack: Stack, id_: str) -> Path | None:
-    """What a CDK application or `sam build` notes about a resource's files. Source: cloud assembly, asset metadata."""
+    """The asset path that CDK or `sam build` records for a resource. Source: cloud assembly, asset metadata."""
     metadata = stack.body(id_).get("Metadata")
     path = metadata.get("aws:asset:path") if isinstance(metadata, dict) else None
     if not isinstance(path, str) or not path:
@@ -102,7 +102,7 @@ def _attached(stack: Stack, resource: Resource, name: str, locate: Locate | None
 
 
 def _steps(stack: Stack, id_: str, name: str) -> Steps:
-    """Where the path is written; serverless resources call it otherwise."""
+    """The property that holds the path; serverless resources name it differently."""
     steps = (*stack.steps(id_), "Properties")
     written = stack.body(id_).get("Properties")
     for other in (name, "CodeUri", "ContentUri", "DefinitionUri"):

@@ -30,7 +30,7 @@ _DEEPEST: Final = 5
 
 
 def is_assembly(folder: Path) -> bool:
-    """Whether a folder is the output of a CDK application."""
+    """True if a folder is the output of a CDK application."""
     try:
         return '"artifacts"' in (folder / MANIFEST).read_text("utf-8", "replace")
     except OSError:
@@ -72,7 +72,7 @@ class _Artifact:
 
 
 class _Assembly:
-    """What the manifests of an application hold."""
+    """The contents of an application's manifests."""
 
     def __init__(self, sources: Sources, account: str, region: str, parameters: Mapping[str, str]) -> None:
         self._sources = sources
@@ -147,7 +147,7 @@ class _Assembly:
                     self._files[target["objectKey"]] = folder / path
 
     def locate(self, _bucket: str, key: str) -> Path | None:
-        """Where an asset lies."""
+        """The local path of an asset."""
         return self._files.get(key) or self._files.get(key.rsplit("/", 1)[-1].split(".")[0])
 
     def _read(self, artifact: _Artifact) -> None:

@@ -42,7 +42,7 @@ _CONTROL_ATTRIBUTES: Final = ("Type", "Properties", "DependsOn", "Condition", "D
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a stack is. `partition` and `suffix` follow from the region."""
+    """The identity of a stack. `partition` and `suffix` follow from the region."""
 
     name: str
     account: str
@@ -71,7 +71,7 @@ class Identity:
 
 
 def stack_name(path: Path) -> str:
-    """What a project is called that does not say so: its folder's name, without what the service does not allow."""
+    """The default name of a project: its folder's name, without characters that the service does not allow."""
     folder = path if path.is_dir() else path.parent
     name = re.sub(r"[^A-Za-z0-9]+", "-", folder.name).strip("-")
     return name if name[:1].isalpha() else f"project-{name}".strip("-")
@@ -79,7 +79,7 @@ def stack_name(path: Path) -> str:
 
 @dataclass(slots=True)
 class _Uses:
-    """Where each resource names others."""
+    """The places at which each resource refers to others."""
 
     current: str = ""
     places: dict[tuple[str, str], Steps] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class Stack:
         return found
 
     def steps(self, id_: str) -> Steps:
-        """Where a resource stands in the template."""
+        """The place of a resource in the template."""
         id_ = id_.removeprefix(self.prefix)
         return self.origins.get(id_, ("Resources", id_))
 
@@ -225,7 +225,7 @@ class Stack:
             self._uses.current = before
 
     def ref(self, name: str) -> Json:
-        """What `Ref` gives; part of `Scope`."""
+        """Resolve a `Ref`; part of `Scope`."""
         if name in self.parameters:
             return self.parameters[name]
         if name in self._pseudo:
@@ -238,7 +238,7 @@ class Stack:
         return LATER if own == name else {"Ref": own}
 
     def attribute(self, id_: str, name: str) -> Json:
-        """What `Fn::GetAtt` gives; part of `Scope`."""
+        """Resolve a `Fn::GetAtt`; part of `Scope`."""
         nested = self.nested.get(id_)
         if nested is not None and name.startswith("Outputs."):
             return nested(name.removeprefix("Outputs."))
@@ -248,7 +248,7 @@ class Stack:
         return LATER if own == id_ else {"Fn::GetAtt": [own, name]}
 
     def condition(self, name: str) -> bool:
-        """Whether a condition holds; part of `Scope`."""
+        """True if a condition holds; part of `Scope`."""
         section = self.section("Conditions")
         if name not in section:
             raise Unresolved(f"there is no condition {name}{meant(name, section)}")
@@ -328,7 +328,7 @@ class Stack:
         return Resource(own, body["Type"], properties, kept, place, retain=policy in _RETAINED)
 
     def _left_out(self, id_: str) -> bool:
-        """Whether a condition leaves a resource out, which a DependsOn does not mind."""
+        """True if a condition leaves a resource out; a DependsOn may name such a resource."""
         body = self.section("Resources").get(id_)
         name = body.get("Condition") if isinstance(body, dict) else None
         try:
@@ -366,7 +366,7 @@ def _quoted(_name: str, body: Mapping[str, Json], text: str) -> str:
 
 
 def _unfit(kind: str, body: Mapping[str, Json], text: str) -> list[str]:
-    """What a parameter's value lacks. Source: user guide, "Parameters"."""
+    """The constraint that a parameter's value violates, if any. Source: user guide, "Parameters"."""
     found = []
     number = None
     if kind in ("Number", "List<Number>"):

@@ -24,9 +24,9 @@ from statewright.asl.loading import files_below
 
 FOLDER: Final = "functions"
 HANDLERS: Final = ("handler", "lambda_handler")
-"""What the function of a module may be called, first choice first."""
+"""Possible names of the handler in a module, first choice first."""
 MODULES: Final = ("lambda_function", "handler", "app", "main", "index")
-"""Where a folder's handler may be, after the module that is called as the folder."""
+"""Modules that may hold a folder's handler, after the one with the folder's name."""
 LONGEST_NAME: Final = 64
 """Source: Lambda API reference, CreateFunction, `FunctionName`."""
 RUNTIME: Final = "python{}.{}".format(*sys.version_info)
@@ -59,7 +59,7 @@ class FunctionSource:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFolder:
-    """What was found. `clashes` are the functions whose name another one has already taken."""
+    """The functions of a project. `clashes` are those whose name is already in use."""
 
     functions: dict[str, FunctionSource] = field(default_factory=dict)
     clashes: dict[Path, Path] = field(default_factory=dict)
@@ -108,7 +108,7 @@ def pack(source: FunctionSource) -> Package:
     """
     contents = {name: path.read_bytes() for name, path in sorted(source.files.items())}
     for name, content in contents.items():
-        # What lies deeper has come with a package of somebody else's.
+        # Deeper folders belong to installed packages.
         if name.endswith(".py") and "/" not in name:
             _check(source.files[name], content)
     handler = _handler_of(source.module)
@@ -174,7 +174,7 @@ def _module_of(folder: Path) -> Path | None:
 
 
 def _handler_of(path: Path) -> str | None:
-    """What a module calls its handler. Of one that is not Python now, what it seems to have called it."""
+    """The name of a module's handler; of a module that does not parse at present, its probable name."""
     try:
         text = path.read_bytes()
         tree = ast.parse(text)

@@ -20,7 +20,7 @@ from statewright.errors import Step
 from statewright.payload import Json
 
 MAX_NESTING: Final = 150
-"""How deep functions and values may nest. Ours: a template may be nested by hand, not by a mistake."""
+"""How deep functions and values may nest. Our own limit, far above what people write by hand."""
 MAX_SUBNETS: Final = 256
 """Source: template reference, Fn::Cidr, `count`."""
 
@@ -38,7 +38,7 @@ class _Mark:
 
 
 LATER: Final[Any] = _Mark("LATER")
-"""What a scope answers for a value that only deployment knows."""
+"""A scope's answer for a value that is known only after deployment."""
 NO_VALUE: Final[Any] = _Mark("NO_VALUE")
 """`AWS::NoValue`: the member or element that has it is left out."""
 
@@ -52,22 +52,22 @@ class Refused(Unresolved):
 
 
 class Lookup(Protocol):
-    """What deployment knows of the resources that are there already. Both raise `Unresolved`."""
+    """The values of existing resources, known during deployment. Both raise `Unresolved`."""
 
     def ref(self, id: str) -> Json:
-        """What `Ref` gives for a resource or a pseudo parameter."""
+        """The value of `Ref` for a resource or a pseudo parameter."""
         ...
 
     def attribute(self, id: str, name: str) -> Json:
-        """What `Fn::GetAtt` gives."""
+        """The value of `Fn::GetAtt`."""
         ...
 
 
 class Scope(Lookup, Protocol):
-    """What a reader knows. `ref` and `attribute` may answer `LATER`; all raise `Unresolved`."""
+    """The values that a reader knows. `ref` and `attribute` may return `LATER`; all raise `Unresolved`."""
 
     def condition(self, name: str) -> bool:
-        """Whether a named condition holds."""
+        """True if a named condition holds."""
         ...
 
     def mapping(self, name: str, first: str, second: str) -> Json:
@@ -80,7 +80,7 @@ class Scope(Lookup, Protocol):
 
 
 Refuse = Callable[[tuple[Step, ...], str], None]
-"""Told of a mistake, with the path from the value's root."""
+"""Called with each problem and its path from the value's root."""
 
 
 def resolve(value: Json, look: Lookup, dynamic: Callable[[str], str] | None = None) -> Json:
@@ -100,10 +100,10 @@ def resolve(value: Json, look: Lookup, dynamic: Callable[[str], str] | None = No
 
 
 def fold(value: Json, scope: Scope, refuse: Refuse, path: tuple[Step, ...] = (), noted: Refuse | None = None) -> Json:
-    """The value with everything worked out that the scope knows; what is wrong is told and left as it is.
+    """Resolve everything in a value that the scope knows; a wrong part is reported and left as it is.
 
-    `noted` is told of every id that is left for later, with the path. The answer is `NO_VALUE` for a value that is to
-    be left out.
+    `noted` is called with every id that is left for later, and its path. Returns `NO_VALUE` for a value that is
+    to be left out.
     """
     return Evaluation(scope, refuse, path=path, noted=noted).value(value)
 
@@ -220,7 +220,7 @@ class Evaluation:
 
     @property
     def scope(self) -> Scope:
-        """What names refer to."""
+        """The ids that names refer to."""
         return self._scope
 
     def _call(self, function: _Function, name: str, argument: Json, whole: Json) -> Json:
@@ -251,7 +251,7 @@ class Evaluation:
 
 
 def waits(value: Json) -> bool:
-    """Whether a folded value still holds a function."""
+    """True if a folded value still holds a function."""
     pending = [value]
     while pending:
         part = pending.pop()
@@ -377,7 +377,7 @@ def _joined(delimiter: str, parts: list[Json]) -> Json:
 
 
 def _is_text(part: Json) -> bool:
-    """Whether a waiting part gives a text for certain, so that nothing need be put around it."""
+    """True if an unresolved part is certain to become a string, so that it needs no wrapping."""
     return isinstance(part, dict) and next(iter(part)) in ("Fn::Join", "Fn::Sub", "Fn::Base64", "Ref")
 
 

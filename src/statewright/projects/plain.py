@@ -255,7 +255,7 @@ class _Folder:
             )  # fmt: skip
 
     def function(self, name: str, table: Mapping[str, Any]) -> None:
-        """What belongs to `[functions.NAME]` besides the function: its queue, and its Event invocations."""
+        """Resources of `[functions.NAME]` besides the function: its queue, and its Event invocations."""
         if f"functions.{name}" not in self._resources:
             return
         function = {"Ref": f"functions.{name}"}
@@ -313,7 +313,7 @@ class _Folder:
     # ------------------------------------------------------------------ parts
 
     def _target(self, keys: tuple[str, ...], text: str, *sections: str) -> Json:
-        """What a setting points to, `queues.orders`, as its ARN; the kind may be left out where one alone will do."""
+        """The ARN of the target of a setting, `queues.orders`; the kind may be left out if only one is possible."""
         if text.startswith("arn:"):
             return text
         section, dot, name = text.partition(".")

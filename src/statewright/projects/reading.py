@@ -70,7 +70,7 @@ def read_project(
 
 
 def project_file(path: Path) -> tuple[ProjectKind, Path] | None:
-    """What kind of project a folder or file is, and the file or folder that describes it; None for a plain folder."""
+    """The kind of a project, and the file or folder that describes it; None for a plain folder."""
     if path.is_file():
         return _kind_of(path), path
     template = _find_template(path)

@@ -1,4 +1,4 @@
-"""What every kind of project file becomes: resources shaped as CloudFormation has them, an order, and findings.
+"""The common form of all project files: resources shaped as in CloudFormation, an order, and findings.
 
 Owns these values and what holds for all of them. The readers (`cloudformation.py`, `sam/`, `serverless/`, `cdk.py`,
 `folder.py`) make them, `reading.py` chooses among the readers, and `deploy/` makes them real.
@@ -6,7 +6,7 @@ Owns these values and what holds for all of them. The readers (`cloudformation.p
 What readers have settled: parameters, pseudo parameters, conditions, mappings and imports are worked out, so a
 property holds plain JSON and, where it needs another resource, `Ref`, `Fn::GetAtt` and the functions around them
 (`intrinsics.resolve` does the rest). `Fn::Sub` has become `Fn::Join`. As in any template, numbers and truth values may
-be written as text ("10", "true"), because parameters are texts: whoever applies a property converts it.
+be written as text ("10", "true"), because parameters are strings: the code that applies a property converts it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ProjectKind = Literal["sam", "cdk", "serverless", "folder"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands. `line` counts from 1; 0 means the file as a whole."""
+    """A place in a file. `line` counts from 1; 0 means the file as a whole."""
 
     path: Path
     line: int = 0
@@ -58,7 +58,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong or lost at one place; never fatal for the rest of the project.
+    """A problem or loss at one place; never fatal for the rest of the project.
 
     An ERROR keeps something from working that the project asks for; a WARNING says that something is left out; INFO is
     good to know.

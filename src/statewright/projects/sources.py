@@ -34,16 +34,16 @@ class Template:
         self._document = document
 
     def mentions(self, words: str) -> bool:
-        """Whether the text has some words anywhere."""
+        """True if the text contains some words."""
         return words in self._document.source.text
 
     def place(self, steps: Steps = ()) -> Place:
-        """Where a part stands, by its name; that of the nearest ancestor for what is not there."""
+        """The place of a part, by its name; of a part that does not exist, its nearest ancestor's."""
         return Place(self.path, self._document.key_position(steps)[0])
 
 
 class Sources:
-    """What has been read, and found."""
+    """The files that were read, and the findings."""
 
     def __init__(self, root: Path, *, old_words: bool = True) -> None:
         """`old_words`: plain `yes` and `no` in YAML are truth values, as CloudFormation has them."""
@@ -60,7 +60,7 @@ class Sources:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found, in order, each once."""
+        """The findings, in order, each once."""
         return tuple(self._findings)
 
     def error(self, place: Place, message: str) -> None:

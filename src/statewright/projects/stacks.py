@@ -26,7 +26,7 @@ DEEPEST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all stacks of a project share. `imports` gives the value of another stack's export."""
+    """The context that all stacks of a project share. `imports` gives the value of another stack's export."""
 
     sources: Sources
     locate: Locate | None = None
@@ -45,7 +45,7 @@ def read_stack(
     origins: Mapping[str, Steps] | None = None,
     generated: Mapping[str, str] | None = None,
 ) -> Stack:
-    """Read a template; what is wrong with it is told to the sources.
+    """Read a template; its problems are reported to the sources.
 
     `prefix` stands before the ids of a nested stack's resources. `value` is the template that the file stands for where
     it is none itself; `origins` then says where its resources stand in the file, and `generated` which other names they
@@ -78,7 +78,7 @@ def read_stack(
 
 
 class _Children:
-    """The stacks nested in one, each read when somebody first asks for an output, at the latest in the end."""
+    """The stacks nested in one, each read when an output is first needed, at the latest in the end."""
 
     def __init__(self, parent: Stack, setting: Setting, depth: int) -> None:
         self._parent = parent

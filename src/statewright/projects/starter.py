@@ -1,4 +1,4 @@
-"""What `statewright init` begins a project with: a machine, its function, its cases, settings and a page about them.
+"""The files of a new project of `statewright init`: a machine, its function, its cases, settings and a README.
 
 Owns the texts, by the names of their files. They run as they are: `statewright test` passes, `statewright dev` serves.
 """
@@ -47,7 +47,7 @@ States:
   Refuse:
     Type: Fail
     Error: Refused
-    Cause: Nobody sells this.
+    Cause: This item is not for sale.
 """
 
 _CASES: Final = """\
@@ -78,7 +78,7 @@ cases:
       output: {accepted: true, price: 12}
       attempts: {Price: 2}
 
-  what nobody sells:
+  an unknown item:
     input: {item: moon, count: 1}
     mocks:
       Price: {throws: UnknownItem}
@@ -87,13 +87,13 @@ cases:
 """
 
 _FUNCTION: Final = '''\
-"""Says what an order costs."""
+"""Computes the price of an order."""
 
 PRICES = {"book": 12, "lamp": 40}
 
 
 class UnknownItem(Exception):
-    """Nobody sells this."""
+    """The item is not for sale."""
 
 
 def handler(event, context):

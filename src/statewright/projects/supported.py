@@ -1,4 +1,4 @@
-"""What is lost with resources that are not deployed.
+"""The consequences of leaving out resources that are not supported.
 
 Owns the words. Which types are deployed, and how, is `deploy/registry.py`'s.
 """
@@ -23,7 +23,7 @@ WITHOUT_EFFECT: Final = frozenset(
         "AWS::SQS::QueuePolicy",
     }
 )
-"""Types of which nothing need be said: nobody is kept from anything here, and notes are notes."""
+"""Types that are left out without a word: permissions, which are not enforced here, and plain metadata."""
 
 TOLD: Final = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
 """Types that readers themselves say more about."""
@@ -55,7 +55,7 @@ _OTHERWISE: Final = "this service is not supported; calls to it can go to a conf
 
 
 def what_is_lost(kind: str) -> str:
-    """What is missing when a resource of a type is left out, as the end of a sentence."""
+    """The consequence of leaving out a resource of a type, as the end of a sentence."""
     if kind.startswith("Custom::"):
         kind = "Custom"
     service = "::".join(kind.split("::")[:2])

@@ -1,6 +1,6 @@
 """Files that change: looked at again and again, by the clock, without help from the system.
 
-Owns when a change is told: once a file has been left alone for one look, so that a half-written one is not read.
+Owns when a change is reported: once a file is unchanged for one scan, so that a half-written one is not read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Stamp = tuple[int, int, int]
 
 
 class Watch:
-    """What a set of files looked like when it was last told about."""
+    """The state of a set of files at the last report."""
 
     def __init__(self, find: Callable[[], Iterable[Path]]) -> None:
         """`find` names the files of the moment; those there now are known, and no change."""
@@ -26,7 +26,7 @@ class Watch:
         self._seen = dict(self._told)
 
     def changes(self) -> list[Path]:
-        """Files that came, changed or went since the last change that was told, and have come to rest, in order."""
+        """Files added, changed or removed since the last report that have been stable for one scan, in order."""
         before, self._seen = self._seen, self._stamps()
         changed = []
         for path in sorted(self._told.keys() | self._seen.keys()):
@@ -51,7 +51,7 @@ class Watch:
 
 
 async def watch_files(watch: Watch, clock: Clock, on_change: Callable[[list[Path]], None]) -> None:
-    """Tell of changes until cancelled."""
+    """Report changes until cancelled."""
     while True:
         await clock.sleep_until(clock.now_ms() + INTERVAL_MS)
         changed = watch.changes()

@@ -1,7 +1,7 @@
-"""`statewright table ...`: the tables of a server, listed, looked through, and single items of them.
+"""`statewright table ...`: the tables of a server, listed and scanned, and their items.
 
-Owns the commands. Calls and their errors are `client.py`'s; tables on the terminal are `table.py`'s. Whoever needs more
-has the AWS CLI: `statewright aws dynamodb`.
+Owns the commands. Calls and their errors are `client.py`'s; tables on the terminal are `table.py`'s. For more
+there is the AWS CLI: `statewright aws dynamodb`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from statewright.cli.client import Answer, Server, endpoint_option, form_option
 from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, count_words, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.payload import Json
+
 
 SHOWN_AT_ONCE: Final = 20
 
@@ -84,7 +88,7 @@ def _table_cells(one: Answer) -> list[Span]:
 @form_option
 @endpoint_option
 def scan(name: str, limit: int, index: str | None, form: str, endpoint: str | None) -> int:
-    """Look through the items of a table, in no order.
+    """Print the items of a table, in no order.
 
     \b
     Examples:
@@ -159,7 +163,7 @@ def _key_names(shown: Answer) -> list[str]:
     return [one["AttributeName"] for one in shown["KeySchema"]]
 
 
-def _on_the_wire(value: Any) -> Any:
+def _on_the_wire(value: Json) -> Json:
     """An answer with bytes as base64 text, as on the wire."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
@@ -169,7 +173,7 @@ def _on_the_wire(value: Any) -> Any:
 
 
 def _plain(value: Answer) -> Any:
-    """A value without its types; numbers stay as they are written where JSON's would lose digits."""
+    """A value without DynamoDB's types; a number that would lose digits in JSON stays a string."""
     ((kind, content),) = value.items()
     if kind == "N":
         return _number(content)

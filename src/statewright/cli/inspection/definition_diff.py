@@ -1,4 +1,4 @@
-"""Two definitions compared: which states came, went and changed, and the difference as text.
+"""Comparison of two definitions: states added, removed and changed, and the difference as text.
 
 Owns what counts as a change of a state: its own fields, never those of the states inside it.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-Json = Any
+from statewright.payload import Json
 
 _INNER: Final = ("ItemProcessor", "Iterator")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs. `changed` is by state name, `fields` are those of the machine itself; `text` is a unified diff."""
+    """The differences of two definitions: `changed` by state, `fields` of the machine itself, `text` a unified diff."""
 
     added: dict[str, str]
     removed: dict[str, str]
@@ -26,7 +26,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether the two say the same."""
+        """True if the two are equivalent."""
         return not self.text
 
 

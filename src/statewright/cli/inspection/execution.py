@@ -6,7 +6,7 @@ Owns the commands. Following one is `follow.py`'s, calls and names are `client.p
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,10 @@ from statewright.cli.client import Answer, Server, endpoint_option, form_option,
 from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
 from statewright.cli.inspection.execution_fork import fork
 from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.payload import Json
+
 
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 HELD_AT_ONCE = 50
@@ -175,7 +179,7 @@ def history(
 def _event_cells(one: Answer, first_ms: int) -> list[Span]:
     from statewright.cli.output import Tone, duration_words
 
-    details: Any = next((value for name, value in one.items() if name.endswith("EventDetails")), {})
+    details: Json = next((value for name, value in one.items() if name.endswith("EventDetails")), {})
     said = details.get("error") or details.get("resource") or details.get("output") or details.get("input") or ""
     if details.get("error") and details.get("cause"):
         said = f"{details['error']} ({details['cause']})"

@@ -1,4 +1,4 @@
-"""`statewright execution fork`: a new execution that begins at a state which an old one has reached."""
+"""`statewright execution fork`: a new execution that starts at a state which an earlier one reached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fork(
     target: str, state: str, input: str | None, variables: tuple[str, ...], visit: int | None, machine: str | None,
     other: str | None, name: str | None, follows: bool, form: str, endpoint: str | None,
 ) -> int:  # fmt: skip
-    """Begin a new execution at a state that an old one has reached, with the input and the variables of that moment.
+    """Start a new execution at a state that an earlier one reached, with the input and the variables of that moment.
 
     The old execution stays as it is: to continue that one, redrive it. What tasks did from that state on they do once
     more, which is said before.
@@ -78,7 +78,7 @@ def _variables_text(given: tuple[str, ...]) -> str:
 
 
 def _say_what_repeats(server: Server, arn: str, state: str, visit: int | None) -> None:
-    """Name the tasks that the old execution carried out from that state on."""
+    """Name the tasks that the earlier execution ran from that state on."""
     entered, began, tasks = 0, False, dict[str, None]()
     for event in server.pages("get_execution_history", "events", executionArn=arn, includeExecutionData=False):
         details = event.get("stateEnteredEventDetails")

@@ -1,4 +1,4 @@
-"""An execution of a server, followed: its history as it comes, told as a run of a file is told.
+"""An execution of a server, followed: its history as it grows, shown like the run of a file.
 
 Owns polling, and turning what the API says into a `Story` and an `Outcome`. The tree is drawn in `live_tree.py`, the
 result worded in `run_report.py`.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from statewright.cli.client import Answer, Server, Unreachable, machine_of, short_name
 from statewright.cli.live_tree import LiveTree, TreeView
 from statewright.cli.output import INTERRUPTED, Printer, Span, count_words, json_text, stderr, stdout
-from statewright.cli.run_report import Outcome
+from statewright.cli.run_report import GivenUp, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 FIRST_NAP_MS: Final = 50
 LONGEST_NAP_MS: Final = 500
 PATIENCE_MS: Final = 15_000
-"""A server that is started anew goes on with its executions, so a short absence is no reason to give up."""
+"""A restarted server continues its executions, so following them outlives a short absence."""
 OPEN: Final = ("RUNNING", "PENDING_REDRIVE")
 PAGE: Final = 1000
 
 
 class Following:
-    """One execution of a server and who watches it. `arn` is a STANDARD execution's.
+    """One execution of a server and its display. `arn` is a STANDARD execution's.
 
     `quiet` shows nothing on the way; `stream_events` prints history events on the standard output as they come.
     """
@@ -63,7 +63,7 @@ class Following:
     # ------------------------------------------------------------------ following
 
     def look(self) -> bool:
-        """Take in what is new; whether the execution is over."""
+        """Add the new history events; returns True if the execution has ended."""
         # Described first: the history read afterwards then holds its last event, if it has ended.
         self.description = self.server.call("describe_execution", executionArn=self.arn)
         for event in self._new_events():
@@ -72,7 +72,7 @@ class Following:
         return self.description["status"] not in OPEN
 
     def to_the_end(self) -> Outcome:
-        """Look until the execution is over, or the user has seen enough."""
+        """Poll until the execution ends or the user interrupts."""
         from statewright.cli.run_report import GivenUp
 
         given_up = None
@@ -98,7 +98,7 @@ class Following:
         return self.outcome(given_up)
 
     def note(self, event: HistoryEvent) -> None:
-        """Take in a history event."""
+        """Add a history event."""
         self.history.append(event)
         self.story.note(self.state, event)
         if self.stream is not None:
@@ -106,8 +106,8 @@ class Following:
 
             self.stream.json(history_document(event), compact=True)
 
-    def outcome(self, given_up: Any = None) -> Outcome:
-        """The run as far as it came."""
+    def outcome(self, given_up: GivenUp | None = None) -> Outcome:
+        """The run up to the latest event."""
         from statewright.cli.run_report import Outcome
         from statewright.limits import AWS
 
@@ -130,7 +130,7 @@ class Following:
         return over
 
     def _new_events(self) -> list[HistoryEvent]:
-        """What history has gained: read from its end, since it may be long. The first look reads all of it."""
+        """The new history events, read from the end because a history may be long; the first call reads all of them."""
         if not self.history:
             pages = self.server.pages("get_execution_history", "events", executionArn=self.arn)
             return [_event_of(shown) for shown in pages]
@@ -167,7 +167,7 @@ def show_outcome(following: Following, outcome: Outcome, form: str, *, quiet: bo
 
 
 def named(description: Answer) -> dict[str, Any]:
-    """What says which execution a document is about."""
+    """The members of a document that identify the execution."""
     from statewright.cli.table import dated
 
     members = (
@@ -191,7 +191,7 @@ def definition_of(server: Server, arn: str) -> tuple[Program, Mapping[str, Any]]
 
 
 def transitions_of(history: list[HistoryEvent]) -> int:
-    """State transitions as far as history tells: the start, states left, and attempts made again."""
+    """State transitions, counted from the history: the start, states left, and attempts made again."""
     entered = sum(event.type.endswith("StateEntered") for event in history)
     begun: dict[int, int] = {}
     again = 0
@@ -219,7 +219,7 @@ def _event_of(shown: Answer) -> HistoryEvent:
     return HistoryEvent(shown["id"], shown.get("previousEventId", 0), shown["timestamp"], shown["type"], details)
 
 
-def _is_truncation(value: Any) -> bool:
+def _is_truncation(value: object) -> bool:
     return isinstance(value, dict) and value.keys() <= {"truncated", "included"}
 
 

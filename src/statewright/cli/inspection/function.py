@@ -160,7 +160,7 @@ def _of_request(found: list[str], request: str) -> Iterator[str]:
 @form_option
 @endpoint_option
 def concurrency(target: str, reserve: int | None, release: bool, form: str, endpoint: str | None) -> int:
-    """Show a function's reserved concurrency and what is left for the others; set it or give it back.
+    """Show a function's reserved concurrency and what is left for the others; set it or remove it.
 
     \b
     Examples:

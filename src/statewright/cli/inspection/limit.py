@@ -1,4 +1,4 @@
-"""`statewright limit ...`: semaphores and machines with limits, looked at; permits taken away.
+"""`statewright limit ...`: semaphores and machines with limits, listed and shown; permits released by force.
 
 Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s.
 """
@@ -20,7 +20,7 @@ key_option = click.option("--key", default="", metavar="TEXT", help="The key of 
 def limit() -> None:
     """Work with the limits of a server: semaphores, and how many executions of a machine may run.
 
-    A semaphore is there while somebody holds or waits for a permit of it.
+    A semaphore exists while an execution holds or waits for one of its permits.
 
     \b
     Examples:
@@ -124,7 +124,7 @@ def _permit_cells(one: dict[str, Any], now_ms: int) -> list[Span]:
 @form_option
 @endpoint_option
 def release(name: str, permit: str, key: str, reason: str, form: str, endpoint: str | None) -> int:
-    """Take a permit from its holder, so that the next in line gets it. The execution that held it goes on.
+    """Take a permit from its holder, so that the next waiter gets it. The execution that held it continues.
 
     PERMIT is the number that show has, or the execution that holds it.
 

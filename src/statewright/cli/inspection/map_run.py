@@ -1,8 +1,6 @@
-"""`statewright map-run ...`: Map Runs of a server, with what has become of their items."""
+"""`statewright map-run ...`: Map Runs of a server, with the outcomes of their items."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import click
 
@@ -17,7 +15,7 @@ COUNTS = (
 
 @click.group("map-run", short_help="Show and redrive Map Runs.")
 def map_run() -> None:
-    """Work with the Map Runs of a server: what distributed Maps have started.
+    """Work with the Map Runs of a server: those that distributed Maps have started.
 
     \b
     Examples:
@@ -92,7 +90,7 @@ def _print_map_run(printer: Printer, shown: Answer) -> None:
     print_table(printer, ("", "ITEMS", "EXECUTIONS"), rows)
 
 
-def _count(shown: Any, kind: str, name: str) -> int:
+def _count(shown: Answer, kind: str, name: str) -> int:
     return int(shown[kind].get(name, 0))
 
 
@@ -106,7 +104,7 @@ def _words(name: str) -> str:
 @form_option
 @endpoint_option
 def redrive(target: str, machine: str | None, form: str, endpoint: str | None) -> int:
-    """Redrive a Map Run: its execution goes on, and with it the children that did not succeed.
+    """Redrive a Map Run: its execution continues, and with it the children that did not succeed.
 
     \b
     Examples:

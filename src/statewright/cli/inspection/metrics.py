@@ -1,4 +1,4 @@
-"""`statewright metrics [NAME...]`: which metrics a server has, and one of them over time.
+"""`statewright metrics [NAME...]`: the metrics of a server, listed or shown over time.
 
 Owns the command, the choice of metrics by name and dimension, and the small curve. Calls and their errors are
 `client.py`'s, tables `table.py`'s.
@@ -25,7 +25,7 @@ _PLAIN: Final = ("SampleCount", "Average", "Sum", "Minimum", "Maximum")
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _ASCII_BARS: Final = "_.:-=+*#"
 _LEVELS: Final = ("Approximate", "Concurrent", "Open", "Claimed", "Unreserved")
-"""How the names of metrics begin that say how much there is of something: of these a sum says nothing."""
+"""Prefixes of metrics that measure a level, such as a queue's length; their sum has no meaning."""
 Wanted = list[tuple[str, str]]
 
 
@@ -198,7 +198,7 @@ def _usual(name: str) -> str:
 
 
 def _period(since_ms: int) -> int:
-    """The shortest that shows no more than some sixty points; seconds are kept for an hour."""
+    """The shortest period that yields about sixty points or fewer; points of seconds are kept for an hour."""
     allowed = [one for one in PERIODS_MS if one >= 60_000 or since_ms <= HOUR_MS]
     return next((one for one in allowed if since_ms / one <= MOST_ROWS), PERIODS_MS[-1])
 

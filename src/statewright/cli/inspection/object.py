@@ -1,6 +1,6 @@
 """`statewright object ...`: the objects of a server, listed, shown and copied.
 
-Owns the commands. Calls and their errors are `client.py`'s. Whoever needs more has the AWS CLI: `statewright aws s3`.
+Owns the commands. Calls and their errors are `client.py`'s. For more there is the AWS CLI: `statewright aws s3`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`statewright queue ...`: the queues of a server, listed, looked into, filled and emptied.
+"""`statewright queue ...`: the queues of a server, listed, inspected, filled and purged.
 
 Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s. Looking into a queue without receiving
 is our own addition to ReceiveMessage, asked for by a header.
@@ -9,12 +9,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from statewright.cli.client import Answer, Server, endpoint_option, form_option
 from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
+
+if TYPE_CHECKING:
+    from statewright.payload import Json, JsonObject
+
 
 SHOWN_AT_ONCE: Final = 10
 PEEK_HEADER: Final = "x-statewright-peek"
@@ -93,7 +97,7 @@ def _cells(one: Answer) -> list[Span]:
 @form_option
 @endpoint_option
 def peek(target: str, limit: int, form: str, endpoint: str | None) -> int:
-    """Look at a queue's messages, oldest first, whether visible or not. Nothing changes by it.
+    """Look at a queue's messages, oldest first, whether visible or not, without changing anything.
 
     \b
     Examples:
@@ -189,7 +193,7 @@ def receive(
 def redrive(
     target: str, destination: str | None, rate: int | None, only_status: bool, form: str, endpoint: str | None
 ) -> int:
-    """Begin to move the messages of a dead-letter queue, and print the move's handle.
+    """Start to move the messages of a dead-letter queue, and print the move's handle.
 
     \b
     Examples:
@@ -250,7 +254,7 @@ def _sqs(endpoint: str | None, headers: dict[str, str] | None = None) -> Server:
     return Server(endpoint, service="sqs", headers=headers)
 
 
-def _given(**members: Any) -> dict[str, Any]:
+def _given(**members: Json) -> JsonObject:
     return {name: value for name, value in members.items() if value is not None}
 
 

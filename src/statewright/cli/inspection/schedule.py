@@ -1,4 +1,4 @@
-"""`statewright schedule ...`: the schedules of a server, their next instants, and invocations by hand.
+"""`statewright schedule ...`: the schedules of a server, their next fire times, and manual invocations.
 
 Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s; instants are computed here, by the
 expressions of `events.expressions`, so that an expression can be looked at without any server.

@@ -144,7 +144,7 @@ def _sound(text: bytes, name: str, machine_type: Literal["STANDARD", "EXPRESS"])
     return document
 
 
-def _text(definition: Any, form: str) -> str:
+def _text(definition: object, form: str) -> str:
     if form == "json":
         return json_text(definition) + "\n"
     import yaml
@@ -157,7 +157,7 @@ def _plain_dumper() -> Any:
     import yaml
 
     class Plain(yaml.SafeDumper):
-        def ignore_aliases(self, _data: Any) -> bool:
+        def ignore_aliases(self, _data: object) -> bool:
             return True
 
     return Plain

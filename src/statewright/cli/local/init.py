@@ -44,7 +44,7 @@ def init(folder: str, kind: str) -> int:
     for file, text in files.items():
         path = root / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Somebody may have been faster.
+        # Another process may have created the file meanwhile.
         with path.open("x", encoding="utf-8") as made:
             made.write(text)
         printer.line(("✓ ", "ok"), str(path))

@@ -1,10 +1,10 @@
-"""What a scripted case wanted and what came instead, as lines for the terminal and for reports."""
+"""Expected and actual values of a failed case, as lines for the terminal and for reports."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from statewright.cli.output import Line, json_text
 
@@ -41,7 +41,7 @@ def _never_left(run: Run) -> list[str]:
 
 
 def mismatch_lines(mismatch: Mismatch) -> Iterator[Line]:
-    """What was wanted and what came instead; of values only the places at which they part."""
+    """The expected and the actual value; of JSON values only the places at which they differ."""
     what = mismatch.what
     if mismatch.differences and mismatch.differences[0].place:
         yield [f"      {what}"]
@@ -66,7 +66,7 @@ def _pair(lead: Line, wanted: str, got: str) -> Iterator[Line]:
     yield [("          got       ", "idle"), (got, "fail")]
 
 
-def _sequence_lines(wanted: list[Any], got: list[Any]) -> Iterator[Line]:
+def _sequence_lines(wanted: Sequence[object], got: Sequence[object]) -> Iterator[Line]:
     from statewright.simulator.differences import sequence_changes
 
     changes = sequence_changes([str(name) for name in wanted], [str(name) for name in got])
@@ -86,7 +86,7 @@ def _sequence_lines(wanted: list[Any], got: list[Any]) -> Iterator[Line]:
         yield [(f"          … {left:,} more", "idle")]
 
 
-def _value(value: Any, *, plain: bool = False) -> str:
+def _value(value: object, *, plain: bool = False) -> str:
     from statewright.simulator.differences import Absent
 
     if isinstance(value, Absent):

@@ -1,4 +1,4 @@
-"""What `statewright run` needs before anything runs: the definition, its input, its mocks, and a test case of any kind.
+"""Preparation of `statewright run`: the definition, its input, its mocks, and a test case of any kind.
 
 Owns finding these and saying what is missing. Nothing here runs anything.
 """
@@ -10,7 +10,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from statewright.cli.output import NOT_FOUND, USAGE, Refused, Stop, count_words, reason_of
 from statewright.errors import DefinitionError, Diagnostic
@@ -19,6 +19,7 @@ from statewright.limits import EXPRESS, PROFILES, Limits
 if TYPE_CHECKING:
     from statewright.asl.loading import Loaded
     from statewright.asl.program import MachineType
+    from statewright.payload import Json
     from statewright.simulator.cases import Case
     from statewright.simulator.mock_config import MockConfig
     from statewright.simulator.mocks import Script
@@ -49,7 +50,7 @@ class Setup:
 
     path: Path
     loaded: Loaded
-    input: Any
+    input: Json
     script: Script
     must_be_used: int
     """How many of the script's first rules are there for this very run; those common to several cases are not."""
@@ -93,7 +94,7 @@ def prepare(wishes: Wishes) -> Setup:
 
 
 def names_machine(target: str) -> bool:
-    """Whether no file is meant but a state machine of a server: `order`, `order:prod`, or an ARN."""
+    """True if the target is a state machine of a server, not a file: `order`, `order:prod`, or an ARN."""
     path = Path(target)
     return _MACHINE.fullmatch(target) is not None and (path.is_dir() or not path.exists())
 
@@ -127,7 +128,7 @@ def find_definition(target: str) -> tuple[Path, str | None]:
 # ------------------------------------------------------------------ input
 
 
-def read_input(text: str) -> tuple[Any]:
+def read_input(text: str) -> tuple[Json]:
     """The execution's input: JSON, `@file`, or `-` for the standard input. Raises: Stop."""
     if text == "-":
         return (parse_input(sys.stdin.buffer.read(), "standard input"),)
@@ -141,7 +142,7 @@ def read_input(text: str) -> tuple[Any]:
     return (parse_input(content, str(path)),)
 
 
-def parse_input(text: str | bytes, name: str) -> Any:
+def parse_input(text: str | bytes, name: str) -> Json:
     """A JSON value, or a YAML one from a file whose name says so. Raises: Stop with line and column."""
     from statewright.payload import JsonTextError, parse_json
 
@@ -164,7 +165,7 @@ def parse_input(text: str | bytes, name: str) -> Any:
     raise Stop(USAGE, f"{name} is not JSON, line {line}, column {column}: {message}", _input_hint(text, name))
 
 
-def _read(text: str | bytes, name: str) -> Any:
+def _read(text: str | bytes, name: str) -> Json:
     from statewright.asl.reader import ReadError, read_document
 
     is_yaml = name.endswith((".yaml", ".yml"))
@@ -192,7 +193,7 @@ def _input_hint(text: str | bytes, name: str) -> str | None:
     return None
 
 
-def check_size(value: Any, limits: Limits) -> None:
+def check_size(value: Json, limits: Limits) -> None:
     """Refuse an input that the service would not take. Raises: Stop."""
     from statewright.errors import ExecutionFailure
     from statewright.payload import Payload

@@ -1,4 +1,4 @@
-"""What `statewright simulate` prints: outcomes, facts of functions, the bill, comparisons.
+"""Output of `statewright simulate`: outcomes, figures of functions, the bill, comparisons.
 
 The document that is shown is `simulation/outcomes.py`'s.
 """

@@ -16,6 +16,7 @@ from statewright.cli.output import (
     NOT_FOUND,
     OK,
     Printer,
+    Span,
     Stop,
     Tone,
     count_words,
@@ -92,7 +93,7 @@ class Session:
 
     @property
     def all_passed(self) -> bool:
-        """Whether every case passed, and every file could be read."""
+        """True if every case passed and every file could be read."""
         return not self.broken and all(result.passed for result in self.results)
 
     def run_file(self, path: Path, pattern: str | None) -> None:
@@ -126,7 +127,7 @@ class Session:
         self.warn(file, results, complete=len(chosen) == len(file.cases))
 
     def warn(self, file: CaseFile, results: Sequence[CaseResult], *, complete: bool) -> None:
-        """Note mocks for states that are not there, and mocks that nobody used."""
+        """Warn of mocks for states that do not exist, and of unused mocks."""
         from statewright.simulator.cases import unused_common
 
         found = []
@@ -152,7 +153,7 @@ class Session:
 
         mark, word, tone = _VERDICTS[result.passed]
         name = visible(result.case.name)
-        line: list[Any] = [(f"  {mark} ", tone), (f"{word}  ", tone), name.ljust(width)]
+        line: list[Span] = [(f"  {mark} ", tone), (f"{word}  ", tone), name.ljust(width)]
         if result.run is not None:
             line.append((f"  {duration_words(result.run.duration_ms)} virtual", "idle"))
         line.append((f"  {result.real_ms} ms" + (f"  {file}" if file else ""), "idle"))
@@ -169,7 +170,7 @@ class Session:
         """The last line."""
         failed = sum(not result.passed for result in self.results)
         passed = len(self.results) - failed
-        said: list[Any] = [(f"✓ {passed:,} passed", "ok" if passed else "idle")]
+        said: list[Span] = [(f"✓ {passed:,} passed", "ok" if passed else "idle")]
         if failed:
             said += [", ", (f"✗ {failed:,} failed", "fail")]
         if self.broken:
@@ -229,8 +230,8 @@ def _names_hint(names: Sequence[str]) -> str | None:
     return "there are " + ", ".join(shown)
 
 
-def _json_value(value: Any) -> Any:
-    """What stands in a report for a value; nothing at all is null."""
+def _json_value(value: object) -> object:
+    """A value as the report shows it; an absent one is null."""
     from statewright.simulator.differences import Absent
 
     return None if isinstance(value, Absent) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
@@ -14,6 +14,7 @@ from statewright.cli.output import (
     NOT_FOUND,
     OK,
     Printer,
+    Span,
     count_words,
     finding_json,
     print_findings,
@@ -113,7 +114,7 @@ def _print_text(printer: Printer, found: list[tuple[str, list[Diagnostic]]]) -> 
     if any(counts.values()):
         printer.line()
     files = count_words(len(found), "file")
-    said: list[Any] = [(f"{files}: ", "")]
+    said: list[Span] = [(f"{files}: ", "")]
     if counts["ERROR"]:
         said += [("✗ " + count_words(counts["ERROR"], "error"), "fail"), ", "]
     else:

@@ -1,4 +1,4 @@
-"""A definition's run, watched: its simulation, its time virtual or real, the tree while it goes on, its outcome."""
+"""A definition's run, watched: its simulation in virtual or real time, the live tree, the outcome."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
     from statewright.clock import RealClock
     from statewright.interpreter.history import HistoryEvent
     from statewright.interpreter.state import ExecutionState
+    from statewright.payload import Json
     from statewright.simulator.mocks import Rule
     from statewright.simulator.story import Story
 
 NAP_MS = 100
-"""How long real time is slept through at once, so that the tree goes on counting."""
+"""The longest sleep in real time, so that the elapsed times of the tree keep counting."""
 
 
 class OutOfTime(Exception):
-    """The run has lasted as long as the user wants to wait."""
+    """Raised when a run has lasted as long as the user wants to wait."""
 
 
 class Watch:
-    """One run and who watches it: history so far, the story, the tree or the plain lines."""
+    """One run and its display: the history so far, the story, the tree or the plain lines."""
 
     def __init__(self, setup: Setup, *, real_time: bool, quiet: bool, stream_events: bool) -> None:
         from statewright.cli.live_tree import LiveTree, PlainSteps, TreeView
@@ -73,7 +74,7 @@ class Watch:
     # ------------------------------------------------------------------ running
 
     def run(self, seed: bytes | None, longest_ms: int | None) -> Outcome:
-        """Run to the end, or to where it cannot or shall not go on. Raises: Refused for a mock that is wrong."""
+        """Run to the end, or until it cannot or must not continue. Raises: Refused for a mock that is wrong."""
         from statewright.cli.run_report import Outcome
         from statewright.simulator.simulate import DEFAULT_SEED, Simulation, make_identity
 
@@ -116,7 +117,7 @@ class Watch:
         return Outcome(self.story, self.state, self.history, transitions, now_ms, setup.limits, given_up, written)
 
     def note(self, state: ExecutionState, event: HistoryEvent) -> None:
-        """Take in a history event, of the execution or of a child of it."""
+        """Add a history event of the execution or of one of its children."""
         if self.state is None:
             self.state = state
         self.story.note(state, event)
@@ -132,7 +133,7 @@ class Watch:
             self.tree.tick(event.at_ms)
 
     def pace(self, due_ms: int) -> None:
-        """Let real time catch up with the next instant, if that is wanted. Raises: OutOfTime."""
+        """With `--real-time`, sleep until the next instant is due. Raises: OutOfTime."""
         if self._deadline_ms is not None and due_ms > self._deadline_ms:
             if self.real_time:
                 self._sleep(self._deadline_ms)
@@ -142,7 +143,7 @@ class Watch:
             self._sleep(due_ms)
 
     def _prepare_to_sleep(self) -> None:
-        """Make the loop before anything is said to have begun: an interrupt finds it whole, not half made."""
+        """Create the loop before the run starts, so that an interrupt never finds it half made."""
         import asyncio
 
         self._runner = asyncio.Runner()
@@ -160,7 +161,7 @@ class Watch:
             self._runner.run(self.clock.sleep_until(min(real_due_ms, real_ms + NAP_MS)))
 
     def why(self, problem: BaseException) -> GivenUp | None:
-        """What an exception says about a run that is not over; None for one that is nobody's business here."""
+        """The reason why a run was given up, from an exception; None for an exception that is not handled here."""
         from statewright.cli.run_report import GivenUp
         from statewright.errors import DefinitionError
         from statewright.simulator.running import UnmockedTask
@@ -187,7 +188,7 @@ class Watch:
     # ------------------------------------------------------------------ telling
 
     def introduce(self) -> None:
-        """Say what runs, and what the user should know before."""
+        """Print the heading of the run, and warnings about it."""
         if self.quiet:
             return
         setup = self.setup
@@ -213,7 +214,7 @@ class Watch:
             self.notes.line()
 
     def report(self, outcome: Outcome) -> None:
-        """Show the whole tree, and how it ended."""
+        """Print the whole tree and the outcome."""
         from statewright.cli.run_report import print_outcome
 
         if self.view is not None:
@@ -239,7 +240,7 @@ def _machine_name(path: Path) -> str:
     return kept[:80] or "StateMachine"
 
 
-def _states_by_name(definition: Any) -> dict[str, Any]:
+def _states_by_name(definition: Json) -> dict[str, Any]:
     from statewright.asl.outline import outline, states_of
 
     return {state.name: state.node for state in states_of(outline(definition, express=False))}

@@ -66,7 +66,7 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
 
 
 def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
-    """Copy a data folder; what the copy holds. Raises: StoreError, OSError."""
+    """Copy a data folder; returns the contents of the copy. Raises: StoreError, OSError."""
     from statewright.cli.serving import backup_files
     from statewright.errors import StoreError
     from statewright.stores.sqlite.file import FILE_NAME, connect, copy_database
@@ -119,7 +119,7 @@ def files_needed(copy: Path, folder: Path) -> list[str]:
 
 
 def checked(copy: Path) -> dict[str, Any]:
-    """What a copy holds. Raises: StoreError for one that is damaged, or none of ours."""
+    """The contents of a copy. Raises: StoreError if it is damaged or not a Statewright store."""
     from statewright.errors import StoreError
     from statewright.stores.sqlite.file import connect, explained, refuse_others
 

@@ -22,7 +22,7 @@ HELD: Final = ".backup"
 """Of the data folder: links that a backup holds while it is made."""
 
 Progress = Callable[[int], None]
-"""Told how many more files are there."""
+"""Called with the number of further files that were copied."""
 
 
 def files_of(backup: Path) -> Path:
@@ -57,7 +57,7 @@ def hold(data: Path, folder: Path) -> None:
 
 
 def needed(connection: sqlite3.Connection, folder: Path) -> list[str]:
-    """What a store needs of a folder with files: bodies that its rows name, and every package that is there."""
+    """The files of a folder that a store needs: bodies that its rows name, and every package."""
     from statewright.objects.bodies import file_name
     from statewright.stores.sqlite.file import object_files
 

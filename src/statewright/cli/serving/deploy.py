@@ -1,4 +1,4 @@
-"""`statewright deploy [DIR|FILE]`: a project onto a running server, created, changed or left as it is.
+"""`statewright deploy [DIR|FILE]`: the resources of a project on a running server.
 
 Owns the command: where the project and the server are, what is said, the exit code. The work is `projects.deploy`'s.
 """
@@ -6,7 +6,7 @@ Owns the command: where the project and the server are, what is said, the exit c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,6 +16,8 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, 
 from statewright.cli.serving.project_lines import ProjectLines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from statewright.config import Config
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Report, Result
@@ -44,12 +46,12 @@ def deploy(
     place: str, endpoint: str | None, is_dry: bool, prune: bool, takes_over: bool, stage: str | None,
     parameters: tuple[str, ...], form: str,
 ) -> int:  # fmt: skip
-    """Make the resources of a project on a server: a SAM template, a CDK app's output, a serverless.yml, or a plain
+    """Create the resources of a project on a server: a SAM template, a CDK app's output, a serverless.yml, or a plain
     folder of *.asl.json, functions/NAME.py and statewright.toml.
 
-    What is there already is changed or left as it is: a second deployment changes nothing. A machine gets a new
-    revision; running executions keep theirs. A machine that another project has made is refused without --take-over.
-    What cannot be made is reported with its place, what depends on it is skipped, and the exit code is 1.
+    Existing resources are changed or left as they are: a second deployment changes nothing. A machine gets a new
+    revision; running executions keep theirs. A machine of another project is refused without --take-over.
+    Failures are reported with their place, resources that depend on them are skipped, and the exit code is 1.
 
     \b
     Examples:
@@ -79,7 +81,7 @@ def deploy(
             _announce(printer, lines, project, is_dry)
         tell = lines.result if form == "table" else _silent
         report = _deployed(
-            calls, config, project, is_dry=is_dry, prune=prune, takes_over=takes_over, tell=_told(printer, tell)
+            calls, config, project, is_dry=is_dry, prune=prune, takes_over=takes_over, tell=_flushing(printer, tell)
         )
         has_failed = report.has_failed or any(one.severity == "ERROR" for one in project.findings)
         if not (report.results or project.resources or has_failed):
@@ -106,7 +108,7 @@ def _silent(_result: Result) -> None:
     """JSON is printed at the end."""
 
 
-def _told(printer: Printer, tell: Any) -> Any:
+def _flushing(printer: Printer, tell: Callable[[Result], None]) -> Callable[[Result], None]:
     def told(result: Result) -> None:
         tell(result)
         printer.flush()
@@ -164,7 +166,14 @@ def _project(path: Path, config: Config, parameters: dict[str, str], stage: str 
 
 
 def _deployed(
-    calls: Call, config: Config, project: Project, *, is_dry: bool, prune: bool, takes_over: bool, tell: Any
+    calls: Call,
+    config: Config,
+    project: Project,
+    *,
+    is_dry: bool,
+    prune: bool,
+    takes_over: bool,
+    tell: Callable[[Result], None],
 ) -> Report:
     from statewright.cli.client import ApiProblem
     from statewright.projects.deploy.calls import CallRefused

@@ -1,7 +1,7 @@
 """`statewright dev DIR`: the server, and the project of a folder in it, deployed anew where it changes.
 
-Owns when what is deployed, and how it is told. The server runs as `statewright serve` does; projects are read, watched
-and deployed by `projects`.
+Owns when resources are deployed, and how that is reported. The server runs as `statewright serve` does; projects are
+read, watched and deployed by `projects`.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def dev(
 
 
 class Loader:
-    """Keeps what is on a server like the project of a folder.
+    """Keeps the resources of a server in step with the project of a folder.
 
     Works in a thread of its own, through the API.
     """
@@ -156,11 +156,11 @@ class Loader:
 
     @property
     def printer(self) -> Printer:
-        """Where it is said what was loaded."""
+        """The printer of the lines about loaded resources."""
         return stdout()
 
-    def tell(self, event: str, **members: Any) -> bool:
-        """Print an event as a line of JSON, if that is wanted; otherwise the caller has to find words."""
+    def tell(self, event: str, **members: object) -> bool:
+        """Print an event as a line of JSON, if JSON is wanted; returns False if the caller must print text instead."""
         if self.as_json:
             printer = self.printer
             printer.json({"event": event, **members}, compact=True)
@@ -170,7 +170,7 @@ class Loader:
     # ------------------------------------------------------------------ thread
 
     def start(self, endpoint: str) -> None:
-        """Begin, with the server's address."""
+        """Start, with the server's address."""
         from statewright.cli.serving.server_calls import ServerCalls
 
         self._calls = ServerCalls(endpoint, _identity(self.config))
@@ -179,7 +179,7 @@ class Loader:
         self._thread.start()
 
     def attach(self, calls: Call) -> None:
-        """Say where the project goes."""
+        """Set the calls that deploy the project."""
         from statewright.projects.deploy.deployment import Deployment
         from statewright.projects.deploy.record import Record
 
@@ -188,7 +188,7 @@ class Loader:
         )
 
     def stop(self) -> None:
-        """End, and let go."""
+        """Stop watching and release the connections."""
         self._stopping.set()
         loop, task = self._loop, self._watching
         if loop is not None and task is not None and not loop.is_closed():
@@ -245,7 +245,7 @@ class Loader:
         self._project = project
 
     def changed(self, paths: Collection[Path]) -> None:
-        """Deploy what changes of files concern; say what becomes of resources that went."""
+        """Deploy the resources that changed files concern, and report those that were removed."""
         from statewright.projects.found import affected, users_of
 
         project = self._read()
@@ -273,7 +273,7 @@ class Loader:
         self.printer.flush()
 
     def _read(self) -> Project | None:
-        """The project as it is now; a file that cannot be read is told, and the last good project stays in use."""
+        """The current project; a file that cannot be read is reported, and the last good project stays in use."""
         from statewright.projects.found import find_project
         from statewright.projects.resources import ProjectError
 
@@ -390,7 +390,7 @@ class Loader:
 
 
 def _is_broken(project: Project) -> bool:
-    """Whether a project's file is so wrong that nothing is left of it."""
+    """True if a project's file is so broken that no resource can be read from it."""
     return not project.resources and any(one.severity == "ERROR" for one in project.findings)
 
 

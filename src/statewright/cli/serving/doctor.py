@@ -1,4 +1,4 @@
-"""`statewright doctor`: what this installation is, what it can do, and what stands in its way.
+"""`statewright doctor`: the version, abilities and problems of this installation.
 
 Owns the checks. Each of them looks and says; none changes anything.
 """
@@ -35,7 +35,7 @@ _MARKS: Final[dict[str, tuple[str, Tone]]] = {"ok": ("✓", "ok"), "note": ("○
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. A `problem` is in the way; a `note` is only worth knowing."""
+    """The result of one check. A `problem` must be solved; a `note` is for information."""
 
     name: str
     status: Status
@@ -52,7 +52,7 @@ class Check:
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 @endpoint_option
 def doctor(data: str, settings: str | None, form: str, endpoint: str | None) -> int:
-    """Look at Python, packages, the data folder, the server, the settings, and what is served here.
+    """Check Python, packages, the data folder, the server, the settings, and what is served here.
 
     \b
     Examples:
@@ -127,7 +127,7 @@ def check_python() -> Check:
 
 
 def check_packages(requires: Callable[[], list[str]] | None = None) -> Check:
-    """What Statewright depends on; markers of other platforms are left out."""
+    """The dependencies of Statewright on this platform."""
     from importlib.metadata import PackageNotFoundError, version
     from importlib.metadata import requires as requires_of
 
@@ -170,7 +170,7 @@ def check_sqlite() -> Check:
 
 
 def check_aws_cli() -> Check:
-    """Whether `statewright aws` has something to run."""
+    """Check that the AWS CLI is installed, which `statewright aws` runs."""
     from statewright.cli.env import _aws_cli
 
     try:
@@ -183,7 +183,7 @@ def check_aws_cli() -> Check:
 
 
 def check_data(folder: Path) -> Check:
-    """Whether the data folder can be used, how large its store is, and who has it open."""
+    """Check that the data folder can be used; its facts are the store's size and the process that has it open."""
     import shutil
 
     from statewright.stores.sqlite.file import FILE_NAME
@@ -219,7 +219,7 @@ def check_data(folder: Path) -> Check:
 
 
 def holder_of(folder: Path) -> str | None:
-    """Who has a data folder open: `pid 7 (...)`; None for nobody. Its lock is never waited for, nor kept."""
+    """The process that has a data folder open, `pid 7 (...)`, or None. The lock is neither awaited nor kept."""
     from statewright.stores.sqlite.file import LOCK_NAME
 
     try:
@@ -244,7 +244,7 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _read_store(file: Path, facts: dict[str, Any]) -> str | None:
-    """Read a store's version and size into `facts`; what is wrong with it, if anything."""
+    """Read a store's version and size into `facts`; returns the problem, if there is one."""
     import sqlite3
 
     from statewright.errors import StoreError
@@ -276,7 +276,7 @@ def _read_store(file: Path, facts: dict[str, Any]) -> str | None:
 
 
 def check_server(option: str | None) -> Check:
-    """Whether a server answers at the endpoint, and whether it is ours."""
+    """Check that a Statewright server answers at the endpoint."""
     endpoint, source = endpoint_of(option)
     facts: dict[str, Any] = {"endpoint": endpoint, "endpointFrom": source, "serverVersion": None}
     where = endpoint if source == "default" else f"{endpoint} (from {source})"
@@ -297,7 +297,7 @@ def check_server(option: str | None) -> Check:
 
 
 def _health(endpoint: str) -> dict[str, Any]:
-    """The answer of `/health`. Raises: NoAnswer; ValueError for one that is not ours."""
+    """The answer of `/health`. Raises: NoAnswer; ValueError for another program's answer."""
     import json
     from urllib.parse import urlsplit
 
@@ -326,7 +326,7 @@ def check_settings(config: Config, settings: str | None) -> Check:
 
 
 def check_credentials(config: Config) -> Check:
-    """Who may call, and from where."""
+    """Check the access keys: which callers and addresses are accepted."""
     count = len(config.credentials)
     facts = {"accessKeys": sorted(config.credentials), "hosts": "any" if count else "loopback"}
     if count:
@@ -339,7 +339,7 @@ def check_credentials(config: Config) -> Check:
 
 
 def check_policies() -> Check:
-    """What policies count for."""
+    """State that policies are not enforced."""
     words = "roles and policies are kept and shown, never enforced: every accepted caller may do everything"
     return Check("policies", "ok", words, facts={"enforced": False})
 
@@ -386,7 +386,7 @@ def check_operations() -> Check:
 
 
 def check_integrations(config: Config) -> Check:
-    """Which tasks are carried out here, which go to another endpoint, and who plays all other services."""
+    """The tasks that run here, those that go to another endpoint, and the stand-in for all other services."""
     from importlib.util import find_spec
 
     from statewright.api.services import SERVICES

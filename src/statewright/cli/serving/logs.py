@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 _EXTRAS: Final = ("execution_arn", "status", "error", "request_id", "code", "milliseconds", "event")
-"""What records may carry beside their message."""
+"""Attributes that log records may carry beside their message."""
 
 
 class TextFormatter(logging.Formatter):
@@ -45,7 +45,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def extras_of(record: logging.LogRecord) -> dict[str, object]:
-    """What a record carries beside its message, without what is not there."""
+    """The attributes that a record carries beside its message."""
     found = ((name, getattr(record, name, None)) for name in _EXTRAS)
     return {name: value for name, value in found if value is not None}
 

@@ -1,4 +1,4 @@
-"""What `deploy` and `dev` say about resources, in lines and in JSON.
+"""Output of `deploy` and `dev` about resources, in lines and in JSON.
 
 Owns the words for what becomes of a resource, and that files are named as seen from the project's folder.
 """
@@ -27,7 +27,7 @@ _TONES: Final[dict[str, Tone]] = {"ERROR": "fail", "WARNING": "wait", "INFO": "i
 
 
 class ProjectLines:
-    """Says what becomes of a project. `would` makes it what would become of it."""
+    """Reports the outcome of a deployment; with `would`, of a dry run."""
 
     def __init__(self, root: Path, printer: Callable[[], Printer], *, would: bool = False) -> None:
         self._root = root
@@ -91,7 +91,7 @@ class ProjectLines:
             return str(path)
 
     def as_json(self, result: Result) -> dict[str, Any]:
-        """A resource, with all that is known of what became of it."""
+        """A resource and its outcome, as JSON."""
         shown: dict[str, Any] = {
             "id": result.id, "type": result.type, "name": result.name, "outcome": result.outcome,
         }  # fmt: skip

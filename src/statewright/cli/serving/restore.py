@@ -16,7 +16,7 @@ from statewright.cli.serving.backup import DATA_FOLDER, checked, copied_files, f
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The data folder to create.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def restore(source: str, data: str, form: str) -> int:
-    """Put a backup into a data folder that is empty or not there yet; then serve it.
+    """Restore a backup into a data folder that is empty or does not exist yet; then serve it.
 
     The files in the folder BACKUP.files come with it. The backup is checked before it counts, and stays as it is.
     Executions go on where they were when it was taken.

@@ -1,4 +1,4 @@
-"""`statewright serve`: the server in the foreground, until it is told to end."""
+"""`statewright serve`: the server in the foreground, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def config_of(settings: str | None, limits: str | None, time_scale: float | None
 
 
 def time_scale_of_environment() -> float | None:
-    """What one of `SCALES` says, if one is set. Raises: Stop."""
+    """The value of the first of `SCALES` that is set, if any. Raises: Stop."""
     import os
 
     for name in SCALES:

@@ -18,7 +18,7 @@ class ServerCalls:
         self._servers: dict[str, Server] = {}
 
     def __call__(self, service: str, operation: str, request: Mapping[str, Any]) -> Answer:
-        """The answer. Raises: CallRefused; Stop where nobody answers."""
+        """Returns the answer. Raises: CallRefused; Stop if no server answers."""
         from botocore import xform_name
 
         server = self._servers.get(service)
@@ -35,6 +35,6 @@ class ServerCalls:
         return answer
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         for server in self._servers.values():
             server.close()

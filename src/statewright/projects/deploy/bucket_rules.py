@@ -1,4 +1,4 @@
-"""What buckets are told to do of their own accord: whom they notify, and when their objects expire.
+"""Rules of buckets: their notifications, and the expiry of their objects.
 
 A bucket's notifications come from several resources: from itself, and from functions' events and CDK's
 `Custom::S3BucketNotifications`, which exist because a bucket and a function often need each other. Each has entries of

@@ -57,7 +57,7 @@ def bucket(site: Site, wanted: Wanted) -> Mapping[str, Json]:
 
 
 def policy(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
-    """Policies of buckets are asked by nobody."""
+    """Note that bucket policies are not enforced."""
     raise LeftOut("bucket policies are not enforced here: every call is allowed")
 
 

@@ -1,6 +1,6 @@
-"""One call of an API, whoever carries it out: over HTTP, or in the process.
+"""One call of an API, over HTTP or within the process.
 
-Owns the protocol, and which refusals mean that something is missing or that nobody serves it.
+Owns the protocol, and which refusals mean that something is missing or not supported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Call(Protocol):
 
 
 class CallRefused(Exception):
-    """What a service refused, in its own words."""
+    """A service's refusal, in its own words."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if message else code)
@@ -39,7 +39,7 @@ class CallRefused(Exception):
 
     @property
     def is_missing(self) -> bool:
-        """Whether what was asked about is not there."""
+        """True if the resource does not exist."""
         if any(part in self.code for part in _MISSING):
             return not self.is_unserved
         # Client and validation errors of some services tell it in words alone.
@@ -47,10 +47,10 @@ class CallRefused(Exception):
 
     @property
     def is_taken(self) -> bool:
-        """Whether what was to be made may be there already."""
+        """True if the resource may exist already."""
         return any(part in self.code for part in _TAKEN) and not self.is_missing
 
     @property
     def is_unserved(self) -> bool:
-        """Whether nobody has the service or the operation here."""
+        """True if the server does not support the service or the operation."""
         return self.code in _UNSERVED

@@ -43,7 +43,7 @@ _REVISIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one resource. `message` says why, where something is out of the ordinary.
+    """The outcome of one resource. `message` gives the reason, unless the outcome is an ordinary one.
 
     `at` is where a mistake is, if it is not at the resource's place. `stays` says that what was deployed before is
     still there.
@@ -72,7 +72,7 @@ class Report:
 
     @property
     def has_failed(self) -> bool:
-        """Whether something could not be done."""
+        """True if a resource failed."""
         return any(one.outcome in ("failed", "skipped") for one in self.results)
 
     def count(self, *outcomes: Outcome) -> int:
@@ -268,7 +268,7 @@ class Deployment:
         )  # fmt: skip
 
     def _dynamic(self, reference: str) -> str:
-        """What `{{resolve:...}}` stands for: a parameter or a secret of the server. Raises: Unresolved."""
+        """The value of a `{{resolve:...}}`: a parameter or a secret of the server. Raises: Unresolved."""
         service, _, rest = reference.partition(":")
         try:
             if service in ("ssm", "ssm-secure"):
@@ -324,7 +324,7 @@ class Deployment:
 
 
 class _Look:
-    """What the resources that are there give to those that refer to them."""
+    """The values of existing resources for those that refer to them."""
 
     def __init__(self, refs: Mapping[str, Known], failed: Mapping[str, str], noted: set[str]) -> None:
         self._refs = refs
@@ -346,7 +346,7 @@ class _Look:
         if found is not None:
             return found
         if id in self._noted:
-            # Whoever refers to what is left out still gets a text, so that the rest can be tried.
+            # References to a resource that is left out still get a string, so that the rest can be deployed.
             return f"{known.ref}.{name}"
         raise Unresolved(f"{id} ({known.type}) has no attribute {name}")
 
@@ -372,7 +372,7 @@ def generated_name(project: Project, resource: Resource, longest: int) -> str:
 
 
 def shown_name(wanted: Wanted) -> str:
-    """What people call a resource: its own name, if it has one, else its id."""
+    """The name of a resource for people: its own name, if it has one, else its id."""
     return wanted.name if wanted.arn else wanted.resource.id
 
 

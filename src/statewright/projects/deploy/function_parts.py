@@ -1,4 +1,4 @@
-"""What belongs to functions: versions, aliases, event source mappings, settings of Event invocations.
+"""Parts of functions: versions, aliases, event source mappings, settings of Event invocations.
 
 Owns that a version is published only where there is something new, and that a mapping is found again by what it joins.
 """
@@ -140,7 +140,7 @@ def invoke_config(site: Site, wanted: Wanted) -> Mapping[str, Json]:
 
 
 def permission(_site: Site, _wanted: Wanted) -> Mapping[str, Json]:
-    """Permissions are not needed: whoever calls may."""
+    """Note that permissions are not enforced."""
     raise LeftOut("permissions are not enforced here: every call is allowed")
 
 

@@ -31,7 +31,7 @@ _DEFAULTS: Final[dict[str, Json]] = {
 }  # fmt: skip
 """Source: API reference, CreateFunction."""
 _PLAIN: Final[dict[str, Json]] = {"Timeout": 60, "MemorySize": 512}
-"""What a folder's functions begin with."""
+"""The prefix of the names of a folder's functions."""
 _KEPT: Final = (
     "DeadLetterConfig", "TracingConfig", "Architectures", "EphemeralStorage", "VpcConfig", "LoggingConfig", "SnapStart",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What jobs need: ECS clusters and task definitions, Batch environments, queues and definitions.
+"""Resources of jobs: ECS clusters and task definitions, Batch environments, queues and definitions.
 
 Owns that a definition gets a new revision only where something differs.
 """

@@ -1,4 +1,4 @@
-"""What deployment knows about a type of resource, and what an applier of one works with.
+"""The deployment's knowledge of a resource type, and the tools of the functions that apply one.
 
 Owns the values that appliers share (`Kind`, `Wanted`, `Site`) and the comparison of what is wanted with what is there.
 Which types there are stands in `registry.py`.
@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from statewright.errors import Diagnostic
 from statewright.payload import Json
@@ -21,7 +21,7 @@ from statewright.projects.resources import Resource
 Outcome = Literal[
     "created", "updated", "replaced", "unchanged", "noted", "failed", "skipped", "removed", "gone"
 ]  # fmt: skip
-"""`noted` is used by others but made by nobody here; `gone` was deployed before and is asked for no more."""
+"""`noted` is referred to by others but not created here; `gone` was deployed before and is no longer wanted."""
 
 TO_COME: Final = "(known after deployment)"
 """Stands for what a server gives at creation, in a dry run."""
@@ -108,7 +108,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Site:
-    """Where a project is deployed to: calls that read, calls that change, and notes for the user.
+    """The target of a deployment: calls that read, calls that change, and notes for the user.
 
     In a dry run nothing is changed, and calls that would change something answer nothing.
     """
@@ -128,7 +128,7 @@ class Site:
     warnings: list[Diagnostic] = field(default_factory=list)
     _functions: dict[str, FunctionSource] | None = None
 
-    def found(self, service: str, operation: str, **request: Any) -> Answer | None:
+    def found(self, service: str, operation: str, **request: object) -> Answer | None:
         """The answer to a question, `None` if what it is about is not there. Raises: CallRefused."""
         try:
             return self.call(service, operation, request)
@@ -148,16 +148,16 @@ class Site:
             raise CannotApply(f"it belongs to the project {other}: rename it, or take it over with --take-over")
         self.note(f"taken over from the project {other}")
 
-    def asked(self, service: str, operation: str, **request: Any) -> Answer:
+    def asked(self, service: str, operation: str, **request: object) -> Answer:
         """The answer to a question. Raises: CallRefused."""
         return self.call(service, operation, request)
 
-    def create(self, service: str, operation: str, **request: Any) -> Answer:
+    def create(self, service: str, operation: str, **request: object) -> Answer:
         """Make something that is not there. Raises: CallRefused."""
         self.created = True
         return self.change(service, operation, **request)
 
-    def change(self, service: str, operation: str, **request: Any) -> Answer:
+    def change(self, service: str, operation: str, **request: object) -> Answer:
         """Change something. Raises: CallRefused."""
         self.changes += 1
         if self.is_dry:
@@ -170,7 +170,7 @@ class Site:
             self.notes.append(text)
 
     def ignored(self, wanted: Wanted, *members: str) -> None:
-        """Tell of properties that change nothing here."""
+        """Note the properties that have no effect here."""
         there = [member for member in members if wanted.properties.get(member)]
         if there:
             self.note(f"{', '.join(there)} {'changes' if len(there) == 1 else 'change'} nothing here")
@@ -190,7 +190,7 @@ class Site:
 
     @property
     def outcome(self) -> Outcome:
-        """What was done since `begin`."""
+        """The outcome since `begin`."""
         if self.replaced:
             return "replaced"
         if self.created:
@@ -245,7 +245,7 @@ def number_of(value: Json, member: str) -> int:
 
 
 def holds(shown: Json, wanted: Json) -> bool:
-    """Whether what is there has everything that is wanted; more members are no difference.
+    """True if the existing value has everything that is wanted; extra members are no difference.
 
     Numbers and truth values may be texts on either side, and JSON texts are compared by what they say.
     """
@@ -327,4 +327,4 @@ def typed(value: Json, numbers: Iterable[str] = (), truths: Iterable[str] = ()) 
 
 
 def nothing(_site: Site, _known: Known) -> None:
-    """The remover of what nobody keeps."""
+    """The remover of resources that need no call."""

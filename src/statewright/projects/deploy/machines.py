@@ -1,7 +1,7 @@
 """State machines, their versions and aliases, and activities.
 
 Owns how a definition's text is put together, and that a machine changes in place: running executions keep their
-revision. Definitions are judged before they are sent, so that a mistake is told with its line.
+revision. Definitions are checked before they are sent, so that an error is reported with its line.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _tag(site: Site, wanted: Wanted, url: str) -> None:
 
 
 def policy(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Give queues a policy, which is kept and shown, and asked by nobody."""
+    """Give queues a policy, which is kept and shown but not enforced."""
     document = text_of(wanted.properties.get("PolicyDocument") or {})
     for url in wanted.items("Queues"):
         shown = site.found(SERVICE, "GetQueueAttributes", QueueUrl=url, AttributeNames=["Policy"]) or {}

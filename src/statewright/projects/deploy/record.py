@@ -1,4 +1,4 @@
-"""What a server remembers of projects: a small object for each, in a bucket of its own.
+"""The server's record of deployed projects: a small object for each, in a bucket of their own.
 
 Owns where the record is and how it reads. It tells which resources a project no longer asks for; what is there is found
 by name, with or without it, so that a lost record costs no more than that.
@@ -123,5 +123,5 @@ def _key(project: str) -> str:
 
 
 def same(one: Mapping[str, Known], other: Mapping[str, Known]) -> bool:
-    """Whether two records say the same, apart from the order."""
+    """True if two records are equal apart from the order."""
     return dict(one) == dict(other)

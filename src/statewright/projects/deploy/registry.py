@@ -26,7 +26,7 @@ def _unknown(_site: Site, wanted: Wanted) -> Mapping[str, Json]:
 
 
 def kind_of(type: str) -> Kind:
-    """What is known of a type; an unknown one is left out, with a made-up ARN for those who refer to it."""
+    """The entry of a type; an unknown one is left out, with a made-up ARN for references to it."""
     known = _KNOWN.get(type)
     if known is not None:
         return known
@@ -36,5 +36,5 @@ def kind_of(type: str) -> Kind:
 
 
 def is_known(type: str) -> bool:
-    """Whether deployment does something for a type."""
+    """True if deployment supports a type."""
     return type in _KNOWN or type in IGNORED

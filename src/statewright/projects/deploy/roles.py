@@ -1,9 +1,9 @@
-"""Roles and policies: kept and shown where IAM is served, of use as names everywhere. Nobody asks what they allow."""
+"""Roles and policies: kept and shown where IAM is served, usable as names everywhere, and never enforced."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.deploy.kinds import Kind, Known, Site, Wanted, holds, number_of, text_of
@@ -37,7 +37,7 @@ def role(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Arn": arn, "RoleId": found.get("RoleId", "AROA" + "0" * 17)}
 
 
-def _document(shown: Any) -> Any:
+def _document(shown: object) -> object:
     if isinstance(shown, str) and shown.startswith("%7B"):
         from urllib.parse import unquote
 

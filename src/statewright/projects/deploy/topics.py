@@ -87,7 +87,7 @@ def _subscription_of(site: Site, topic_arn: str, protocol: str, endpoint: str) -
 
 
 def policy(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Give topics a policy, which is kept and shown, and asked by nobody."""
+    """Give topics a policy, which is kept and shown but not enforced."""
     document = text_of(wanted.properties.get("PolicyDocument") or {})
     for arn in wanted.items("Topics"):
         shown = site.found(SERVICE, "GetTopicAttributes", TopicArn=arn) or {}

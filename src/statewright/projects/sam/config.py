@@ -26,14 +26,14 @@ _LONG: Final = re.compile(r"ParameterKey=([^,]+),ParameterValue=(.*)", re.DOTALL
 
 @dataclass(frozen=True, slots=True)
 class SamConfig:
-    """What one environment of the file says."""
+    """The settings of one environment of the file."""
 
     stack_name: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_samconfig(folder: Path, environment: str, sources: Sources) -> SamConfig:
-    """What the file in a folder says for an environment; a mistake in it is a finding."""
+    """The settings of an environment in a folder's file; an error in it is a finding."""
     path = folder / FILE_NAME
     if not path.is_file():
         return SamConfig()
@@ -54,7 +54,7 @@ def read_samconfig(folder: Path, environment: str, sources: Sources) -> SamConfi
 
 
 def _settings(document: Mapping[str, Any], environment: str, command: str) -> Mapping[str, Any]:
-    found: Any = document
+    found: object = document
     for step in (environment, command, "parameters"):
         found = found.get(step) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else {}

@@ -65,14 +65,14 @@ class Making:
         self.made.append(Resource(id_, kind, properties, needs, place, retain=self.resource.retain))
 
     def check(self, known: Iterable[str]) -> None:
-        """Tell of properties that the type does not have."""
+        """Report properties that the type does not have."""
         names = list(known)
         for name in self.given:
             if name not in names:
                 self.warn(name, f"{self.id}: {self.resource.type} has no property {name}{meant(name, names)}")
 
     def warn(self, name: str, message: str) -> None:
-        """Tell of a property that is lost, at its line."""
+        """Report a property that is lost, at its line."""
         self.stack.sources.warning(self.stack.place((*self._steps, name)), message)
 
     def note_policies(self) -> None:
@@ -81,7 +81,7 @@ class Making:
         self.stack.sources.info(place, "Policies are ignored: functions and machines have every permission here")
 
     def events(self) -> Iterable[tuple[str, str, Mapping[str, Json]]]:
-        """Name, type and properties of each event; what is none is told."""
+        """Name, type and properties of each event; anything else is reported."""
         found = self.given.get("Events") or {}
         if not isinstance(found, dict):
             self.stack.sources.error(
@@ -96,11 +96,11 @@ class Making:
             yield name, body["Type"], properties
 
     def refuse(self, event: str, message: str) -> None:
-        """Tell of an event that cannot be made."""
+        """Report an event that cannot be created."""
         self.stack.sources.error(self.stack.place((*self._steps, "Events", event)), message)
 
     def lose(self, event: str, message: str) -> None:
-        """Tell of an event that is left out."""
+        """Report an event that is left out."""
         self.stack.sources.warning(self.stack.place((*self._steps, "Events", event)), message)
 
     def role(self, event: str) -> str:

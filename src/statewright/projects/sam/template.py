@@ -59,7 +59,7 @@ _IMPLICIT: Final = {
 
 
 def is_serverless(stack: Stack) -> bool:
-    """Whether a template's resources are to be transformed; one that has forgotten to say so is taken at its types."""
+    """True if a template's resources need the transform; without a Transform, their types decide."""
     found = [resource for resource in stack.resources.values() if resource.type.startswith(_PREFIX)]
     if SERVERLESS in transforms_of(stack.value):
         return True
@@ -116,7 +116,7 @@ def transform(stack: Stack) -> None:
 
 
 def merged(shared: Json, own: Json) -> Json:
-    """What a resource has with what all share: objects are merged, lists put one behind the other, others replaced."""
+    """A resource's properties with the Globals: objects are merged, lists concatenated, other values replaced."""
     if shared is None:
         return own
     if isinstance(shared, dict) and isinstance(own, dict) and not _is_function(shared) and not _is_function(own):

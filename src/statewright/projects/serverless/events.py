@@ -38,7 +38,7 @@ _ROLE: Final = {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${
 
 
 class _Target:
-    """What an event reaches: the id and ARN of a function or a machine, and where the event stands."""
+    """The target of an event: the id and ARN of a function or a machine, and where the event stands."""
 
     def __init__(self, service: Service, key: str, id_: str, arn: Json, role: bool) -> None:
         self.service = service

@@ -239,7 +239,7 @@ def _function(service: Service, key: str, body: Json) -> None:
 
 
 def _package(service: Service, body: Mapping[str, Json]) -> Json:
-    """Where a function's code is: a built package, or the folder of the service."""
+    """The location of a function's code: a built package, or the folder of the service."""
     for found in (body.get("package"), service.value.get("package")):
         artifact = found.get("artifact") if isinstance(found, dict) else None
         if isinstance(artifact, str):

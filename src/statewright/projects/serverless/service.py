@@ -23,7 +23,7 @@ def normalized(name: str) -> str:
 
 
 class Service:
-    """What the file says, and the template that comes of it.
+    """The contents of the file, and the template made from it.
 
     `names` maps the file's own names of functions and machines to ids, so that references may use either. `patterns`
     are those of each function's package, by id.
@@ -57,7 +57,7 @@ class Service:
 
     @property
     def stack_name(self) -> str:
-        """What the service's stack is called."""
+        """The name of the service's stack."""
         given = self.provider.get("stackName")
         return given if isinstance(given, str) and given else f"{self.name_}-{self.stage}"
 

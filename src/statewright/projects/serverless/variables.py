@@ -73,7 +73,7 @@ class Variables:
             self._read_environment()
 
     def resolve(self, value: Json, steps: Steps = ()) -> Json:
-        """A value without variables; those that have no value are told, and left as they are."""
+        """Resolve the variables of a value; those without a value are reported and left as they are."""
         if isinstance(value, str):
             return self._text(value, steps) if "${" in value else value
         if not isinstance(value, (dict, list)):
@@ -321,7 +321,7 @@ def _split(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the brace closes that was opened before `start`; -1 where it does not."""
+    """The index of the brace that closes the one before `start`; -1 if there is none."""
     depth = 1
     for at in range(start, len(text)):
         if text[at] == "{":
