@@ -28,7 +28,7 @@ def cost_options(command: Command) -> Command:
 
 
 def wanted_table(cost: bool, prices: str | None) -> PriceTable | None:
-    """The table of prices, `None` where no bill is wanted. Raises: Stop for one that is not there."""
+    """The table of prices, `None` where no bill is wanted. Raises: Stop for one that does not exist."""
     from statewright.cost.prices import PriceTableError, load
 
     if not cost and prices is None:

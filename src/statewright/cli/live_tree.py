@@ -1,4 +1,4 @@
-"""A run as a tree of lines, while it goes on and when it is over; and as one line a step where there is no terminal.
+"""A run as a tree of lines, during the run and after it; and as one line a step where there is no terminal.
 
 Owns what is drawn of a `Story` and what is folded: rounds of a loop, items like any other, attempts by the hundred.
 """
@@ -273,7 +273,7 @@ def _worth_showing(strands: Sequence[Strand]) -> tuple[list[Strand], list[Strand
 
 
 class LiveTree:
-    """The tree on a terminal while the run goes on; drawn anew at most every `REFRESH_MS` of real time."""
+    """The tree on a terminal during the run; redrawn at most every `REFRESH_MS` of real time."""
 
     def __init__(self, printer: Printer, view: TreeView, real_now_ms: Callable[[], int]) -> None:
         self.printer = printer

@@ -94,7 +94,7 @@ def length_words(started_ms: int, stopped_ms: int | None, now_ms: int) -> str:
     """How long an execution took, or has been running."""
     ended_ms = stopped_ms if stopped_ms is not None else now_ms
     took_ms = max(ended_ms - started_ms, 0)
-    # Beyond some seconds, and while it goes on, milliseconds say nothing.
+    # Beyond some seconds, and while it is running, milliseconds say nothing.
     if stopped_ms is None or took_ms >= 10_000:
         took_ms -= took_ms % 1000
     return duration_words(took_ms)

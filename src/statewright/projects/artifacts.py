@@ -1,6 +1,6 @@
 """The local files that resources need: code of functions and layers, definitions of machines, nested templates.
 
-Owns finding them, whichever way a template names them, and saying what is not there. Packing code is `deploy/`'s.
+Owns finding them, whichever way a template names them, and reporting what is missing. Packing code is `deploy/`'s.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REMOTE: Final = ("s3://", "https://", "http://")
 
 
 def attach(stack: Stack, locate: Locate | None = None) -> None:
-    """Give every function, layer and machine of a stack its local files, and check that they are there."""
+    """Give every function, layer and machine of a stack its local files, and check that they exist."""
     for resource in list(stack.resources.values()):
         name = _PROPERTY.get(resource.type)
         if name is not None and resource.code is None and resource.definition is None:

@@ -86,10 +86,10 @@ class _Uses:
 
 
 class Stack:
-    """One template, worked out as far as it can be before anything is deployed.
+    """One template, resolved as far as possible before deployment.
 
     `resources` are by id, with folded properties and explicit dependencies; `spoilt` are those that cannot be made for
-    a reason that has been told; `missing` says why names are not there. `generated` maps names that a transform makes,
+    a reason already reported; `missing` says why names do not exist. `generated` maps names that a transform makes,
     such as `Price.Alias`, to ids. Ids of a nested stack begin with its `prefix`. It is the scope of its own functions.
     """
 

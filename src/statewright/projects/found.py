@@ -28,7 +28,7 @@ def find_project(
 ) -> Project:
     """The project of a folder, or the one that a file describes; `config` is what `statewright.toml` beside it says.
 
-    A folder without a project file is a project by itself, of its definitions and functions.
+    A folder without a project file is a project of its own, made of its definitions and functions.
 
     Raises: ProjectError when a file is no project.
     """

@@ -1,4 +1,4 @@
-"""The functions of templates: `Ref`, `Fn::GetAtt`, `Fn::Sub` and their kin, worked out as far as is known.
+"""The functions of templates: `Ref`, `Fn::GetAtt`, `Fn::Sub` and their kin, resolved as far as is known.
 
 Owns what each function means. Readers fold a value, so that only what needs resources is left; deployment resolves the
 rest. What a name refers to is the scope's business (`cloudformation.py`), expanding `Fn::ForEach` and `Fn::Transform`
@@ -157,7 +157,7 @@ def _target(argument: Json) -> tuple[str, Json] | None:
 
 
 class Evaluation:
-    """One value, worked out. Parts that must wait are known by `_waits`."""
+    """One value, resolved. Parts that must wait are known by `_waits`."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class Evaluation:
         return self._object(value)
 
     def argument(self, step: Step, value: Json) -> Json:
-        """Work out a part of the value that is being worked out."""
+        """Resolve a part of the value."""
         self._path.append(step)
         try:
             return self.value(value)
@@ -354,7 +354,7 @@ def _join(now: Evaluation, argument: Json) -> Json:
 
 
 def _joined(delimiter: str, parts: list[Json]) -> Json:
-    """Parts put together; those that are known, and stand side by side, at once."""
+    """Parts joined; adjacent known ones become one."""
     merged: list[Json] = []
     open_: list[str] = []
     for part in parts:

@@ -23,7 +23,7 @@ def arrange(
 ) -> tuple[dict[str, Resource], tuple[str, ...]]:
     """Every resource with all of its dependencies, and the ids in the order in which they can be made.
 
-    `spoilt` are ids that cannot be made for a reason that has been told. `missing` says why a name is not there where
+    `spoilt` are ids that cannot be made for a reason already reported. `missing` says why a name does not exist where
     there is more to say than that. `place_of` gives the line on which a resource names another.
     """
     complete: dict[str, Resource] = {}

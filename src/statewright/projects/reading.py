@@ -43,7 +43,7 @@ def read_project(
 ) -> Project:
     """Read the project of a folder, or the one that a file describes.
 
-    A folder's project is the first that is there: a template with resources, the output of a CDK application, a
+    A folder's project is the first that exists: a template with resources, the output of a CDK application, a
     `serverless.yml`. `parameters` replace those of the file; `stage` is for kinds of files that know stages, and names
     the environment of a `samconfig.toml`; `name` replaces the name that the files give. What is wrong with the project
     stands in its findings.

@@ -3,7 +3,7 @@
 Owns these values and what holds for all of them. The readers (`cloudformation.py`, `sam/`, `serverless/`, `cdk.py`,
 `folder.py`) make them, `reading.py` chooses among the readers, and `deploy/` makes them real.
 
-What readers have settled: parameters, pseudo parameters, conditions, mappings and imports are worked out, so a
+What readers have settled: parameters, pseudo parameters, conditions, mappings and imports are resolved, so a
 property holds plain JSON and, where it needs another resource, `Ref`, `Fn::GetAtt` and the functions around them
 (`intrinsics.resolve` does the rest). `Fn::Sub` has become `Fn::Join`. As in any template, numbers and truth values may
 be written as text ("10", "true"), because parameters are strings: the code that applies a property converts it.
@@ -93,4 +93,4 @@ class Project:
 
 
 class ProjectError(Exception):
-    """There is no project to read at all. The text says what was looked for and how to go on."""
+    """There is no project to read at all. The text names what was expected, and a remedy."""

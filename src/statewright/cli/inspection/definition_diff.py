@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from statewright.payload import Json
+if TYPE_CHECKING:
+    from statewright.payload import Json
 
 _INNER: Final = ("ItemProcessor", "Iterator")
 

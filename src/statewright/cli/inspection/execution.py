@@ -209,7 +209,7 @@ def tail(target: str, machine: str | None, quiet: bool, form: str, endpoint: str
       statewright execution tail run-7
       statewright execution tail run-7 -o jsonl
 
-    Exit code: 0 it succeeded, 1 it failed, 5 it timed out, 130 interrupted; it goes on then.
+    Exit code: 0 it succeeded, 1 it failed, 5 it timed out, 130 interrupted; the execution continues then.
     """
     with Server(endpoint) as server:
         from statewright.cli.inspection.follow import follow_to_the_end

@@ -153,7 +153,7 @@ def _of_request(found: list[str], request: str) -> Iterator[str]:
             stream = None
 
 
-@function.command(short_help="Show or set how many invocations run at once.")
+@function.command(short_help="Show or set a function's reserved concurrency.")
 @click.argument("target", metavar="FUNCTION")
 @click.option("--reserve", type=click.IntRange(0), metavar="N", help="At most N at a time; 0 refuses every call.")
 @click.option("--release", is_flag=True, help="Remove the reservation.")

@@ -22,7 +22,7 @@ KEPT: Final = (
 )  # fmt: skip
 """Members of a schedule that an update must repeat."""
 COPY_SECONDS: Final = 3600
-"""How long a copy that fires at once may last: less than its rate, so that it fires once."""
+"""The lifetime of a copy that fires immediately: less than its rate, so that it fires once."""
 
 
 @click.group(short_help="List, preview, run and pause schedules.")
@@ -160,7 +160,7 @@ def run(name: str, form: str, endpoint: str | None) -> int:
     with _scheduler(endpoint) as server:
         found = server.call("get_schedule", GroupName=group, Name=own)
         copy = f"{own[:48]}-run-{_now_ms() % 10**10}"
-        # A rate without a start fires at once.
+        # A rate without a start fires immediately.
         server.call(
             "create_schedule", GroupName=group, Name=copy, ScheduleExpression="rate(1 day)",
             EndDate=time.time() + COPY_SECONDS, Target=found["Target"], FlexibleTimeWindow={"Mode": "OFF"},
@@ -190,7 +190,7 @@ def pause(name: str, form: str, endpoint: str | None) -> int:
 @form_option
 @endpoint_option
 def resume(name: str, form: str, endpoint: str | None) -> int:
-    """Enable a schedule; a rate goes on in step.
+    """Enable a schedule; a rate continues in step.
 
     \b
     Examples:

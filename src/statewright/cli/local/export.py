@@ -125,7 +125,7 @@ def export(
 
         _write(cleanup, _text(cleaning(table), "yaml" if cleanup.endswith((".yaml", ".yml")) else "json"))
     printer = stderr()
-    _tell(printer, name, document, made)
+    _report_notes(printer, name, document, made)
     if document.placeholders and not is_verbatim:
         printer.folded([(name, "strong"), ": bare ${Placeholders} are quoted in the output"], " " * 4)
     _sum_up(printer, name, made, is_same=is_same)
@@ -171,7 +171,7 @@ def _write(target: str, text: str) -> None:
     stderr().line(f"Wrote {target}")
 
 
-def _tell(printer: Printer, name: str, document: Document, made: Exported) -> None:
+def _report_notes(printer: Printer, name: str, document: Document, made: Exported) -> None:
     for note in sorted(made.notes, key=lambda one: document.key_position(one.path)):
         line, column = document.key_position(note.path)
         said = f" '{note.state}' {note.message}" if note.state is not None else f" {note.message}"

@@ -19,7 +19,7 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, Stop, stdout
 def init(folder: str, kind: str) -> int:
     """Write a small project: a state machine, the function that it calls, cases that test it, settings.
 
-    It runs as it is. Nothing is overwritten: if one of the files is there, none is written.
+    It runs as it is. Nothing is overwritten: if one of the files exists, none is written.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`statewright run`: one execution of a definition, in virtual time or in real time, shown as it goes on.
+"""`statewright run`: one execution of a definition, in virtual time or in real time, shown live.
 
 Owns the command and what it prints. What runs is chosen in `run_setup.py`, run and shown in `watch.py`, the result
 worded in `run_report.py`.

@@ -88,7 +88,7 @@ def validate(
 
 
 def _files(paths: tuple[str, ...], missing: list[str]) -> list[str]:
-    """The files that the arguments name, each once; what is not there goes to `missing`."""
+    """The files that the arguments name, each once; missing ones go to `missing`."""
     from statewright.asl.loading import DEFINITION_ENDINGS, files_below
 
     files: dict[str, None] = {}

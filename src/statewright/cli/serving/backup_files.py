@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 
 def files_of(backup: Path) -> Path:
-    """The folder with the files of a backup; it is there only if there are any."""
+    """The folder with the files of a backup; it exists only if there are any."""
     return backup.with_name(backup.name + ".files")
 
 

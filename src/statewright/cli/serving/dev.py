@@ -184,7 +184,7 @@ class Loader:
         from statewright.projects.deploy.record import Record
 
         self._deployment = Deployment(
-            calls, self.config.account, self.config.region, Record(self.root.name), goes_on=True, tell=self._tell_result
+            calls, self.config.account, self.config.region, Record(self.root.name), goes_on=True, tell=self._report
         )
 
     def stop(self) -> None:
@@ -330,7 +330,7 @@ class Loader:
                 continue
             self.lines.finding(one)
 
-    def _tell_result(self, result: Result) -> None:
+    def _report(self, result: Result) -> None:
         if result.id in self._quiet and result.outcome in ("unchanged", "noted", "failed", "skipped"):
             return
         if not self.as_json:

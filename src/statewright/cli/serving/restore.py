@@ -19,7 +19,7 @@ def restore(source: str, data: str, form: str) -> int:
     """Restore a backup into a data folder that is empty or does not exist yet; then serve it.
 
     The files in the folder BACKUP.files come with it. The backup is checked before it counts, and stays as it is.
-    Executions go on where they were when it was taken.
+    Executions continue from where they were when it was taken.
 
     \b
     Examples:

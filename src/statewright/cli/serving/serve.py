@@ -89,7 +89,7 @@ def serve(
 ) -> int:
     """Serve Step Functions and the services that workflows call, behind their own APIs, on one port.
 
-    Everything acknowledged is on disk: a killed server goes on where it was.
+    Everything acknowledged is on disk: a killed server continues where it stopped.
 
     \b
     Examples:

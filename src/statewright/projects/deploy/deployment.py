@@ -107,7 +107,7 @@ class Deployment:
     ) -> Report:
         """Apply every resource of a project, or `only` some of them.
 
-        If it `looks_back`, it sees to what the project no longer asks for.
+        If it `looks_back`, it handles resources that are no longer in the project.
 
         Raises: CallRefused only where the server itself cannot be asked.
         """
@@ -206,7 +206,7 @@ class Deployment:
         except CallRefused as refused:
             if not (site.created and refused.is_taken):
                 raise
-            # Another deployment has made it since it was looked for: what is there now is compared.
+            # Another deployment has created it meanwhile: compare with what exists now.
             site.begin()
             given = kind.apply(site, wanted)
         attributes = {"Arn": wanted.arn, **given}

@@ -91,7 +91,7 @@ class Wanted:
         return found if isinstance(found, list) else [found]
 
     def given(self, *members: str) -> dict[str, Json]:
-        """Those of the properties that are there."""
+        """Those of the properties that are set."""
         return {member: self.properties[member] for member in members if self.properties.get(member) is not None}
 
     def tags(self) -> dict[str, str]:
@@ -129,7 +129,7 @@ class Site:
     _functions: dict[str, FunctionSource] | None = None
 
     def found(self, service: str, operation: str, **request: object) -> Answer | None:
-        """The answer to a question, `None` if what it is about is not there. Raises: CallRefused."""
+        """The answer to a question, `None` if its subject does not exist. Raises: CallRefused."""
         try:
             return self.call(service, operation, request)
         except CallRefused as refused:
@@ -138,7 +138,7 @@ class Site:
             raise
 
     def make_own(self, wanted: Wanted) -> None:
-        """See to it that a resource that is there belongs to this project. Raises: CannotApply."""
+        """Ensure that an existing resource belongs to this project. Raises: CannotApply."""
         if wanted.before is not None and wanted.before.attributes.get("Arn") == wanted.arn:
             return
         other = self.owner(wanted.arn)
@@ -153,7 +153,7 @@ class Site:
         return self.call(service, operation, request)
 
     def create(self, service: str, operation: str, **request: object) -> Answer:
-        """Make something that is not there. Raises: CallRefused."""
+        """Create a resource that does not exist. Raises: CallRefused."""
         self.created = True
         return self.change(service, operation, **request)
 

@@ -151,7 +151,7 @@ def version(site: Site, wanted: Wanted) -> Mapping[str, Json]:
 
 
 def alias(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Point an alias to versions, at once: there is no gradual deployment."""
+    """Point an alias to versions immediately: there is no gradual deployment."""
     routes = [
         {"stateMachineVersionArn": one.get("StateMachineVersionArn"), "weight": int(one.get("Weight", 100))}
         for one in wanted.items("RoutingConfiguration")

@@ -95,7 +95,7 @@ def zipped(files: Mapping[str, Path]) -> bytes:
 
 
 def inline_package(text: str, runtime: str) -> bytes:
-    """Code that stands in a template, as a package. Raises: CannotApply."""
+    """Code written in a template, as a package. Raises: CannotApply."""
     name = next((name for prefix, name in _INLINE.items() if runtime.startswith(prefix)), None)
     if name is None:
         raise CannotApply(f"code in a template is for python and nodejs runtimes, not {runtime or 'none'}")

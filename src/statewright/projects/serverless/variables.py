@@ -22,7 +22,7 @@ _STARTS: Final = re.compile(r"\s*[A-Za-z][A-Za-z0-9_.-]*\s*(?:\(|:(?!:))")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False, "null": None}
 MAX_STEPS: Final = 50_000
-"""How many variables are worked out for one file. Ours: references may double each other."""
+"""How many variables are resolved for one file. Our own limit: references may double each other."""
 MAX_TEXT: Final = 1_000_000
 MAX_NESTING: Final = 100
 _MISSING: Final[Any] = object()
