@@ -98,7 +98,7 @@ class BusyToken:
         self._on_release = on_release
 
     def release(self) -> None:
-        """Let time go on; harmless when repeated."""
+        """Let time continue; harmless when repeated."""
         on_release, self._on_release = self._on_release, None
         if on_release is not None:
             on_release(self)
@@ -167,7 +167,7 @@ class TimerQueue(Generic[T]):
 class RealClock:
     """Wall time that never runs backwards, on the running asyncio loop (uvloop too).
 
-    When the wall is set back, time goes on at half its pace until the wall has caught up; when it is set forward, or
+    When the wall is set back, time continues at half its pace until the wall has caught up; when it is set forward, or
     the host was suspended, due timers run within `LONGEST_NAP_MS`. The two sources are parameters for tests.
     """
 

@@ -48,7 +48,7 @@ class IdSource:
     """Makes ids, each greater than the one before it, whatever the clock does.
 
     4,096 ids fit into a millisecond. A full counter borrows from the next one rather than wait, because virtual time
-    may stand still, and a clock set back goes on counting where it was. `above` is an id that all must pass: what the
+    may stand still, and a clock set back continues to count where it was. `above` is an id that all must pass: what the
     store has already (`Store.newest_id`), for a virtual clock begins every run at the same instant.
     """
 

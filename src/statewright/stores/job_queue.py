@@ -58,15 +58,15 @@ class JobQueue(Generic[JobT]):
     def put(self, job: JobT) -> None:
         """Queue a job; from the loop's thread."""
         if not self._pending:
-            self._loop.call_soon(self._hand_over)
+            self._loop.call_soon(self._flush)
         self._pending.append(job)
 
     def end(self) -> None:
         """Nothing follows what was put; from the loop's thread."""
-        self._hand_over()
+        self._flush()
         self._queue.put(None)
 
-    def _hand_over(self) -> None:
+    def _flush(self) -> None:
         if self._pending:
             pending, self._pending = self._pending, []
             self._queue.put(pending)

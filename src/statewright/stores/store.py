@@ -54,7 +54,7 @@ class Store(Protocol):
         """
 
     async def newest_id(self, shard: int) -> int:
-        """The greatest id in a shard's executions, outbox, inbox and messages, or 0: where `IdSource` goes on."""
+        """The greatest id in a shard's executions, outbox, inbox and messages, or 0: where `IdSource` continues."""
 
     def figures(self) -> GroupFigures:
         """Figures on the groups written since it was opened."""

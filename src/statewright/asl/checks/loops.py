@@ -281,11 +281,11 @@ def _jsonpath_changes(state: StateOutline, dependency: Dependency) -> bool:
         return narrowed
     place = node.get("ResultPath", "$")
     if place == "$" and state.type == "Pass" and "Result" not in node:
-        return narrowed or not _hands_on(node.get("Parameters"), dependency)
+        return narrowed or not _passes_on(node.get("Parameters"), dependency)
     return _writes(place, dependency)
 
 
-def _hands_on(parameters: object, dependency: Dependency) -> bool:
+def _passes_on(parameters: object, dependency: Dependency) -> bool:
     """True if a Pass without Result keeps the value in its place."""
     if parameters is None:
         return True

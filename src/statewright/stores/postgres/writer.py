@@ -125,7 +125,7 @@ class Writers:
                 job.future.set_result(answer)
         if self._open_jobs == 0 and self._busy is not None:
             # Through the loop: callers that were just answered run first and may have more to write at this instant.
-            self._loop.call_soon(self._let_time_go_on)
+            self._loop.call_soon(self._resume_time)
 
     def _leave(self, name: str) -> None:
         lane, many = self._under_way[name]
@@ -134,7 +134,7 @@ class Writers:
         else:
             self._under_way[name] = lane, many - 1
 
-    def _let_time_go_on(self) -> None:
+    def _resume_time(self) -> None:
         if self._open_jobs == 0 and self._busy is not None:
             busy, self._busy = self._busy, None
             busy.release()

@@ -115,14 +115,14 @@ def owner_line(owner: str) -> str:
 _HELD: Final[weakref.WeakSet[FolderLock]] = weakref.WeakSet()
 
 
-def _let_go_in_a_forked_child() -> None:
+def _close_in_forked_child() -> None:
     # A forked worker that outlives a killed server would keep the folder locked.
     for lock in list(_HELD):
         lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_in_a_forked_child)
+    os.register_at_fork(after_in_child=_close_in_forked_child)
 
 
 def _holder(descriptor: int) -> str:

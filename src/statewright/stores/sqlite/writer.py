@@ -127,9 +127,9 @@ class Writer:
                 job.future.set_result(answer)
         if self._open_jobs == 0 and self._busy is not None:
             # Through the loop: callers that were just answered run first and may have more to write at this instant.
-            self._loop.call_soon(self._let_time_go_on)
+            self._loop.call_soon(self._resume_time)
 
-    def _let_time_go_on(self) -> None:
+    def _resume_time(self) -> None:
         if self._open_jobs == 0 and self._busy is not None:
             busy, self._busy = self._busy, None
             busy.release()
