@@ -67,7 +67,7 @@ def test_no_server(command, statewright):
 def test_another_server(command, stranger, statewright):
     done = statewright(*command.split(), "--endpoint", stranger)
     assert (done.code, done.out) == (4, "")
-    assert "is something else" in " ".join(done.err.split())
+    assert "another program answers there" in " ".join(done.err.split())
     assert "DOCTYPE" not in done.err
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 from statewright.projects.cloudformation import Identity, Stack, stack_name
 from statewright.projects.intrinsics import Unresolved
 from statewright.projects.ordering import arrange
@@ -99,7 +99,7 @@ class _Assembly:
             steps: Steps = ("artifacts", id_)
             kind = body.get("type") if isinstance(body, dict) else None
             given = (body.get("properties") or {}) if isinstance(body, dict) else {}
-            properties: Mapping[str, Any] = given if isinstance(given, dict) else {}
+            properties: JsonMapping = given if isinstance(given, dict) else {}
             if kind == _STACK and isinstance(properties.get("templateFile"), str):
                 self._add(id_, folder, body, properties)
             elif kind == _ASSETS and isinstance(properties.get("file"), str):
@@ -115,7 +115,7 @@ class _Assembly:
             self._read(artifact)
         return [found.stack for found in self._stacks.values() if found.stack is not None]
 
-    def _add(self, id_: str, folder: Path, body: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
+    def _add(self, id_: str, folder: Path, body: JsonMapping, properties: JsonMapping) -> None:
         account, region = self._account, self._region
         parts = str(body.get("environment", "")).removeprefix("aws://").split("/")
         if len(parts) == 2 and parts[1] not in _UNKNOWN and parts[1] != region:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from statewright.asl.loading import DEFINITION_ENDINGS, files_below
 from statewright.config import FILE_NAME, Config, line_of
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 from statewright.projects.folder import find_machines
 from statewright.projects.functions import find_functions, function_files
 from statewright.projects.intrinsics import references
@@ -164,7 +164,7 @@ class _Folder:
 
     # ------------------------------------------------------------------ tables
 
-    def queue(self, name: str, table: Mapping[str, Any]) -> None:
+    def queue(self, name: str, table: JsonMapping) -> None:
         """`[queues.NAME]`."""
         is_fifo = table.get("fifo", name.endswith(".fifo"))
         given = _renamed(
@@ -194,11 +194,11 @@ class _Folder:
             default=0,
         )
 
-    def bucket(self, name: str, _table: Mapping[str, Any]) -> None:
+    def bucket(self, name: str, _table: JsonMapping) -> None:
         """`[buckets.NAME]`."""
         self._put(f"buckets.{name}", "AWS::S3::Bucket", {"BucketName": name}, self._place("buckets", name))
 
-    def table(self, name: str, table: Mapping[str, Any]) -> None:
+    def table(self, name: str, table: JsonMapping) -> None:
         """`[tables.NAME]`: keys are written `id`, or `id:N` for one that is a number, `id:B` for bytes."""
         types: dict[str, str] = {}
         given: dict[str, Json] = {"TableName": name, "BillingMode": "PAY_PER_REQUEST"}
@@ -221,7 +221,7 @@ class _Folder:
             given["TimeToLiveSpecification"] = {"AttributeName": table["ttl"], "Enabled": True}
         self._put(f"tables.{name}", "AWS::DynamoDB::Table", given, self._place("tables", name))
 
-    def _keys(self, keys: tuple[str, ...], table: Mapping[str, Any], types: dict[str, str]) -> list[Json]:
+    def _keys(self, keys: tuple[str, ...], table: JsonMapping, types: dict[str, str]) -> list[Json]:
         schema: list[Json] = []
         for member, role in (("hash", "HASH"), ("range", "RANGE")):
             if member not in table:
@@ -233,7 +233,7 @@ class _Folder:
             schema.append({"AttributeName": name, "KeyType": role})
         return schema
 
-    def topic(self, name: str, table: Mapping[str, Any]) -> None:
+    def topic(self, name: str, table: JsonMapping) -> None:
         """`[topics.NAME]`, and its subscriptions."""
         is_fifo = table.get("fifo", name.endswith(".fifo"))
         given: dict[str, Json] = {"TopicName": name if name.endswith(".fifo") or not is_fifo else f"{name}.fifo"}
@@ -254,7 +254,7 @@ class _Folder:
                 self._place("topics", name, "subscriptions"),
             )  # fmt: skip
 
-    def function(self, name: str, table: Mapping[str, Any]) -> None:
+    def function(self, name: str, table: JsonMapping) -> None:
         """Resources of `[functions.NAME]` besides the function: its queue, and its Event invocations."""
         if f"functions.{name}" not in self._resources:
             return
@@ -286,7 +286,7 @@ class _Folder:
             place = self._place("functions", name)
             self._put(f"functions.{name}.events", "AWS::Lambda::EventInvokeConfig", given, place)
 
-    def schedule(self, name: str, table: Mapping[str, Any]) -> None:
+    def schedule(self, name: str, table: JsonMapping) -> None:
         """`[schedules.NAME]`."""
         given = _renamed(table, expression="ScheduleExpression", timezone="ScheduleExpressionTimezone")
         window = table.get("window_minutes", 0)
@@ -307,7 +307,7 @@ class _Folder:
         given["Target"] = target
         self._put(f"schedules.{name}", "AWS::Scheduler::Schedule", given, self._place("schedules", name))
 
-    def nothing(self, _name: str, _table: Mapping[str, Any]) -> None:
+    def nothing(self, _name: str, _table: JsonMapping) -> None:
         """`[machines.NAME]` has said all there is with its file."""
 
     # ------------------------------------------------------------------ parts
@@ -365,7 +365,7 @@ class _Folder:
         return tuple(key for key, sound in order.items() if sound)
 
 
-def _renamed(table: Mapping[str, Any], **names: str) -> dict[str, Json]:
+def _renamed(table: JsonMapping, **names: str) -> dict[str, Json]:
     return {names[key]: value for key, value in table.items() if key in names}
 
 
@@ -380,7 +380,7 @@ _MAKERS: Final = {
 }
 
 
-def _limit_tags(table: Mapping[str, Any]) -> dict[str, str]:
+def _limit_tags(table: JsonMapping) -> dict[str, str]:
     """The tags that limit a machine's executions."""
     names = {"max_concurrent_executions": MOST_AT_ONCE, "max_starts_per_second": MOST_PER_SECOND}
     return {tag: f"{table[name]}" for name, tag in names.items() if name in table}

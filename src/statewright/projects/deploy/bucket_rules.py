@@ -8,9 +8,9 @@ its own in the bucket's configuration, known by their ids, and leaves those of o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, number_of, typed
 
 SERVICE: Final = "s3"
@@ -31,7 +31,7 @@ def notify(site: Site, bucket: str, owner: str, config: Mapping[str, Json], *, i
     `is_new` says that it counts as the making of that resource.
     """
     shown = site.found(SERVICE, "GetBucketNotificationConfiguration", Bucket=bucket) or {}
-    merged: dict[str, Any] = {}
+    merged: JsonObject = {}
     for name in _API_LISTS:
         others = [one for one in shown.get(name) or () if not str(one.get("Id", "")).startswith(f"{owner}-")]
         given = config.get(name) or []
@@ -134,14 +134,14 @@ def _withdraw(site: Site, known: Known) -> None:
         notify(site, bucket, owner, {})
 
 
-def _objects(value: Json, what: str) -> Iterable[Mapping[str, Any]]:
+def _objects(value: Json, what: str) -> Iterable[JsonMapping]:
     found = value if isinstance(value, list) else [value]
     if not all(isinstance(one, dict) for one in found):
         raise CannotApply(f"{what} must be a list of objects")
     return found
 
 
-def _by_id(config: Mapping[str, Any]) -> dict[str, Any]:
+def _by_id(config: JsonMapping) -> JsonObject:
     return {one["Id"]: one for name in _API_LISTS for one in config.get(name) or ()}
 
 

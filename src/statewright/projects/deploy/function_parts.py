@@ -6,9 +6,9 @@ Owns that a version is published only where there is something new, and that a m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import (
     TO_COME,
@@ -47,7 +47,7 @@ def version(site: Site, wanted: Wanted) -> Mapping[str, Json]:
 _STAMPS: Final = frozenset({"Version", "FunctionArn", "LastModified", "RevisionId", "Description"})
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _same(one: JsonMapping, other: JsonMapping) -> bool:
     return {key: value for key, value in one.items() if key not in _STAMPS} == {
         key: value for key, value in other.items() if key not in _STAMPS
     }
@@ -56,7 +56,7 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def alias(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     """Point an alias to a version."""
     name, function = wanted.text("Name"), wanted.text("FunctionName")
-    request: dict[str, Any] = {"FunctionVersion": wanted.text("FunctionVersion"), **wanted.given("Description")}
+    request: JsonObject = {"FunctionVersion": wanted.text("FunctionVersion"), **wanted.given("Description")}
     weights = {
         str(one["FunctionVersion"]): float(one["FunctionWeight"])
         for one in wanted.table("RoutingConfig").get("AdditionalVersionWeights") or ()

@@ -7,9 +7,9 @@ packages `packages.py`'s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import (
     TO_COME,
@@ -65,7 +65,7 @@ def function(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {}
 
 
-def _code(site: Site, wanted: Wanted) -> tuple[dict[str, Any], str, str | None]:
+def _code(site: Site, wanted: Wanted) -> tuple[JsonObject, str, str | None]:
     """`Code` of a request, the hash that the API will show, and the handler where the code itself says it."""
     path = wanted.resource.code
     given = wanted.table("Code")
@@ -94,7 +94,7 @@ def _code(site: Site, wanted: Wanted) -> tuple[dict[str, Any], str, str | None]:
     raise CannotApply("it has no code that is a local folder, a text or an object in a bucket")
 
 
-def _given(site: Site, wanted: Wanted, handler: str | None) -> dict[str, Any]:
+def _given(site: Site, wanted: Wanted, handler: str | None) -> JsonObject:
     given = typed(wanted.given("Runtime", "Handler", *_DEFAULTS, *_KEPT), numbers=_NUMBERS)
     if handler is not None:
         given["Handler"] = handler
@@ -111,11 +111,11 @@ def _given(site: Site, wanted: Wanted, handler: str | None) -> dict[str, Any]:
     if given.get("VpcConfig"):
         site.ignored(wanted, "VpcConfig")
     site.ignored(wanted, "FileSystemConfigs", "CodeSigningConfigArn", "RuntimeManagementConfig", "ImageConfig")
-    made: dict[str, Any] = given
+    made: JsonObject = given
     return made
 
 
-def _differs(shown: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+def _differs(shown: JsonMapping, settings: JsonMapping) -> bool:
     variables = (shown.get("Environment") or {}).get("Variables") or {}
     if "Environment" in settings and variables != settings["Environment"]["Variables"]:
         return True
@@ -155,7 +155,7 @@ def layer(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     path = wanted.resource.code
     given = wanted.table("Content")
     if path is not None:
-        content: dict[str, Any] = {"ZipFile": package_of(path)}
+        content: JsonObject = {"ZipFile": package_of(path)}
     elif given.get("S3Bucket"):
         content = {"ZipFile": site.asked("s3", "GetObject", Bucket=given["S3Bucket"], Key=given["S3Key"])["Body"]}
     else:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from statewright.errors import DefinitionError, Diagnostic
-from statewright.payload import Json, Payload
+from statewright.payload import Json, JsonMapping, Payload
 from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.kinds import (
     TO_COME,
@@ -113,7 +113,7 @@ def machine(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return _attributes(wanted, shown)
 
 
-def _attributes(wanted: Wanted, shown: Mapping[str, Any]) -> dict[str, Json]:
+def _attributes(wanted: Wanted, shown: JsonMapping) -> dict[str, Json]:
     return {"Name": wanted.name, "StateMachineRevisionId": shown.get("revisionId") or "INITIAL"}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, nothing, text_of
 
 SERVICE: Final = "sqs"
@@ -39,7 +39,7 @@ def queue(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         return _shown(url, arn, name)
     url = shown["QueueUrl"]
     there = site.asked(SERVICE, "GetQueueAttributes", QueueUrl=url, AttributeNames=["All"]).get("Attributes") or {}
-    changed: dict[str, Any] = {key: value for key, value in attributes.items() if not holds(there.get(key), value)}
+    changed: JsonObject = {key: value for key, value in attributes.items() if not holds(there.get(key), value)}
     if there.get("RedrivePolicy") and "RedrivePolicy" not in attributes:
         changed["RedrivePolicy"] = ""
     if changed:

@@ -6,9 +6,9 @@ Owns that a rule's targets are what the project says: those that it names no mor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, text_of, typed
 
 SCHEDULER: Final = "scheduler"
@@ -47,7 +47,7 @@ def schedule(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"Arn": arn}
 
 
-def _dates(shown: Mapping[str, Any]) -> list[int | None]:
+def _dates(shown: JsonMapping) -> list[int | None]:
     """When a schedule begins and ends, as epoch milliseconds."""
     found: list[int | None] = []
     for member in ("StartDate", "EndDate"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from statewright import chance
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, number_of
 
 PUNCTUATION: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -59,7 +59,7 @@ def secret(site: Site, wanted: Wanted) -> Mapping[str, Json]:
         arn = made.get("ARN", TO_COME)
         return {"Ref": arn, "Id": arn, "Arn": arn}
     arn = shown["ARN"]
-    changed: dict[str, Any] = {}
+    changed: JsonObject = {}
     if given is not None:
         there = site.found("secretsmanager", "GetSecretValue", SecretId=wanted.name) or {}
         if there.get("SecretString") != wanted.text("SecretString"):

@@ -6,9 +6,9 @@ Owns that a table is never given up for a change that the service cannot make, u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.projects.deploy.kinds import CannotApply, Kind, Known, Site, Wanted, holds, typed
 
 SERVICE: Final = "dynamodb"
@@ -43,7 +43,7 @@ def table(site: Site, wanted: Wanted) -> Mapping[str, Json]:
     return {"StreamArn": f"{wanted.arn}/stream/none"} if wanted.properties.get("StreamSpecification") else {}
 
 
-def _request(site: Site, wanted: Wanted) -> dict[str, Any]:
+def _request(site: Site, wanted: Wanted) -> JsonObject:
     given = typed(
         wanted.given(
             "AttributeDefinitions", "KeySchema", "LocalSecondaryIndexes", "TableClass", "DeletionProtectionEnabled",
@@ -67,11 +67,11 @@ def _request(site: Site, wanted: Wanted) -> dict[str, Any]:
         wanted, "SSESpecification", "KinesisStreamSpecification", "ContributorInsightsSpecification",
         "ImportSourceSpecification", "ResourcePolicy",
     )  # fmt: skip
-    made: dict[str, Any] = given
+    made: JsonObject = given
     return made
 
 
-def _same_keys(shown: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
+def _same_keys(shown: JsonMapping, request: JsonMapping) -> bool:
     if not holds(shown["KeySchema"], request.get("KeySchema", [])):
         return False
     keys = {one["AttributeName"] for one in shown["KeySchema"]}
@@ -82,9 +82,9 @@ def _same_keys(shown: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
     return all(there.get(key) == wanted.get(key) for key in keys) and locals_there == locals_wanted
 
 
-def _capacity(site: Site, wanted: Wanted, shown: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+def _capacity(site: Site, wanted: Wanted, shown: JsonMapping, request: JsonMapping) -> None:
     mode = (shown.get("BillingModeSummary") or {}).get("BillingMode", "PROVISIONED")
-    changed: dict[str, Any] = {}
+    changed: JsonObject = {}
     if mode != request["BillingMode"]:
         changed["BillingMode"] = request["BillingMode"]
     throughput = request.get("ProvisionedThroughput")
@@ -102,7 +102,7 @@ def _capacity(site: Site, wanted: Wanted, shown: Mapping[str, Any], request: Map
         site.change(SERVICE, "UpdateTable", TableName=wanted.name, **changed)
 
 
-def _indexes(site: Site, wanted: Wanted, shown: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+def _indexes(site: Site, wanted: Wanted, shown: JsonMapping, request: JsonMapping) -> None:
     """Take away and make indexes, one at a time, as the service has it; one that changed is made anew."""
     there = {one["IndexName"]: one for one in shown.get("GlobalSecondaryIndexes") or ()}
     asked = {one["IndexName"]: one for one in request.get("GlobalSecondaryIndexes") or ()}
@@ -120,7 +120,7 @@ def _indexes(site: Site, wanted: Wanted, shown: Mapping[str, Any], request: Mapp
             )  # fmt: skip
 
 
-def _without_capacity(index: Mapping[str, Any]) -> dict[str, Any]:
+def _without_capacity(index: JsonMapping) -> JsonObject:
     return {key: value for key, value in index.items() if key != "ProvisionedThroughput"}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, nothing, text_of
 
 SERVICE: Final = "sns"
@@ -75,7 +75,7 @@ def _subscribed(site: Site, topic_arn: str, protocol: str, endpoint: str, attrib
 
 
 def _subscription_of(site: Site, topic_arn: str, protocol: str, endpoint: str) -> str | None:
-    following: dict[str, Any] = {}
+    following: JsonObject = {}
     while True:
         page = site.found(SERVICE, "ListSubscriptionsByTopic", TopicArn=topic_arn, **following)
         for one in (page or {}).get("Subscriptions") or ():

@@ -13,9 +13,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 from statewright.projects.intrinsics import Unresolved, text_of
 from statewright.projects.resources import Place
 from statewright.projects.sources import Sources
@@ -53,7 +53,7 @@ def read_samconfig(folder: Path, environment: str, sources: Sources) -> SamConfi
     return SamConfig(name if isinstance(name, str) else "", parameters)
 
 
-def _settings(document: Mapping[str, Any], environment: str, command: str) -> Mapping[str, Any]:
+def _settings(document: JsonMapping, environment: str, command: str) -> JsonMapping:
     found: object = document
     for step in (environment, command, "parameters"):
         found = found.get(step) if isinstance(found, dict) else None

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonMapping
 from statewright.projects.serverless.service import Service, normalized
 from statewright.projects.sources import Steps, meant
 
@@ -146,7 +146,7 @@ def _text(value: Json) -> Json:
 
 
 def _schedule(target: _Target, given: Json, at: Steps) -> None:
-    settings: Mapping[str, Any] = given if isinstance(given, dict) else {"rate": given}
+    settings: JsonMapping = given if isinstance(given, dict) else {"rate": given}
     rates = settings.get("rate")
     for rate in rates if isinstance(rates, list) else [rates]:
         if rate is None:

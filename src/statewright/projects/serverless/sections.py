@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.projects.cloudformation import Identity
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project
@@ -201,7 +201,7 @@ def _function(service: Service, key: str, body: Json) -> None:
         if name not in known:
             service.sources.warning(service.place((*at, name)), f"a function has no {name}{meant(name, known)}")
     provider = service.provider
-    given: dict[str, Any] = {**{name: provider[name] for name in _SHARED if name in provider}, **body}
+    given: JsonObject = {**{name: provider[name] for name in _SHARED if name in provider}, **body}
     properties: dict[str, Json] = {"FunctionName": body.get("name") or f"{service.name_}-{service.stage}-{key}"}
     properties.update({plain: given[name] for name, plain in _FUNCTION.items() if given.get(name) is not None})
     properties.setdefault("MemorySize", 1024)

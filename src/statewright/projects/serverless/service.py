@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from statewright.payload import Json
+from statewright.payload import Json, JsonObject
 from statewright.projects.resources import Place
 from statewright.projects.sources import Sources, Steps, Template
 
@@ -85,7 +84,7 @@ class Service:
         retain: bool = False,
     ) -> None:
         """Add a resource; one that `resources` has under the same id is what it is merged with."""
-        body: dict[str, Any] = {"Type": kind, "Properties": dict(properties)}
+        body: JsonObject = {"Type": kind, "Properties": dict(properties)}
         if needs:
             listed = needs if isinstance(needs, list) else [needs]
             body["DependsOn"] = [self.names.get(need, need) if isinstance(need, str) else need for need in listed]
