@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import deadlines, skips
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs with interrupts ignored. Children inherit that, and several tests interrupt them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No example is too late: machines have other things to do.
 settings.register_profile(

@@ -33,7 +33,7 @@ def test_fork(statewright, sfn):
     assert (followed.code, followed.json) == (0, {"n": 6, "who": "bob"})
     said = statewright("execution", "fork", f"{name}:first", "--at", "B")
     assert said.out.startswith(f"\u2713 {name}:")
-    assert " begins at B, as " in said.out
+    assert " starts at B, as " in said.out
 
 
 def test_wishes_that_make_no_sense(statewright, sfn):

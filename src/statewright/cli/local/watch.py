@@ -158,7 +158,11 @@ class Watch:
             self._reached_ms = self.start_ms + real_ms - self._real_start_ms
             if self.tree is not None:
                 self.tree.tick(self._reached_ms)
-            self._runner.run(self.clock.sleep_until(min(real_due_ms, real_ms + NAP_MS)))
+            try:
+                self._runner.run(self.clock.sleep_until(min(real_due_ms, real_ms + NAP_MS)))
+            except asyncio.CancelledError:
+                # asyncio forgets an interrupt that comes while `run` begins, and only cancels.
+                raise KeyboardInterrupt from None
 
     def why(self, problem: BaseException) -> GivenUp | None:
         """The reason why a run was given up, from an exception; None for an exception that is not handled here."""
