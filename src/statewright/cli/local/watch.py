@@ -150,6 +150,8 @@ class Watch:
         self._runner.get_loop()
 
     def _sleep(self, due_ms: int) -> None:
+        import asyncio
+
         if self._runner is None:
             self._prepare_to_sleep()
         assert self._runner is not None
