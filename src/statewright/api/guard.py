@@ -1,6 +1,6 @@
 """Keeps web pages out: a browser that visits any page must not be able to drive the server on loopback.
 
-Reads only the head of a request, before its body is parsed, whatever the protocol. Callers are verified in `auth.py`.
+Reads only the head of a request, before its body is parsed, in every protocol. Callers are verified in `auth.py`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from statewright.api.services import BY_NAME, SERVICES
 from statewright.errors import ApiError
 
 FOREIGN: Final = "foreign"
-"""The protocol of services that are not served here: their requests are forwarded, whatever their protocol."""
+"""The protocol of services that are not served here: their requests are forwarded in any protocol."""
 
 RPC_CBOR: Final = "rpc-v2-cbor"
 CBOR_PATH: Final = re.compile(r".*/service/(?P<service>[^/]+)/operation/(?P<operation>[^/?]+)")

@@ -244,7 +244,7 @@ class MapRuns:
         return {StartMapRun: self._start, StopMapRun: self._stop, RedriveMapRun: self._redrive}
 
     def _start(self, parent: Running, command: StartMapRun) -> None:
-        """Begin a Map Run, once whatever happens now is done."""
+        """Begin a Map Run, once the current event is handled."""
         run = self.runs[command.map_run_arn] = RunningMapRun(parent, command)
         run.deliver_soon(messages.RunStarted())
 

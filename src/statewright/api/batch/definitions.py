@@ -107,7 +107,7 @@ def _environment(one: Environment) -> JsonObject:
 
 @operation("batch", "CreateComputeEnvironment")
 async def create_compute_environment(app: App, _call: Call, request: Json) -> Json:
-    """Store a compute environment; jobs run on this machine whatever its settings."""
+    """Store a compute environment; jobs run on this machine with any settings."""
     made = await _definitions(app).create_environment(request)
     return {"computeEnvironmentName": made.name, "computeEnvironmentArn": made.arn}
 

@@ -189,7 +189,7 @@ def _passes(job: Job, asked: Json) -> bool:
 
 @operation("batch", "TerminateJob")
 async def terminate_job(app: App, _call: Call, request: Json) -> Json:
-    """End a job, whatever its status."""
+    """End a job of any status."""
     await _jobs(app).end(request["jobId"], request["reason"], also_running=True)
     return {}
 

@@ -60,7 +60,7 @@ class Incoming:
         return self._body
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Read the body piece by piece, whatever its length. Raises: Disconnected."""
+        """Read the body piece by piece, at any length. Raises: Disconnected."""
         if self.gather is not None:
             while not self.is_taken:
                 parts = await self.gather()
