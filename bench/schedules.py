@@ -43,7 +43,7 @@ async def filled(folder: Path, count: int) -> float:
     store = SqliteStore(folder)
     await store.open("bench")
     clock = RealClock()
-    scheduler = Scheduler(store, clock, Config(), Deliveries(store.catalog, clock, TargetCalls(InnerCalls())))
+    scheduler = Scheduler(store, clock, Config(), Deliveries(store.catalogue, clock, TargetCalls(InnerCalls())))
     await scheduler.start()
     target = {"Arn": QUEUE, "RoleArn": "arn:aws:iam::000000000000:role/x", "Input": "x"}
     numbers = iter(range(count))

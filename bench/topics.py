@@ -47,7 +47,7 @@ async def by_the_domain(given: argparse.Namespace) -> None:
         store = SqliteStore(Path(folder), clock=clock)
         await store.open("bench")
         queues = Queues(store, clock, Config())
-        deliveries = Deliveries(store.catalog, clock, TargetCalls(InnerCalls()))
+        deliveries = Deliveries(store.catalogue, clock, TargetCalls(InnerCalls()))
         topics = Topics(store, clock, Config(), queues, deliveries, lambda: "http://127.0.0.1:1")
         await queues.start()
         await topics.start()

@@ -105,8 +105,8 @@ def assemble(
     engine.subscribe(integrations.status_changed)
     integrations.connect(engine)
     target_calls = TargetCalls(calls, integrations.posts)
-    deliveries = Deliveries(store.catalog, clock, target_calls, recorder=metrics)
-    posts = Deliveries(store.catalog, clock, target_calls, POST)
+    deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics)
+    posts = Deliveries(store.catalogue, clock, target_calls, POST)
     services = build_services(
         Ground(store, clock, config, data, endpoint, metrics, engine, integrations, deliveries, posts)
     )

@@ -293,7 +293,7 @@ def note(name: str) -> Record:
 
 
 async def noted(store: Store) -> list[Record]:
-    return await store.catalog.list_entries("note", "", after=None, limit=100, newest_first=False)
+    return await store.catalogue.list_entries("note", "", after=None, limit=100, newest_first=False)
 
 
 def test_notes_are_written_with_what_they_tell_of_or_not_at_all(with_store):
@@ -314,6 +314,6 @@ def test_notes_are_written_with_what_they_tell_of_or_not_at_all(with_store):
         await store.uploads.complete(whole, [(1, 61)], ANYHOW, [note("no such part")])
         await store.uploads.complete(whole, [(1, 60)], ANYHOW, [note("e")])
         assert [one.key for one in await noted(store)] == ["a", "b", "c", "d", "e"]
-        assert await store.catalog.write([], [("note", "a")])
+        assert await store.catalogue.write([], [("note", "a")])
 
     with_store(body)

@@ -152,7 +152,7 @@ def test_a_server_that_ends_is_unavailable_and_one_that_comes_back_is_used_again
         with pytest.raises(Unavailable):
             await store.executions.row(1)
         with pytest.raises(Unavailable):
-            await store.catalog.write([Record("a", "b", "", 0, 1, b"")])
+            await store.catalogue.write([Record("a", "b", "", 0, 1, b"")])
         own.start()
         assert await store.executions.row(1) is not None
         assert await store.executions.commit(step(commit, 1)) == Committed(2)

@@ -630,44 +630,44 @@ def record(key: str, version: int = 1, sort: int = 0, parent: str = "p", kind: s
 
 def test_records_are_written_by_version(with_store):
     async def body(store: Store) -> None:
-        catalog = store.catalog
-        assert await catalog.get("machine", "a") is None
-        assert await catalog.write([record("a", 2)]) is False
-        assert await catalog.write([record("a", 1)]) is True
-        assert await catalog.write([record("a", 1)]) is False
-        assert await catalog.get("machine", "a") == record("a", 1)
-        assert await catalog.write([record("a", 3)]) is False
+        catalogue = store.catalogue
+        assert await catalogue.get("machine", "a") is None
+        assert await catalogue.write([record("a", 2)]) is False
+        assert await catalogue.write([record("a", 1)]) is True
+        assert await catalogue.write([record("a", 1)]) is False
+        assert await catalogue.get("machine", "a") == record("a", 1)
+        assert await catalogue.write([record("a", 3)]) is False
         moved = record("a", 2, sort=9, parent="q")
-        assert await catalog.write([moved]) is True
-        assert await catalog.get("machine", "a") == moved
-        assert await catalog.get("alias", "a") is None
-        assert await catalog.list_entries("machine", "p", after=None, limit=9, newest_first=False) == []
-        assert await catalog.list_entries("machine", "q", after=None, limit=9, newest_first=False) == [moved]
+        assert await catalogue.write([moved]) is True
+        assert await catalogue.get("machine", "a") == moved
+        assert await catalogue.get("alias", "a") is None
+        assert await catalogue.list_entries("machine", "p", after=None, limit=9, newest_first=False) == []
+        assert await catalogue.list_entries("machine", "q", after=None, limit=9, newest_first=False) == [moved]
 
     with_store(body)
 
 
 def test_a_write_over_several_records_is_all_or_nothing(with_store):
     async def body(store: Store) -> None:
-        catalog = store.catalog
-        assert await catalog.write([record("a"), record("b")])
-        assert not await catalog.write([record("a", 2), record("c", 5)], [("machine", "b")])
-        assert await catalog.get("machine", "a") == record("a")
-        assert await catalog.get("machine", "b") == record("b")
-        assert await catalog.write([record("a", 2), record("c")], [("machine", "b"), ("machine", "nobody")])
-        assert await catalog.get("machine", "b") is None
-        assert await catalog.get("machine", "c") == record("c")
-        assert await catalog.write([record("b")])
+        catalogue = store.catalogue
+        assert await catalogue.write([record("a"), record("b")])
+        assert not await catalogue.write([record("a", 2), record("c", 5)], [("machine", "b")])
+        assert await catalogue.get("machine", "a") == record("a")
+        assert await catalogue.get("machine", "b") == record("b")
+        assert await catalogue.write([record("a", 2), record("c")], [("machine", "b"), ("machine", "nobody")])
+        assert await catalogue.get("machine", "b") is None
+        assert await catalogue.get("machine", "c") == record("c")
+        assert await catalogue.write([record("b")])
 
     with_store(body)
 
 
 def test_of_two_writers_of_one_version_one_wins(with_store):
     async def body(store: Store) -> None:
-        await store.catalog.write([record("a")])
+        await store.catalogue.write([record("a")])
         twins = [replace(record("a", 2), body=b"first"), replace(record("a", 2), body=b"second")]
-        assert await asyncio.gather(*[store.catalog.write([twin]) for twin in twins]) == [True, False]
-        assert await store.catalog.get("machine", "a") == twins[0]
+        assert await asyncio.gather(*[store.catalogue.write([twin]) for twin in twins]) == [True, False]
+        assert await store.catalogue.get("machine", "a") == twins[0]
 
     with_store(body)
 
@@ -675,10 +675,10 @@ def test_of_two_writers_of_one_version_one_wins(with_store):
 def test_entries_are_listed_by_sort_and_key(with_store):
     async def body(store: Store) -> None:
         entries = [record("d", sort=1), record("a", sort=2), record("b", sort=2), record("c", sort=3)]
-        await store.catalog.write([*reversed(entries), record("x", parent="q"), record("y", kind="alias")])
+        await store.catalogue.write([*reversed(entries), record("x", parent="q"), record("y", kind="alias")])
 
         async def keys(after: tuple[int, str] | None, limit: int, newest_first: bool) -> str:
-            found = await store.catalog.list_entries(
+            found = await store.catalogue.list_entries(
                 "machine", "p", after=after, limit=limit, newest_first=newest_first
             )
             return "".join(entry.key for entry in found)
@@ -697,9 +697,9 @@ def test_entries_are_listed_by_sort_and_key(with_store):
 
 def test_numbers_are_never_given_twice(with_store):
     async def body(store: Store) -> None:
-        found = await asyncio.gather(*[store.catalog.next_number("a") for _ in range(20)])
+        found = await asyncio.gather(*[store.catalogue.next_number("a") for _ in range(20)])
         assert sorted(found) == list(range(1, 21))
-        assert await store.catalog.next_number("b") == 1
+        assert await store.catalogue.next_number("b") == 1
 
     with_store(body)
 
@@ -713,15 +713,15 @@ def test_everything_is_there_after_a_restart(make_store):
         commit = start(1, frames={1: b"f"}, timers=(TimerRow(1, 1, START_MS),))
         assert await store.open("first") == 1
         await store.executions.commit(commit)
-        await store.catalog.write([record("a")])
-        await store.catalog.next_number("n")
+        await store.catalogue.write([record("a")])
+        await store.catalogue.next_number("n")
         await store.close()
         assert await store.open("second") == 2
         try:
             assert await store.executions.load(1) == Stored(commit.row, 1, b"state 1", {1: b"f"}, {})
             assert await store.executions.due(0, START_MS, 1) == [TimerRow(1, 1, START_MS)]
-            assert await store.catalog.get("machine", "a") == record("a")
-            assert await store.catalog.next_number("n") == 2
+            assert await store.catalogue.get("machine", "a") == record("a")
+            assert await store.catalogue.next_number("n") == 2
             assert await store.newest_id(0) == 1
         finally:
             await store.close()
@@ -747,7 +747,7 @@ def test_closing_writes_what_is_queued(make_store):
 def test_a_closed_store_is_unavailable(make_store):
     async def body() -> None:
         store = make_store()
-        executions, catalog = store.executions, store.catalog
+        executions, catalogue = store.executions, store.catalogue
         for opened in (False, True):
             if opened:
                 await store.open("test")
@@ -765,10 +765,10 @@ def test_a_closed_store_is_unavailable(make_store):
                 lambda: executions.put_inbox(InboxRow(1, 1, "", b"")),
                 lambda: executions.forget(1, 1),
                 lambda: executions.discard([], [], []),
-                lambda: catalog.get("a", "b"),
-                lambda: catalog.write([]),
-                lambda: catalog.list_entries("a", "b", after=None, limit=1, newest_first=False),
-                lambda: catalog.next_number("n"),
+                lambda: catalogue.get("a", "b"),
+                lambda: catalogue.write([]),
+                lambda: catalogue.list_entries("a", "b", after=None, limit=1, newest_first=False),
+                lambda: catalogue.next_number("n"),
             )
             for call in calls:
                 with pytest.raises(Unavailable, match="closed"):

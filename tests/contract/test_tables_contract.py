@@ -337,7 +337,7 @@ def test_a_deleted_table_leaves_nothing(with_tables):
         again = await world.tables.create(REQUEST)
         assert set(again.definition.spaces).isdisjoint(spaces)
         assert await every(world.tables.scan, again, {}) == []
-        while await store.catalog.list_entries("table-remains", "", after=None, limit=9, newest_first=False):
+        while await store.catalogue.list_entries("table-remains", "", after=None, limit=9, newest_first=False):
             await asyncio.sleep(0)
         for space in spaces:
             assert await store.tables.scan(space, after=(b"", b""), below=b"\xff", limit=9) == []

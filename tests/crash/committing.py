@@ -59,7 +59,7 @@ async def run_forever(store: Store) -> None:
                 outcome = await store.executions.commit(commit_to(execution, version))
                 assert outcome == Committed(version)
                 say(f"committed {execution} {version}")
-            say(f"number {await store.catalog.next_number('runs')} 0")
+            say(f"number {await store.catalogue.next_number('runs')} 0")
 
     await asyncio.gather(*[work() for _ in range(COMMITTERS)])
 

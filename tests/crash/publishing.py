@@ -28,7 +28,7 @@ async def opened(folder: Path) -> tuple[SqliteStore, Queues, Topics]:
     store, clock = SqliteStore(folder), RealClock()
     await store.open("victim")
     queues = Queues(store, clock, Config())
-    deliveries = Deliveries(store.catalog, clock, TargetCalls(InnerCalls()))
+    deliveries = Deliveries(store.catalogue, clock, TargetCalls(InnerCalls()))
     topics = Topics(store, clock, Config(), queues, deliveries, lambda: "http://127.0.0.1:1")
     await queues.start()
     await topics.start()

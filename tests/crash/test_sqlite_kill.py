@@ -48,7 +48,7 @@ async def check(folder: Path, acknowledged: dict[int, int], numbers: list[int]) 
             assert stored.version >= version, f"execution {execution}: commit {version} was acknowledged and is gone"
         await check_nothing_is_there_in_part(store, folder)
         assert len(numbers) == len(set(numbers))
-        assert await store.catalog.next_number("runs") > max(numbers, default=0)
+        assert await store.catalogue.next_number("runs") > max(numbers, default=0)
     finally:
         await store.close()
 

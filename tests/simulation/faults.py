@@ -12,7 +12,7 @@ from statewright.errors import Unavailable
 from statewright.stores.memory.store import MemoryStore
 
 FAULTY = frozenset({"commit", "load", "row", "find", "due", "pending", "put_inbox", "discard", "list_rows"})
-FAULTY_CATALOG = frozenset({"get", "write"})
+FAULTY_CATALOGUE = frozenset({"get", "write"})
 
 
 class World(Protocol):
@@ -41,7 +41,7 @@ class HeldStore:
         self.alive = True
         self._real = real
         self.executions: Any = _Part(self, world, real.executions, FAULTY)
-        self.catalog: Any = _Part(self, world, real.catalog, FAULTY_CATALOG)
+        self.catalogue: Any = _Part(self, world, real.catalogue, FAULTY_CATALOGUE)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

@@ -116,16 +116,16 @@ class Prepared:
     """A catalogue with every machine, and what was made of it."""
 
     def __init__(self, store: MemoryStore, targets: dict[str, Target], programs: Any) -> None:
-        self._catalog = store.catalog
+        self._catalogue = store.catalogue
         self.targets = targets
         self.programs: OrderedDict[Any, Any] = programs
 
     def store(self) -> MemoryStore:
         """A store of its own with this catalogue."""
         made = MemoryStore()
-        made.catalog._entries = dict(self._catalog._entries)
-        made.catalog._lists = {key: list(places) for key, places in self._catalog._lists.items()}
-        made.catalog._numbers = self._catalog._numbers.copy()
+        made.catalogue._entries = dict(self._catalogue._entries)
+        made.catalogue._lists = {key: list(places) for key, places in self._catalogue._lists.items()}
+        made.catalogue._numbers = self._catalogue._numbers.copy()
         return made
 
 

@@ -283,7 +283,7 @@ class LimitsChaos(Chaos):
         """The catalogue was written."""
         permits: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         limits: dict[str, int] = {}
-        for (kind, _), record in self.memory.catalog._entries.items():
+        for (kind, _), record in self.memory.catalogue._entries.items():
             if kind == PERMIT:
                 body = orjson.loads(record.body)
                 name, _, limits[name] = body["semaphore"]
@@ -296,7 +296,7 @@ class LimitsChaos(Chaos):
         engine = self.engine
         assert engine is not None
         assert not engine.semaphores.standing()
-        assert not [key for key in self.memory.catalog._entries if key[0] == PERMIT]
+        assert not [key for key in self.memory.catalogue._entries if key[0] == PERMIT]
         assert not [one for one in engine.admission.standing() if one.running or one.queued]
         await self._check_critical_sections(engine)
         await super().check()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from statewright.stores.protocol import CatalogStore, Record, TimerRow
+from statewright.stores.protocol import CatalogueStore, Record, TimerRow
 
 PAGE: Final = 500
 RESTING: Final = "resting"
@@ -28,8 +28,8 @@ def timer_record(kind: str, number: int, due_ms: int | None, version: int, body:
 class CatalogueTimers:
     """Reads the entries of one kind as timers: the number stands for the execution, the timer is 0."""
 
-    def __init__(self, catalog: CatalogStore, kind: str) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, kind: str) -> None:
+        self._catalogue = catalogue
         self._kind = kind
 
     async def due(self, _shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
@@ -38,7 +38,7 @@ class CatalogueTimers:
         found: list[TimerRow] = []
         while len(found) < limit:
             size = min(PAGE, limit - len(found))
-            page = await self._catalog.list_entries(self._kind, "", after=place, limit=size, newest_first=False)
+            page = await self._catalogue.list_entries(self._kind, "", after=place, limit=size, newest_first=False)
             for record in page:
                 if record.sort > until_ms:
                     return found

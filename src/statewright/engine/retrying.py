@@ -15,7 +15,7 @@ from statewright.clock import Clock
 from statewright.engine.counters import Counters
 from statewright.errors import Unavailable
 from statewright.stores.protocol import (
-    CatalogStore,
+    CatalogueStore,
     Commit,
     Committed,
     ExecutionStore,
@@ -65,7 +65,7 @@ class RetryingStore:
     def __init__(self, store: Store, clock: Clock, counters: Counters) -> None:
         self.retry = Retry(clock)
         self.executions = RetryingExecutions(store.executions, clock, counters, self.retry)
-        self.catalog = RetryingCatalog(store.catalog, self.retry)
+        self.catalogue = RetryingCatalogue(store.catalogue, self.retry)
 
 
 class RetryingExecutions:
@@ -143,10 +143,10 @@ class RetryingExecutions:
         await self._retry(self._store.discard, timers, outbox, inbox)
 
 
-class RetryingCatalog:
-    """The catalogue of a `RetryingStore`; each method as in `CatalogStore`."""
+class RetryingCatalogue:
+    """The catalogue of a `RetryingStore`; each method as in `CatalogueStore`."""
 
-    def __init__(self, store: CatalogStore, retry: Retry) -> None:
+    def __init__(self, store: CatalogueStore, retry: Retry) -> None:
         self._store = store
         self._retry = retry
 

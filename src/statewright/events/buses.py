@@ -54,13 +54,13 @@ class Buses:
         deliveries: Deliveries,
         recorder: Recorder | None = None,
     ) -> None:
-        self._entries = Entries(store.catalog, BUS)
+        self._entries = Entries(store.catalogue, BUS)
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
         self._buses: dict[str, Bus] = {}
         self._background = Background("delivering an event about an execution")
-        self.rules = Rules(store.catalog, clock, config, deliveries, recorder)
+        self.rules = Rules(store.catalogue, clock, config, deliveries, recorder)
 
     async def start(self) -> None:
         """Load the buses from the store, and start the rules. Deliveries must have been started."""

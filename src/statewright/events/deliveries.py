@@ -38,7 +38,7 @@ from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
 from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.ids import IdSource
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.protocol import CatalogueStore, Record
 
 MOST_AGE_SECONDS: Final = 86_400
 MOST_RETRIES: Final = 185
@@ -66,7 +66,7 @@ class Deliveries:
 
     def __init__(
         self,
-        catalog: CatalogStore,
+        catalogue: CatalogueStore,
         clock: Clock,
         calls: CallService,
         kind: EntryKind[Delivery] = DELIVERY,
@@ -75,13 +75,13 @@ class Deliveries:
         self.calls: Final = calls
         self._subscribers: list[OnSettled] = []
         self.given_up = 0
-        self._catalog = catalog
+        self._catalogue = catalogue
         self._kind = kind
-        self._entries = Entries(catalog, kind)
+        self._entries = Entries(catalogue, kind)
         self._meter = DeliveryMeter(recorder) if recorder is not None else None
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
-        self._due = DueWork(catalog, kind.name, clock, "delivery", self._resume)
+        self._due = DueWork(catalogue, kind.name, clock, "delivery", self._resume)
 
     def subscribe(self, on_settled: OnSettled) -> None:
         """Register a listener for the outcomes of all deliveries."""
@@ -93,7 +93,7 @@ class Deliveries:
 
     async def start(self) -> None:
         """Recover the deliveries that an earlier process has left."""
-        newest = await self._catalog.list_entries(self._kind.name, "", after=None, limit=1, newest_first=True)
+        newest = await self._catalogue.list_entries(self._kind.name, "", after=None, limit=1, newest_first=True)
         self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
         await self._due.start()
 
@@ -113,7 +113,7 @@ class Deliveries:
     ) -> bool:
         """Write new deliveries in one transaction with other changes, and start them; False on a conflict."""
         records = [*put, *(self._kind.record(one) for one in deliveries)]
-        while (records or delete) and not await self._catalog.write(records, delete):
+        while (records or delete) and not await self._catalogue.write(records, delete):
             if put or delete:
                 return False
             # A number that is taken already: the clock has been set back.
@@ -130,7 +130,7 @@ class Deliveries:
 
     async def is_busy(self) -> bool:
         """True if a delivery is under way or waits for its retry."""
-        return bool(await self._catalog.list_entries(self._kind.name, "", after=None, limit=1, newest_first=False))
+        return bool(await self._catalogue.list_entries(self._kind.name, "", after=None, limit=1, newest_first=False))
 
     # ------------------------------------------------------------------ one delivery
 
@@ -192,7 +192,7 @@ class Deliveries:
         return None
 
     async def _postpone(self, delivery: Delivery) -> None:
-        if await self._catalog.write([self._kind.record(delivery)]):
+        if await self._catalogue.write([self._kind.record(delivery)]):
             self._due.arm(delivery.number, delivery.due_ms)
 
     # ------------------------------------------------------------------ dead letters
@@ -233,7 +233,7 @@ class Deliveries:
             }  # fmt: skip
         # The failure is stored before the dead letter goes out, so that a crash in between repeats no call.
         given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
-        if await self._catalog.write([self._kind.record(given_up)]):
+        if await self._catalogue.write([self._kind.record(given_up)]):
             await self._dead_letter(replace(given_up, stored=given_up.stored + 1))
 
     async def _dead_letter(self, delivery: Delivery) -> None:

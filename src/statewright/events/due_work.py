@@ -16,7 +16,7 @@ from statewright.clock import Clock
 from statewright.engine.catalogue_timers import CatalogueTimers
 from statewright.engine.timers import DueSoon
 from statewright.errors import StoreError, Unreadable
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 STORE_PAUSE_MS: Final = 1_000
 
@@ -30,13 +30,13 @@ class DueWork:
     """
 
     def __init__(
-        self, catalog: CatalogStore, kind: str, clock: Clock, what: str, work: Callable[[int], Awaitable[object]]
+        self, catalogue: CatalogueStore, kind: str, clock: Clock, what: str, work: Callable[[int], Awaitable[object]]
     ) -> None:
         self._clock = clock
         self._what = what
         self._work = work
         self._background = Background(f"work on a {what}")
-        self._due = DueSoon(CatalogueTimers(catalog, kind), clock, 0, self._fire)
+        self._due = DueSoon(CatalogueTimers(catalogue, kind), clock, 0, self._fire)
 
     def __len__(self) -> int:
         """The number of entries in memory."""

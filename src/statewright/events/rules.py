@@ -42,7 +42,7 @@ from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 from statewright.tags import retagged, tags_by_key
 
 PAGE: Final = 500
@@ -59,13 +59,13 @@ class Rules:
 
     def __init__(
         self,
-        catalog: CatalogStore,
+        catalogue: CatalogueStore,
         clock: Clock,
         config: Config,
         deliveries: Deliveries,
         recorder: Recorder | None,
     ) -> None:
-        self._catalog = catalog
+        self._catalogue = catalogue
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
@@ -75,11 +75,11 @@ class Rules:
         self._listening: dict[str, dict[str | None, list[str]]] = {}
         """By bus, filled at its first use: names of rules with targets by the sources they name, None for any."""
         self.meter: Final = BusMeter(recorder) if recorder is not None else None
-        self._due = DueWork(catalog, RULE_DUE, clock, "rule", self._fire)
+        self._due = DueWork(catalogue, RULE_DUE, clock, "rule", self._fire)
 
     async def start(self) -> None:
         """Load the rules from the store, and start their schedules. Deliveries must have been started."""
-        async for rule in Entries(self._catalog, RULE).walk():
+        async for rule in Entries(self._catalogue, RULE).walk():
             self._hold(rule)
         await self._due.start()
 
@@ -97,7 +97,7 @@ class Rules:
         there = self._rules.get(bus, {}).get(name)
         if there is None and len(self._rules.get(bus, {})) >= MOST_RULES:
             raise too_many()
-        number = there.number if there is not None else await self._catalog.next_number("rule")
+        number = there.number if there is not None else await self._catalogue.next_number("rule")
         now_ms = self._clock.now_ms()
         expression = request.get("ScheduleExpression") or None
         tags = tags_by_key(request.get("Tags"))
@@ -123,7 +123,7 @@ class Rules:
             return
         if rule.targets:
             raise invalid("Rule can't be deleted since it has targets.")
-        await self._catalog.write([], [RULE.name_of(rule), (RULE_DUE, timer_key(rule.number))])
+        await self._catalogue.write([], [RULE.name_of(rule), (RULE_DUE, timer_key(rule.number))])
         self._due.disarm(rule.number)
         self._rules[bus].pop(name, None)
         self._matching.pop(rule.key, None)
@@ -163,7 +163,7 @@ class Rules:
 
     async def _write(self, rule: Rule) -> Rule:
         rule = replace(rule, next_ms=self._next_ms(rule, self._clock.now_ms()))
-        if not await self._catalog.write([RULE.record(rule), rule.timer()]):
+        if not await self._catalogue.write([RULE.record(rule), rule.timer()]):
             raise ApiError("ConcurrentModificationException", f"Rule {rule.name} was changed concurrently; try again.")
         rule = replace(rule, stored=rule.stored + 1)
         self._due.disarm(rule.number)
@@ -259,7 +259,7 @@ class Rules:
 
     async def _advance(self, number: int) -> bool:
         """Fire a rule once and move it to its next instant; False if it was changed meanwhile."""
-        timer = await self._catalog.get(RULE_DUE, timer_key(number))
+        timer = await self._catalogue.get(RULE_DUE, timer_key(number))
         bus, _, name = timer.body.decode().partition(":") if timer is not None else ("", "", "")
         rule = self._rules.get(bus, {}).get(name)
         now_ms = self._clock.now_ms()

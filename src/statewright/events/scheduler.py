@@ -54,13 +54,13 @@ class Scheduler:
     """The schedules of one store."""
 
     def __init__(self, store: Store, clock: Clock, config: Config, deliveries: Deliveries) -> None:
-        self._catalog = store.catalog
-        self._schedules = Entries(store.catalog, SCHEDULE)
-        self._groups = Entries(store.catalog, GROUP)
+        self._catalogue = store.catalogue
+        self._schedules = Entries(store.catalogue, SCHEDULE)
+        self._groups = Entries(store.catalogue, GROUP)
         self._clock = clock
         self._config = config
         self._deliveries = deliveries
-        self._due = DueWork(store.catalog, DUE, clock, "schedule", self._fire)
+        self._due = DueWork(store.catalogue, DUE, clock, "schedule", self._fire)
 
     async def start(self) -> None:
         """Recover the schedules from the store. Deliveries must have been started."""
@@ -86,13 +86,13 @@ class Scheduler:
         group = request.get("GroupName") or DEFAULT_GROUP
         await self._active_group(group)
         now_ms = self._clock.now_ms()
-        number = await self._catalog.next_number("schedule")
+        number = await self._catalogue.next_number("schedule")
         fields = requested(request)
         made = Schedule(name, group, number, created_ms=now_ms, modified_ms=now_ms, token=request.get("ClientToken"),
                         **fields)  # fmt: skip
         check(made, now_ms, self._deliveries.calls)
         made = self._armed(replace(made, anchor_ms=_anchor(made, now_ms)), now_ms)
-        if await self._catalog.write([SCHEDULE.record(made), made.timer()]):
+        if await self._catalogue.write([SCHEDULE.record(made), made.timer()]):
             self._arm(made)
             return made
         there = await self._find(group, name)
@@ -115,7 +115,7 @@ class Scheduler:
             made = replace(made, anchor_ms=there.anchor_ms if same else _anchor(made, now_ms))
             check(made, now_ms, self._deliveries.calls, there)
             made = self._armed(made, now_ms)
-            if await self._catalog.write([SCHEDULE.record(made), made.timer()]):
+            if await self._catalogue.write([SCHEDULE.record(made), made.timer()]):
                 self._due.disarm(made.number)
                 self._arm(made)
                 return made
@@ -162,7 +162,7 @@ class Scheduler:
 
     async def _drop(self, schedule: Schedule) -> None:
         self._due.disarm(schedule.number)
-        await self._catalog.write([], [SCHEDULE.name_of(schedule), (DUE, timer_key(schedule.number))])
+        await self._catalogue.write([], [SCHEDULE.name_of(schedule), (DUE, timer_key(schedule.number))])
 
     # ------------------------------------------------------------------ groups
 
@@ -250,7 +250,7 @@ class Scheduler:
 
     async def _advance(self, number: int) -> bool:
         """Fire a schedule once and move it to its next instant; False if it was changed meanwhile."""
-        timer = await self._catalog.get(DUE, timer_key(number))
+        timer = await self._catalogue.get(DUE, timer_key(number))
         schedule = None if timer is None else await self._schedules.get(timer.body.decode())
         if schedule is None:
             return True

@@ -28,7 +28,7 @@ from statewright.functions.records import InvokeSettings
 from statewright.functions.reports import Ending, ending, reports_of
 from statewright.payload import JsonObject
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 RETRY_AFTER_MS: Final = (60_000, 120_000)
 """Source: developer guide: one minute between the first two attempts, two between the second and the third."""
@@ -60,10 +60,10 @@ class AsyncQueue:
     """The Event invocations of one store."""
 
     def __init__(
-        self, catalog: CatalogStore, clock: Clock, invoker: Invoker, settings: EventSettings, deliver: Deliver
+        self, catalogue: CatalogueStore, clock: Clock, invoker: Invoker, settings: EventSettings, deliver: Deliver
     ) -> None:
         self._deliver = deliver
-        self._entries = Entries(catalog, EVENT)
+        self._entries = Entries(catalogue, EVENT)
         self._clock = clock
         self._invoker = invoker
         self._settings = settings

@@ -88,7 +88,7 @@ class Definitions:
         self.config = config
         self.packages = packages
         self.entropy = entropy
-        self.records = FunctionEntries(store.catalog)
+        self.records = FunctionEntries(store.catalogue)
         self.changing = asyncio.Lock()
         self._concurrency = concurrency
         self._subscribers: list[OnChange] = []
@@ -164,7 +164,7 @@ class Definitions:
         async with self.changing:
             if await self.function(named.name) is not None:
                 raise refusal("ResourceConflictException", f"Function already exist: {named.name}")
-            number = await self.store.catalog.next_number("function")
+            number = await self.store.catalogue.next_number("function")
             function = Function(named.name, number, self.clock.now_ms(), self._stamped(packed), tags=kept)
             await self.records.write(FUNCTION.record(function))
         self.announce(named.name, latest=True)
@@ -210,7 +210,7 @@ class Definitions:
                 await self._delete_version(function, named)
             else:
                 everything = [FUNCTION.name_of(function), *await self.records.below(function.name)]
-                await self.store.catalog.write([], everything)
+                await self.store.catalogue.write([], everything)
                 self._concurrency.reserve(function.name, None)
         self.announce(function.name, latest=named is None, everything=named is None)
         await self.forget_packages()

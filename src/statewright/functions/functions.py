@@ -77,7 +77,7 @@ class Functions:
         self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint)
         self._entropy = entropy
         self._deliver_elsewhere = deliver
-        self.events = AsyncQueue(store.catalog, clock, self.invoker, self.event_settings, self._deliver)
+        self.events = AsyncQueue(store.catalogue, clock, self.invoker, self.event_settings, self._deliver)
 
     def model_with(self, name: str, model: Model | None) -> None:
         """Run a model in place of the handler of a function, which need not exist yet; `None` ends that.

@@ -13,7 +13,7 @@ from typing import Final
 from statewright.functions.names import refusal
 from statewright.payload import Json, JsonObject
 from statewright.stores.entries import Entries, EntryKind, Name
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.protocol import CatalogueStore, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +160,19 @@ POLICY: Final = EntryKind(
 class FunctionEntries:
     """The entries above, one repository for each kind."""
 
-    def __init__(self, catalog: CatalogStore) -> None:
-        self._catalog = catalog
-        self.functions = Entries(catalog, FUNCTION)
-        self.versions = Entries(catalog, VERSION)
-        self.aliases = Entries(catalog, ALIAS)
-        self.layers = Entries(catalog, LAYER)
-        self.layer_versions = Entries(catalog, LAYER_VERSION)
-        self.invoke_settings = Entries(catalog, INVOKE_SETTINGS)
-        self.policies = Entries(catalog, POLICY)
+    def __init__(self, catalogue: CatalogueStore) -> None:
+        self._catalogue = catalogue
+        self.functions = Entries(catalogue, FUNCTION)
+        self.versions = Entries(catalogue, VERSION)
+        self.aliases = Entries(catalogue, ALIAS)
+        self.layers = Entries(catalogue, LAYER)
+        self.layer_versions = Entries(catalogue, LAYER_VERSION)
+        self.invoke_settings = Entries(catalogue, INVOKE_SETTINGS)
+        self.policies = Entries(catalogue, POLICY)
 
     async def write(self, *put: Record, delete: Sequence[Name] = ()) -> None:
         """Write and delete in one transaction. Raises: ApiError (`ResourceConflictException`) after another change."""
-        if not await self._catalog.write(put, delete):
+        if not await self._catalogue.write(put, delete):
             raise refusal("ResourceConflictException", "The resource is being changed by other requests. Try again.")
 
     async def below(self, name: str) -> list[Name]:

@@ -19,7 +19,7 @@ from statewright.jobs.containers import Container, named_values
 from statewright.jobs.rows import JobEntries
 from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 LEAST_TIMEOUT_SECONDS: Final = 60
 MOST_ATTEMPTS: Final = 10
@@ -86,10 +86,10 @@ ENVIRONMENT: Final = EntryKind("batchComputeEnvironment", Environment, lambda en
 class Definitions:
     """Job definitions, job queues and compute environments by name."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
-        self._definition_entries = JobEntries(catalog, clock, DEFINITION)
-        self._queue_entries = JobEntries(catalog, clock, QUEUE)
-        self._environment_entries = JobEntries(catalog, clock, ENVIRONMENT)
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config) -> None:
+        self._definition_entries = JobEntries(catalogue, clock, DEFINITION)
+        self._queue_entries = JobEntries(catalogue, clock, QUEUE)
+        self._environment_entries = JobEntries(catalogue, clock, ENVIRONMENT)
         self._prefix = config.arn("batch")
         self._is_strict = config.limits.payload_bytes is not None
         self._revisions: dict[str, dict[int, Definition]] = {}

@@ -35,7 +35,7 @@ from statewright.jobs.processes import End, Processes
 from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json, JsonObject
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 ARRAY_SIZES: Final = (2, 10_000)
 MOST_DEPENDENCIES: Final = 20
@@ -50,11 +50,11 @@ class BatchJobs:
     """The Batch jobs of one server. `on_end` is called with the id of each ended job."""
 
     def __init__(
-        self, catalog: CatalogStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
+        self, catalogue: CatalogueStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
         on_end: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self.definitions = Definitions(catalog, clock, config)
-        self._entries = JobEntries(catalog, clock, JOB)
+        self.definitions = Definitions(catalogue, clock, config)
+        self._entries = JobEntries(catalogue, clock, JOB)
         self._processes = processes
         self._machine = machine
         self._clock = clock

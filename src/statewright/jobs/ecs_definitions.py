@@ -17,7 +17,7 @@ from statewright.jobs.containers import STOP_SECONDS, Container, named_values
 from statewright.jobs.rows import JobEntries
 from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 DEFAULT_CLUSTER: Final = "default"
 _FAMILY: Final = re.compile(r"[A-Za-z0-9_-]{1,255}")
@@ -94,8 +94,8 @@ CLUSTER: Final = EntryKind("ecsCluster", Cluster, lambda cluster: cluster.name)
 class Definitions:
     """Task definitions by family and revision."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
-        self._entries = JobEntries(catalog, clock, DEFINITION)
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config) -> None:
+        self._entries = JobEntries(catalogue, clock, DEFINITION)
         self._clock = clock
         self._prefix = config.arn("ecs", "task-definition/")
         self._by_family: dict[str, dict[int, Definition]] = {}
@@ -154,8 +154,8 @@ class Definitions:
 class Clusters:
     """Clusters by name; `default` always exists."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
-        self._entries = JobEntries(catalog, clock, CLUSTER)
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config) -> None:
+        self._entries = JobEntries(catalogue, clock, CLUSTER)
         self._prefix = config.arn("ecs", "cluster/")
         default = Cluster(DEFAULT_CLUSTER, self._prefix + DEFAULT_CLUSTER)
         self.by_name: dict[str, Cluster] = {DEFAULT_CLUSTER: default}

@@ -36,7 +36,7 @@ from statewright.jobs.rows import JobEntries
 from statewright.jobs.sweeper import Sweeper
 from statewright.payload import Json, JsonObject
 from statewright.stores.entries import EntryKind
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 MOST_AT_ONCE: Final = 10
 """Source: ECS API reference, RunTask, count."""
@@ -103,12 +103,12 @@ class Tasks:
     """The ECS tasks of one server. `on_end` is called with the ARN of each stopped task."""
 
     def __init__(
-        self, catalog: CatalogStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
+        self, catalogue: CatalogueStore, processes: Processes, machine: Machine, clock: Clock, config: Config,
         on_end: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self.clusters = Clusters(catalog, clock, config)
-        self.definitions = Definitions(catalog, clock, config)
-        self._entries = JobEntries(catalog, clock, TASK)
+        self.clusters = Clusters(catalogue, clock, config)
+        self.definitions = Definitions(catalogue, clock, config)
+        self._entries = JobEntries(catalogue, clock, TASK)
         self._processes = processes
         self._machine = machine
         self._clock = clock

@@ -27,8 +27,8 @@ class Jobs:
         self._processes = Processes(clock, folder.resolve() if folder is not None else None)
         self._on_end: list[Callable[[str], None]] = []
         machine = Machine(config, endpoint)
-        self.tasks = Tasks(store.catalog, self._processes, machine, clock, config, self._ended)
-        self.batch = BatchJobs(store.catalog, self._processes, machine, clock, config, self._ended)
+        self.tasks = Tasks(store.catalogue, self._processes, machine, clock, config, self._ended)
+        self.batch = BatchJobs(store.catalogue, self._processes, machine, clock, config, self._ended)
 
     def subscribe(self, on_end: Callable[[str], None]) -> None:
         """Call `on_end` with the ARN or id of each task and job once its end is stored."""

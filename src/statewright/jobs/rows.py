@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from statewright.clock import Clock
 from statewright.errors import Conflict, Unavailable
 from statewright.stores.entries import Entries, EntryKind, Stored
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 AGAIN_MS: Final = 1_000
 
@@ -33,11 +33,11 @@ T = TypeVar("T", bound=Changing)
 class JobEntries(Generic[T]):
     """The entries of one kind. One writer: this process."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, kind: EntryKind[T]) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, kind: EntryKind[T]) -> None:
+        self._catalogue = catalogue
         self._clock = clock
         self._kind = kind
-        self._entries = Entries(catalog, kind)
+        self._entries = Entries(catalogue, kind)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def walk(self) -> AsyncIterator[T]:
@@ -55,7 +55,7 @@ class JobEntries(Generic[T]):
             await self._put(*values)
 
     async def _put(self, *values: T) -> None:
-        if not await self._catalog.write([self._kind.record(value) for value in values]):
+        if not await self._catalogue.write([self._kind.record(value) for value in values]):
             raise Conflict(f"{self._kind.name} {self._kind.key_of(values[0])} was changed by another writer")
         for value in values:
             value.stored += 1

@@ -108,7 +108,7 @@ class Vault:
 
     async def _next_id(self) -> int:
         if not self._ids:
-            block = await self._store.catalog.next_number(COUNTER)
+            block = await self._store.catalogue.next_number(COUNTER)
             first = block * IDS_AT_ONCE
             self._ids = list(range(first + IDS_AT_ONCE - 1, first - 1, -1))
         return self._ids.pop()

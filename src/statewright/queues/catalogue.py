@@ -27,7 +27,7 @@ from statewright.queues.entries import QUEUE, REMAINS, QueueEntry
 from statewright.queues.queue import Queue
 from statewright.queues.state import Site
 from statewright.stores.entries import Entries, records_below
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.protocol import CatalogueStore, Record
 from statewright.tags import retagged
 
 PURGE_EVERY_MS: Final = 60_000
@@ -40,9 +40,9 @@ _NEVER: Final = 2**62
 class Catalogue:
     """The queues of one store."""
 
-    def __init__(self, catalog: CatalogStore, config: Config, site: Site) -> None:
-        self._catalog = catalog
-        self._entries = Entries(catalog, QUEUE)
+    def __init__(self, store: CatalogueStore, config: Config, site: Site) -> None:
+        self._store = store
+        self._entries = Entries(store, QUEUE)
         self._config = config
         self._site = site
         self._arns = config.arn("sqs")
@@ -57,7 +57,7 @@ class Catalogue:
         """Read every queue, and continue to delete the rows of deleted queues."""
         async for entry in self._entries.walk():
             self._add(entry)
-        async for record in records_below(self._catalog, REMAINS.name):
+        async for record in records_below(self._store, REMAINS.name):
             self._site.spawn(self._clear(int(record.key)))
 
     def all(self) -> Iterable[Queue]:
@@ -120,7 +120,7 @@ class Catalogue:
                     "same name.",
                 )
             self._check_redrive(name, settings)
-            number = await self._catalog.next_number("queue")
+            number = await self._store.next_number("queue")
             entry = QueueEntry(name, number, number, now_ms, now_ms, 0, shown(settings), dict(tags))
             return self._add(await self._entries.write(entry))
 
@@ -167,7 +167,7 @@ class Catalogue:
                     status=403,
                 )
             former = queue.state.entry.rows
-            rows = await self._catalog.next_number("queue")
+            rows = await self._store.next_number("queue")
             entry = replace(queue.state.entry, rows=rows, purged_ms=now_ms)
             await self._replace(queue, entry, _remains(former))
             queue.state.lose_track()
@@ -178,7 +178,7 @@ class Catalogue:
         """See `Queues.delete_queue`."""
         async with self._change:
             queue.state.check()
-            if not await self._catalog.write([_remains(queue.state.entry.rows)], [QUEUE.name_of(queue.state.entry)]):
+            if not await self._store.write([_remains(queue.state.entry.rows)], [QUEUE.name_of(queue.state.entry)]):
                 raise Conflict(f"the rows of queue {queue.name} are being deleted already")
             self._deleted_ms[queue.name] = self._site.clock.now_ms()
             self._forget_index(queue)
@@ -192,7 +192,7 @@ class Catalogue:
         """Delete rows that belong to no queue any more, `CLEAR_STEP` at a time."""
         while len(await self._site.store.expire(rows, _NEVER, CLEAR_STEP)) == CLEAR_STEP:
             pass
-        await self._catalog.write([], [(REMAINS.name, str(rows))])
+        await self._store.write([], [(REMAINS.name, str(rows))])
 
     async def _replace(self, queue: Queue, entry: QueueEntry, *more: Record) -> None:
         written = await self._entries.write(entry, also=more)

@@ -27,7 +27,7 @@ from statewright.queues.messages import Received, read_handle
 from statewright.queues.queue import Queue
 from statewright.queues.state import Site
 from statewright.stores.entries import Entries, EntryKind
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 from statewright.stores.queue_protocol import Move
 
 BATCH: Final = 500
@@ -108,9 +108,9 @@ MOVE: Final = EntryKind(
 class MoveTasks:
     """The tasks of all queues."""
 
-    def __init__(self, catalog: CatalogStore, catalogue: Catalogue, site: Site) -> None:
-        self._catalog = catalog
-        self._entries = Entries(catalog, MOVE)
+    def __init__(self, store: CatalogueStore, catalogue: Catalogue, site: Site) -> None:
+        self._store = store
+        self._entries = Entries(store, MOVE)
         self._catalogue = catalogue
         self._site = site
         self._running: dict[str, _Task] = {}
@@ -172,7 +172,7 @@ class MoveTasks:
         self._running[source_arn] = task
         try:
             to_move = source.state.counts(await source.state.known()).visible
-            number = await self._catalog.next_number(MOVE.name)
+            number = await self._store.next_number(MOVE.name)
             former = await self._stored(source_arn)
             task = replace(task, number=number, to_move=to_move)
             task = await self._entries.write(task, delete=[MOVE.name_of(old) for old in former[MOST_LISTED - 1 :]])

@@ -46,8 +46,8 @@ class Queues:
         self._site = Site(store.queues, clock, config.limits, ids, self._background.spawn, self._state_of, recorder)
         if recorder is not None:
             recorder.looks[NAMESPACE] = self._refresh_levels
-        self._catalogue = Catalogue(store.catalog, config, self._site)
-        self._moves = MoveTasks(store.catalog, self._catalogue, self._site)
+        self._catalogue = Catalogue(store.catalogue, config, self._site)
+        self._moves = MoveTasks(store.catalogue, self._catalogue, self._site)
 
     async def _refresh_levels(self, dimensions: Mapping[str, str]) -> None:
         """Bring the levels of a queue up to date before they are read."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from statewright.clock import Clock
 from statewright.records.entries import DASHBOARD, Dashboard
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 
 class Dashboards:
     """The dashboards of one store."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
-        self._entries = Entries(catalog, DASHBOARD)
+    def __init__(self, catalogue: CatalogueStore, clock: Clock) -> None:
+        self._entries = Entries(catalogue, DASHBOARD)
         self._clock = clock
 
     async def put(self, name: str, body: str) -> None:

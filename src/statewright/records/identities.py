@@ -22,7 +22,7 @@ from statewright.records.entries import ALIAS, IDENTITIES, AccountAlias, Identit
 from statewright.records.letters import letters
 from statewright.records.policies import Policies
 from statewright.stores.entries import Entries, Place
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 from statewright.tags import MOST_TAGS, TagRule, retagged
 
 MOST_ATTACHED: Final = 20
@@ -54,14 +54,14 @@ KINDS: Final = (ROLE, USER, GROUP)
 class Identities:
     """The roles, users and groups of the account."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config) -> None:
+        self._catalogue = catalogue
         self._clock = clock
         self._config = config
-        self._entries = {kind: Entries(catalog, IDENTITIES[kind.word]) for kind in KINDS}
-        self._aliases = Entries(catalog, ALIAS)
+        self._entries = {kind: Entries(catalogue, IDENTITIES[kind.word]) for kind in KINDS}
+        self._aliases = Entries(catalogue, ALIAS)
         self._change = asyncio.Lock()
-        self.policies = Policies(catalog, clock, config, self._change)
+        self.policies = Policies(catalogue, clock, config, self._change)
 
     async def create(self, kind: Kind, name: str, path: str, fields: JsonMapping) -> Identity:
         """Create an identity. `fields` may have `trust`, `description`, `tags` and so on. Raises: ApiError."""
@@ -71,7 +71,7 @@ class Identities:
         async with self._change:
             if await self._entries[kind].get(name.lower()) is not None:
                 raise ApiError("EntityAlreadyExists", f"{kind.title} with name {name} already exists.", status=409)
-            number = await self._catalog.next_number("iam")
+            number = await self._catalogue.next_number("iam")
             id_ = letters(kind.prefix, f"{self._config.account} {number}", 17)
             made = Identity(name, path, id_, self._clock.now_ms() // 1000 * 1000, **fields)
             return await self._entries[kind].write(made)

@@ -27,7 +27,7 @@ from statewright.payload import Json
 from statewright.records.entries import LOG_GROUP, LOG_STREAM, LogGroup, LogStream
 from statewright.records.log_files import EVENT_BYTES, Lane, history_line, put_line, put_text, worker_line
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 from statewright.tags import retagged
 
 OF_FUNCTIONS: Final = "/aws/lambda/"
@@ -65,14 +65,16 @@ class WorkerLogs(Protocol):
 class LogGroups:
     """The log groups of one server. `folder` has the files of machines and of PutLogEvents."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, folder: Path, workers: WorkerLogs) -> None:
-        self._catalog = catalog
+    def __init__(
+        self, catalogue: CatalogueStore, clock: Clock, config: Config, folder: Path, workers: WorkerLogs
+    ) -> None:
+        self._catalogue = catalogue
         self._clock = clock
         self._config = config
         self._folder = folder
         self._workers = workers
-        self._groups = Entries(catalog, LOG_GROUP)
-        self._streams = Entries(catalog, LOG_STREAM)
+        self._groups = Entries(catalogue, LOG_GROUP)
+        self._streams = Entries(catalogue, LOG_STREAM)
         self._change = asyncio.Lock()
 
     async def work(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
@@ -130,7 +132,7 @@ class LogGroups:
         async with self._change:
             group = await self.get(name)
             streams = await self._streams.names(name)
-            await self._catalog.write([], [LOG_GROUP.name_of(group), *streams])
+            await self._catalogue.write([], [LOG_GROUP.name_of(group), *streams])
             if name.startswith(OF_FUNCTIONS):
                 self._workers.delete(name.removeprefix(OF_FUNCTIONS))
             await self.work(self._erase, name, [key for _, key in streams])

@@ -22,7 +22,7 @@ from statewright.payload import JsonMapping
 from statewright.query.linear_regex import RegexSyntaxError, compile_regex
 from statewright.records.entries import PARAMETER, PARAMETER_VERSION, Parameter, ParameterVersion
 from statewright.stores.entries import Entries, Place
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 from statewright.tags import retagged, tags_by_key
 
 MOST_VERSIONS: Final = 100
@@ -50,12 +50,12 @@ class Found:
 class Parameters:
     """The parameters of the account."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config) -> None:
+        self._catalogue = catalogue
         self._clock = clock
         self._config = config
-        self._parameters = Entries(catalog, PARAMETER)
-        self._versions = Entries(catalog, PARAMETER_VERSION)
+        self._parameters = Entries(catalogue, PARAMETER)
+        self._versions = Entries(catalogue, PARAMETER_VERSION)
         self._change = asyncio.Lock()
 
     def arn(self, name: str) -> str:
@@ -177,7 +177,7 @@ class Parameters:
         async with self._change:
             entry = await self.get(name)
             versions = await self._versions.names(entry.name)
-            await self._catalog.write([], [PARAMETER.name_of(entry), *versions])
+            await self._catalogue.write([], [PARAMETER.name_of(entry), *versions])
 
     async def tag(self, name: str, put: Mapping[str, str], drop: Iterable[str] = ()) -> None:
         """Add tags to a parameter and remove others. Raises: ApiError."""

@@ -19,7 +19,7 @@ from statewright.records.documents import check_permissions
 from statewright.records.entries import ATTACHMENT, POLICY, Attachment, Policy, PolicyVersion
 from statewright.records.letters import letters
 from statewright.stores.entries import Entries, Place
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.protocol import CatalogueStore, Record
 from statewright.tags import retagged
 
 MOST_VERSIONS: Final = 5
@@ -29,13 +29,13 @@ OF_AWS: Final = "arn:aws:iam::aws:policy/"
 class Policies:
     """The managed policies of the account. `change` is the lock for changes of policies and of identities."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config, change: asyncio.Lock) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config, change: asyncio.Lock) -> None:
+        self._catalogue = catalogue
         self._clock = clock
         self._config = config
         self._change = change
-        self._policies = Entries(catalog, POLICY)
-        self._attachments = Entries(catalog, ATTACHMENT)
+        self._policies = Entries(catalogue, POLICY)
+        self._attachments = Entries(catalogue, ATTACHMENT)
 
     async def create(
         self, name: str, path: str, document: str, description: str | None, tags: Mapping[str, str]
@@ -49,7 +49,7 @@ class Policies:
                     "EntityAlreadyExists",
                     f"A policy called {name} already exists. Duplicate names are not allowed.", status=409,
                 )  # fmt: skip
-            number = await self._catalog.next_number("iam")
+            number = await self._catalogue.next_number("iam")
             now_ms = self._now_ms()
             id_ = letters("ANPA", f"{self._config.account} {number}", 17)
             versions = {"v1": PolicyVersion(document, now_ms)}

@@ -19,7 +19,7 @@ from statewright.payload import Json, JsonMapping
 from statewright.records.entries import SECRET, SECRET_VALUE, Secret, SecretValue, SecretVersion
 from statewright.records.letters import letters
 from statewright.stores.entries import Entries, Place
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 from statewright.tags import retagged
 
 CURRENT: Final = "AWSCURRENT"
@@ -36,12 +36,12 @@ Value = JsonMapping
 class Secrets:
     """The secrets of the account."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock, config: Config) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, config: Config) -> None:
+        self._catalogue = catalogue
         self._clock = clock
         self._config = config
-        self._secrets = Entries(catalog, SECRET)
-        self._values = Entries(catalog, SECRET_VALUE)
+        self._secrets = Entries(catalogue, SECRET)
+        self._values = Entries(catalogue, SECRET_VALUE)
         self._change = asyncio.Lock()
 
     # -------------------------------------------------------------- reading
@@ -121,7 +121,7 @@ class Secrets:
                 before = None
             if before is not None:
                 return await self._repeated(before, version, value)
-            number = await self._catalog.next_number("secret")
+            number = await self._catalogue.next_number("secret")
             suffix = letters("", f"{self._config.account} {number}", 6)
             now_ms = self._clock.now_ms()
             arn = self._config.arn("secretsmanager", f"secret:{name}-{suffix}")
@@ -224,7 +224,7 @@ class Secrets:
 
     async def _erase(self, entry: Secret) -> None:
         values = [(SECRET_VALUE.name, _value_key(entry, one)) for one in entry.versions]
-        await self._catalog.write([], [SECRET.name_of(entry), *values])
+        await self._catalogue.write([], [SECRET.name_of(entry), *values])
 
     async def start(self) -> None:
         """Erase the secrets whose window has passed."""

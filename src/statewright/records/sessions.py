@@ -26,7 +26,7 @@ from statewright.payload import JsonObject
 from statewright.records.entries import SESSION_KEY, SessionKey
 from statewright.records.letters import letters
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 
 _SEAL_BYTES: Final = 32
 _HEADER: Final = "x-amz-security-token"
@@ -48,8 +48,8 @@ class Session:
 class Sessions:
     """Issues and recognises temporary credentials."""
 
-    def __init__(self, catalog: CatalogStore, clock: Clock) -> None:
-        self._entries = Entries(catalog, SESSION_KEY)
+    def __init__(self, catalogue: CatalogueStore, clock: Clock) -> None:
+        self._entries = Entries(catalogue, SESSION_KEY)
         self._clock = clock
         self._key: bytes | None = None
         self._loading = asyncio.Lock()

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from statewright.errors import Conflict
 from statewright.formats import Format, Upgrade, members_of
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.protocol import CatalogueStore, Record
 
 Name = tuple[str, str]
 """Kind and key, by which an entry is deleted."""
@@ -127,13 +127,13 @@ class MarkKind:
 class Entries(Generic[T]):
     """The entries of one kind."""
 
-    def __init__(self, catalog: CatalogStore, kind: EntryKind[T]) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, kind: EntryKind[T]) -> None:
+        self._catalogue = catalogue
         self.kind = kind
 
     async def get(self, key: str) -> T | None:
         """One entry. Raises: Unreadable."""
-        record = await self._catalog.get(self.kind.name, key)
+        record = await self._catalogue.get(self.kind.name, key)
         return None if record is None else self.kind.read(record)
 
     async def all(self, parent: str = "") -> list[T]:
@@ -158,7 +158,7 @@ class Entries(Generic[T]):
     ) -> tuple[list[T], Place | None]:
         """Up to `limit` entries by sort and key; also the place to continue from, None at the end. Raises:
         Unreadable."""
-        found = await self._catalog.list_entries(
+        found = await self._catalogue.list_entries(
             self.kind.name, parent, after=after, limit=limit + 1, newest_first=newest_first
         )
         place = (found[limit - 1].sort, found[limit - 1].key) if len(found) > limit else None
@@ -168,33 +168,33 @@ class Entries(Generic[T]):
         self, parent: str = "", after: Place | None = None, *, newest_first: bool = False
     ) -> AsyncIterator[T]:
         """Every entry by sort and key, from behind a place on. Raises: Unreadable."""
-        async for record in records_below(self._catalog, self.kind.name, parent, after, newest_first=newest_first):
+        async for record in records_below(self._catalogue, self.kind.name, parent, after, newest_first=newest_first):
             yield self.kind.read(record)
 
     async def names(self, parent: str = "") -> list[Name]:
         """The kind and key of every entry below a parent; reads no bodies."""
-        return [(one.kind, one.key) async for one in records_below(self._catalog, self.kind.name, parent)]
+        return [(one.kind, one.key) async for one in records_below(self._catalogue, self.kind.name, parent)]
 
     async def write(self, value: T, *, also: Sequence[Record] = (), delete: Sequence[Name] = ()) -> T:
         """Write an entry with rows of other kinds, and delete: all or nothing; the value as it is stored then.
 
         Raises: Conflict when another writer was faster.
         """
-        if not await self._catalog.write([self.kind.record(value), *also], delete):
+        if not await self._catalogue.write([self.kind.record(value), *also], delete):
             raise Conflict(f"{self.kind.name} {self.kind.key_of(value)} was changed by another writer")
         return dataclasses.replace(value, stored=value.stored + 1)
 
     async def delete(self, *values: T) -> None:
         """Delete entries; missing ones are skipped."""
-        await self._catalog.write([], [self.kind.name_of(value) for value in values])
+        await self._catalogue.write([], [self.kind.name_of(value) for value in values])
 
 
 async def records_below(
-    catalog: CatalogStore, kind: str, parent: str = "", after: Place | None = None, *, newest_first: bool = False
+    catalogue: CatalogueStore, kind: str, parent: str = "", after: Place | None = None, *, newest_first: bool = False
 ) -> AsyncIterator[Record]:
     """The rows of a kind below a parent by sort and key, from behind a place on."""
     while True:
-        records = await catalog.list_entries(kind, parent, after=after, limit=_PAGE, newest_first=newest_first)
+        records = await catalogue.list_entries(kind, parent, after=after, limit=_PAGE, newest_first=newest_first)
         for record in records:
             yield record
         if len(records) < _PAGE:

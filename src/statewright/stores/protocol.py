@@ -233,7 +233,7 @@ class Record:
     body: bytes
 
 
-class CatalogStore(Protocol):
+class CatalogueStore(Protocol):
     """Named entries that the API manages. Each write is one transaction over several records."""
 
     async def get(self, kind: str, key: str) -> Record | None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.object_rows import ObjectStore, UploadStore
-from statewright.stores.protocol import CatalogStore, ExecutionStore
+from statewright.stores.protocol import CatalogueStore, ExecutionStore
 from statewright.stores.queue_protocol import QueueStore
 from statewright.stores.table_protocol import TableStore
 
@@ -22,7 +22,7 @@ class Store(Protocol):
         """The executions."""
 
     @property
-    def catalog(self) -> CatalogStore:
+    def catalogue(self) -> CatalogueStore:
         """The catalogue."""
 
     @property

@@ -40,7 +40,7 @@ class Catalogue:
 
     def __init__(self, store: Store, clock: Clock, config: Config, spawn: Spawn) -> None:
         self._store = store
-        self._entries = Entries(store.catalog, TABLE)
+        self._entries = Entries(store.catalogue, TABLE)
         self._clock = clock
         self._arns = config.arn("dynamodb", "table/")
         self._spawn = spawn
@@ -57,7 +57,7 @@ class Catalogue:
                     self._spawn(self._fill_index(table, index.name))
             if table.definition.time_to_live is not None and not table.definition.time_to_live.is_filled:
                 self._spawn(self.fill_expiries(table))
-        async for record in records_below(self._store.catalog, REMAINS.name):
+        async for record in records_below(self._store.catalogue, REMAINS.name):
             self._spawn(self._clear(int(record.key)))
 
     def all(self) -> list[Table]:
@@ -84,7 +84,7 @@ class Catalogue:
 
     async def next_space(self) -> int:
         """A new, unique number for a space."""
-        return await self._store.catalog.next_number(SPACES)
+        return await self._store.catalogue.next_number(SPACES)
 
     # ------------------------------------------------------------------ changes
 
@@ -120,7 +120,7 @@ class Catalogue:
                     "protection first.",
                 )
             spaces = table.definition.spaces
-            await self._store.catalog.write([_remains(space) for space in spaces], [TABLE.name_of(table.definition)])
+            await self._store.catalogue.write([_remains(space) for space in spaces], [TABLE.name_of(table.definition)])
             table.is_deleted = True
             del self._tables[name]
             self._names.remove(name)
@@ -146,7 +146,7 @@ class Catalogue:
     async def _clear(self, space: int) -> None:
         while await self._store.tables.clear(space, CLEAR_STEP) == CLEAR_STEP:
             pass
-        await self._store.catalog.write([], [(REMAINS.name, str(space))])
+        await self._store.catalogue.write([], [(REMAINS.name, str(space))])
 
     def begin_filling(self, table: Table, name: str) -> None:
         """Fill a new index in the background."""

@@ -89,7 +89,7 @@ class Exports:
     def __init__(self, store: Store, clock: Clock, catalogue: Catalogue, spawn: Spawn, put: PutObject | None) -> None:
         """Without `put` the server has no buckets, and exports are refused."""
         self._store = store
-        self._entries = Entries(store.catalog, EXPORT)
+        self._entries = Entries(store.catalogue, EXPORT)
         self._clock = clock
         self._catalogue = catalogue
         self._spawn = spawn

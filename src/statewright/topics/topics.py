@@ -21,7 +21,7 @@ from statewright.events.deliveries import Deliveries
 from statewright.metrics.recorder import Recorder
 from statewright.queues.queues import Queues
 from statewright.stores.entries import Entries
-from statewright.stores.protocol import CatalogStore
+from statewright.stores.protocol import CatalogueStore
 from statewright.stores.store import Store
 from statewright.topics.attributes import (
     check_name,
@@ -60,9 +60,9 @@ class Topics:
         address: Callable[[], str],
         recorder: Recorder | None = None,
     ) -> None:
-        self._catalog: CatalogStore = store.catalog
-        self._topics = Entries(store.catalog, TOPIC)
-        self._subscriptions = Entries(store.catalog, SUBSCRIPTION)
+        self._catalogue: CatalogueStore = store.catalogue
+        self._topics = Entries(store.catalogue, TOPIC)
+        self._subscriptions = Entries(store.catalogue, SUBSCRIPTION)
         self._clock = clock
         self._config = config
         self._arns = config.arn("sns")
@@ -102,7 +102,7 @@ class Topics:
                 if tags and dict(tags) != existing.topic.tags:
                     raise invalid("Tags Reason: Topic already exists with different tags")
                 return existing.arn
-            number = await self._catalog.next_number("topic")
+            number = await self._catalogue.next_number("topic")
             topic = Topic(name, number, self._clock.now_ms(), kept, dict(tags))
             return self._add(await self._topics.write(topic)).arn
 
@@ -113,7 +113,7 @@ class Topics:
             if hub is None:
                 return
             gone = [SUBSCRIPTION.name_of(one.entry) for one in hub.subscribers.values()]
-            await self._catalog.write([], [TOPIC.name_of(hub.topic), *gone])
+            await self._catalogue.write([], [TOPIC.name_of(hub.topic), *gone])
             del self._hubs[hub.topic.name]
             for number in hub.subscribers:
                 del self._subscribers[number]
@@ -196,7 +196,7 @@ class Topics:
         return subscriber
 
     async def _subscribed(self, hub: Hub, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> Subscriber:
-        number = await self._catalog.next_number("subscription")
+        number = await self._catalogue.next_number("subscription")
         at_once = protocol in WITHOUT_CONFIRMATION
         entry = Subscription(
             chance.uuid4(),

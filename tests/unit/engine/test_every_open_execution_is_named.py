@@ -131,9 +131,9 @@ def test_map_runs_are_counted_apart_and_forgotten() -> None:
             await rig.engine.start_execution(other, name, "{}")
             await rig.settle()
             await clock.sleep_until(clock.now_ms() + DAY_MS)
-        left = {kind for kind, _ in rig.store.catalog._entries}
+        left = {kind for kind, _ in rig.store.catalogue._entries}
         assert not left & {"mapRun", "mapRunDate", "deleting"}
-        revisions = [key for kind, key in rig.store.catalog._entries if kind == "revision"]
+        revisions = [key for kind, key in rig.store.catalogue._entries if kind == "revision"]
         assert revisions == [f"{other.machine_id}:INITIAL"]
         assert not any((await rig.store.executions.count_by_status(MAP_RUNS)).values())
         await rig.down()

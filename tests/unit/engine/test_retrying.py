@@ -62,9 +62,9 @@ def test_what_is_no_lack_of_an_answer_is_raised_at_once() -> None:
         async def gone(*_: Any) -> bool:
             raise OwnershipLost("gone")
 
-        store.catalog.write = gone
+        store.catalogue.write = gone
         with pytest.raises(OwnershipLost):
-            await retrying.catalog.write([Record("kind", "key", "", 0, 1, b"")])
+            await retrying.catalogue.write([Record("kind", "key", "", 0, 1, b"")])
 
     run_virtual(main)
 

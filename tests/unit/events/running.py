@@ -63,7 +63,7 @@ class Rig:
         self.store = store or MemoryStore()
         self.targets = Targets(clock)
         self.recorder = Recorder(clock)
-        self.deliveries = Deliveries(self.store.catalog, clock, self.targets, recorder=self.recorder)
+        self.deliveries = Deliveries(self.store.catalogue, clock, self.targets, recorder=self.recorder)
         self.scheduler = Scheduler(self.store, clock, Config(), self.deliveries)
         self.buses = Buses(self.store, clock, Config(), self.deliveries, self.recorder)
 

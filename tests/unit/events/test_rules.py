@@ -87,7 +87,7 @@ def test_an_event_without_a_rule_writes_nothing(monkeypatch: pytest.MonkeyPatch)
         async def refuse(*_: Any) -> bool:
             raise AssertionError("nothing is to be written")
 
-        monkeypatch.setattr(rig.store.catalog, "write", refuse)
+        monkeypatch.setattr(rig.store.catalogue, "write", refuse)
         assert "EventId" in await rig.put()
         monkeypatch.undo()
 

@@ -74,7 +74,7 @@ class Bench:
             await self.clock.sleep_until(self.clock.now_ms() + 500)
 
     async def kept(self) -> int:
-        found = await self.store.catalog.list_entries(EVENT.name, "", after=None, limit=100, newest_first=False)
+        found = await self.store.catalogue.list_entries(EVENT.name, "", after=None, limit=100, newest_first=False)
         return len(found)
 
 

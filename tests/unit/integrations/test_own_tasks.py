@@ -118,7 +118,7 @@ def test_one_at_a_time_in_order_and_without_a_transition_of_waiting():
         third = next(e for e in await rig.events(arns[2]) if e["type"] == "TaskSucceeded")
         answer = json.loads(third["taskSucceededEventDetails"]["output"])
         assert (answer["Name"], answer["Limit"], answer["WaitedSeconds"]) == ("door", 1, 600)
-        assert not await rig.store.catalog.list_entries("permit", "", after=None, limit=9, newest_first=False)
+        assert not await rig.store.catalogue.list_entries("permit", "", after=None, limit=9, newest_first=False)
 
     virtually(main)
 

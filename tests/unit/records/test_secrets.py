@@ -23,7 +23,7 @@ async def create(secrets: Secrets, name: str, text: str = "one", version: str = 
 
 def test_a_secret_is_gone_after_its_window() -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
-        secrets = Secrets(store.catalog, clock, Config())
+        secrets = Secrets(store.catalogue, clock, Config())
         first = await create(secrets, "s")
         await secrets.delete("s", 7)
         await clock.sleep_until(clock.now_ms() + 7 * DAY - 1)
@@ -45,13 +45,13 @@ def test_a_secret_is_gone_after_its_window() -> None:
 
 def test_a_start_erases_what_is_due() -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
-        secrets = Secrets(store.catalog, clock, Config())
+        secrets = Secrets(store.catalogue, clock, Config())
         arn = await create(secrets, "s")
         await create(secrets, "stays")
         await secrets.delete("s", 7)
         await clock.sleep_until(clock.now_ms() + 8 * DAY)
-        await Secrets(store.catalog, clock, Config()).start()
-        assert [one async for one in Entries(store.catalog, SECRET_VALUE).walk(arn)] == []
+        await Secrets(store.catalogue, clock, Config()).start()
+        assert [one async for one in Entries(store.catalogue, SECRET_VALUE).walk(arn)] == []
         assert (await secrets.value("stays", None, None))[1] == "v1"
 
     on_store(story)
@@ -59,14 +59,14 @@ def test_a_start_erases_what_is_due() -> None:
 
 def test_old_versions_without_labels_are_forgotten() -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
-        secrets = Secrets(store.catalog, clock, Config())
+        secrets = Secrets(store.catalogue, clock, Config())
         arn = await create(secrets, "s", version="v0")
         await secrets.move_stage("s", "kept", None, "v0")
         for number in range(1, MOST_VERSIONS + 10):
             await secrets.put("s", f"v{number}", {"SecretString": str(number)})
         entry = await secrets.find("s")
         assert len(entry.versions) == MOST_VERSIONS
-        assert len([one async for one in Entries(store.catalog, SECRET_VALUE).walk(arn)]) == MOST_VERSIONS
+        assert len([one async for one in Entries(store.catalogue, SECRET_VALUE).walk(arn)]) == MOST_VERSIONS
         assert (await secrets.value("s", None, "kept"))[2] == {"SecretString": "one"}
 
     on_store(story)
@@ -83,7 +83,7 @@ def test_old_versions_without_labels_are_forgotten() -> None:
 )
 def test_refused_moves_of_labels(stage: str, source: str | None, target: str | None, text: str) -> None:
     async def story(clock: VirtualClock, store: MemoryStore) -> None:
-        secrets = Secrets(store.catalog, clock, Config())
+        secrets = Secrets(store.catalogue, clock, Config())
         await create(secrets, "s")
         await secrets.put("s", "v2", {"SecretString": "two"})
         with pytest.raises(ApiError, match=text):

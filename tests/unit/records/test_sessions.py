@@ -21,7 +21,7 @@ ARN = "arn:aws:sts::000000000000:assumed-role/r/me"
 
 
 async def started(clock: VirtualClock, store: MemoryStore) -> Sessions:
-    sessions = Sessions(store.catalog, clock)
+    sessions = Sessions(store.catalogue, clock)
     await sessions.start()
     return sessions
 

@@ -47,7 +47,7 @@ def run(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
 async def notes() -> tuple[MemoryStore, Entries[Note]]:
     store = MemoryStore()
     await store.open("test")
-    return store, Entries(store.catalog, NOTE)
+    return store, Entries(store.catalogue, NOTE)
 
 
 @run
@@ -56,7 +56,7 @@ async def test_a_value_is_written_read_and_deleted() -> None:
     written = await entries.write(Note("a", "x", due_ms=5))
     assert written.stored == 1
     assert await entries.get("a") == written
-    record = await store.catalog.get("note", "a")
+    record = await store.catalogue.get("note", "a")
     assert record == Record("note", "a", "", 5, 1, b'{"key":"a","text":"x","folder":""}')
     assert (await entries.write(replace(written, text="y"))).stored == 2
     await entries.delete(written)
@@ -98,13 +98,13 @@ async def test_rows_of_other_kinds_go_along_or_nothing_does() -> None:
     with pytest.raises(Conflict):
         await entries.write(Note("c", "z"), also=[marks.record("1", sort=1)])
     assert await entries.get("c") is None
-    assert [record.key async for record in records_below(store.catalog, marks.name)] == ["1"]
+    assert [record.key async for record in records_below(store.catalogue, marks.name)] == ["1"]
 
 
 @run
 async def test_a_row_of_a_newer_format_is_refused_by_kind_and_key() -> None:
     store, entries = await notes()
     newer = EntryKind("note", Note, lambda note: note.key, form=Form(2, upgrades={1: lambda members: members}))
-    await Entries(store.catalog, newer).write(Note("a", "x"))
+    await Entries(store.catalogue, newer).write(Note("a", "x"))
     with pytest.raises(Unreadable, match=r"^note a was written by a newer Statewright \(format 2, this one reads"):
         await entries.get("a")

@@ -11,7 +11,7 @@ import pytest
 from statewright.stores.sqlite.file import SCHEMA_VERSION, split_script
 from statewright.stores.statements import LENGTHS, RowStatement, read_sql, row_statements, statements
 
-FILES = ("writes", "executions", "catalog", "queues", "tables")
+FILES = ("writes", "executions", "catalogue", "queues", "tables")
 EVERY = [(file, name) for file in FILES for name in statements(file)]
 
 

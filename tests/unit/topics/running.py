@@ -75,7 +75,7 @@ class Rig:
         self.store = store or MemoryStore()
         self.config = Config()
         self.calls = Calls(clock)
-        self.deliveries = Deliveries(self.store.catalog, clock, self.calls)
+        self.deliveries = Deliveries(self.store.catalogue, clock, self.calls)
         self.queues = Queues(self.store, clock, self.config)
         self.calls.queues = self.queues
         self.recorder = Recorder(clock)

@@ -39,4 +39,4 @@ def build_dashboards(make: Building) -> Dashboards:
     """Build the dashboards."""
     from statewright.records.dashboards import Dashboards
 
-    return Dashboards(make.ground.store.catalog, make.ground.clock)
+    return Dashboards(make.ground.store.catalogue, make.ground.clock)

@@ -34,4 +34,4 @@ def build_identities(make: Building) -> Identities:
     from statewright.records.identities import Identities
 
     ground = make.ground
-    return Identities(ground.store.catalog, ground.clock, ground.config)
+    return Identities(ground.store.catalogue, ground.clock, ground.config)

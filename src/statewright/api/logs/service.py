@@ -38,7 +38,7 @@ def build_log_groups(make: Building) -> LogGroups:
     ground, workers = make.ground, make(build_functions).logs
     assert workers.folder is not None, "functions always have a folder"
     folder = (ground.data if ground.data is not None else workers.folder.parent) / "logs"
-    return LogGroups(ground.store.catalog, ground.clock, ground.config, folder, workers)
+    return LogGroups(ground.store.catalogue, ground.clock, ground.config, folder, workers)
 
 
 def build_log_extents(_make: Building) -> Extents:

@@ -32,4 +32,4 @@ def build_secrets(make: Building) -> Secrets:
     from statewright.records.secrets import Secrets
 
     ground = make.ground
-    return Secrets(ground.store.catalog, ground.clock, ground.config)
+    return Secrets(ground.store.catalogue, ground.clock, ground.config)

@@ -32,4 +32,4 @@ def build_parameters(make: Building) -> Parameters:
     from statewright.records.parameters import Parameters
 
     ground = make.ground
-    return Parameters(ground.store.catalog, ground.clock, ground.config)
+    return Parameters(ground.store.catalogue, ground.clock, ground.config)

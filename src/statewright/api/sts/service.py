@@ -28,4 +28,4 @@ def build_sessions(make: Building) -> Sessions:
     from statewright.records.sessions import Sessions
 
     ground = make.ground
-    return Sessions(ground.store.catalog, ground.clock)
+    return Sessions(ground.store.catalogue, ground.clock)

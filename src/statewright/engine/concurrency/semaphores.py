@@ -94,7 +94,7 @@ class Semaphores:
     async def recover(self, open_calls: Iterable[ScheduledCall]) -> None:
         """Read what the store has; permits of what has ended, or is not among `open_calls` any more, are given back."""
         waiting = {(call.execution_arn, call.idempotency_key) for call in open_calls}
-        async for record in records_below(self._shard.store.catalog, PERMIT):
+        async for record in records_below(self._shard.store.catalogue, PERMIT):
             self._read(record)
             self._shard.ids.pass_by(record.sort)
         for arn, permits in list(self._by_execution.items()):
@@ -315,7 +315,7 @@ class Semaphores:
                 elif permit.written:
                     deleted.append((PERMIT, str(permit.number)))
             if put or deleted:
-                await self._shard.retrying.catalog.write(put, deleted)
+                await self._shard.retrying.catalogue.write(put, deleted)
             for semaphore, permit in changed.values():
                 self._answer(semaphore, permit)
             for future in waiting:

@@ -35,10 +35,10 @@ class ExecutionNames:
         if machine_id in self._noted:
             return
         while True:
-            record = await self._store.catalog.get(MACHINE_IDS, machine_arn)
+            record = await self._store.catalogue.get(MACHINE_IDS, machine_arn)
             ids: list[int] = orjson.loads(record.body) if record is not None else []
             version = record.version if record is not None else 0
-            if machine_id in ids or await self._store.catalog.write(
+            if machine_id in ids or await self._store.catalogue.write(
                 [Record(MACHINE_IDS, machine_arn, "", 0, version + 1, orjson.dumps([*ids, machine_id]))]
             ):
                 self._noted.add(machine_id)
@@ -79,7 +79,7 @@ class ExecutionNames:
         return await self._by_name(arn.machine, arn.rest or "")
 
     async def _by_name(self, machine_arn: str, name: str) -> Row | None:
-        record = await self._store.catalog.get(MACHINE_IDS, machine_arn)
+        record = await self._store.catalogue.get(MACHINE_IDS, machine_arn)
         ids: list[int] = orjson.loads(record.body) if record is not None else []
         for machine_id in reversed(ids):
             row = await self._store.executions.find(machine_id, name)
@@ -89,7 +89,7 @@ class ExecutionNames:
 
     async def _find_child(self, arn: StatesArn) -> Row | None:
         """Child executions are named below their run; a label may have had several."""
-        async for run in records_below(self._store.catalog, MAP_RUN_IDS.name, labelled(arn), newest_first=True):
+        async for run in records_below(self._store.catalogue, MAP_RUN_IDS.name, labelled(arn), newest_first=True):
             row = await self._store.executions.find(run.sort, arn.rest or "")
             if row is not None:
                 return row

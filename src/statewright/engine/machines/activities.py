@@ -47,7 +47,7 @@ class ActivityRecords:
             if present.encryption != wanted:
                 raise ApiError("ActivityAlreadyExists", f"Activity Already Exists: '{arn}'")
             return present
-        number = await self.catalogue.store.catalog.next_number("activity")
+        number = await self.catalogue.store.catalogue.next_number("activity")
         activity = Activity(arn, name, number, self.catalogue.clock.now_ms(), wanted)
         await self.records.write(activity, *([TagSet(arn, kept)] if kept else []))
         return activity

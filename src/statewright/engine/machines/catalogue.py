@@ -34,14 +34,14 @@ class MachineCatalogue:
         self.store = store
         self.clock = clock
         self.config = config or Config()
-        self.records = Records(store.catalog, clock.now_ms)
+        self.records = Records(store.catalogue, clock.now_ms)
         self.programs = Programs(self.records)
         self.deleting: set[int] = set()
         """Ids of the machines in DELETING: their executions end at the next transition."""
 
     async def recover(self) -> None:
         """Learn, after a start, which machines are in DELETING."""
-        self.deleting.update([note.sort async for note in records_below(self.store.catalog, records.DELETING, OPEN)])
+        self.deleting.update([note.sort async for note in records_below(self.store.catalogue, records.DELETING, OPEN)])
 
     async def load(self, arn: str) -> Machine | None:
         """The machine of an unqualified ARN. One in DELETING whose last execution has ended goes away here."""

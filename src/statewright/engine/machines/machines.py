@@ -198,7 +198,7 @@ class Machines:
         present = await self.catalogue.load(arn)
         if present is not None:
             return await self._repeated(present, new, revision)
-        number = await self.catalogue.store.catalog.next_number("machine")
+        number = await self.catalogue.store.catalogue.next_number("machine")
         revision = replace(revision, machine=number)
         machine = Machine(
             number, arn, new.name, new.type, now_ms, publish=new.publish, description=new.version_description
@@ -366,7 +366,7 @@ class Machines:
         after: tuple[int, str] | None = None
         forgotten = 0
         while forgotten < limit:
-            notes = await self.catalogue.store.catalog.list_entries(
+            notes = await self.catalogue.store.catalogue.list_entries(
                 records.DELETING, GONE, after=after, limit=limit, newest_first=False
             )
             for note in notes[: limit - forgotten]:
@@ -374,7 +374,7 @@ class Machines:
                 if orjson.loads(note.body) < before_ms and not any(counts.values()):
                     revisions = await self.records.all(Revision, str(note.sort))
                     keys = [(records.REVISION.name, revision_key(one.machine, one.id)) for one in revisions]
-                    await self.catalogue.store.catalog.write([], [*keys, (records.DELETING, note.key)])
+                    await self.catalogue.store.catalogue.write([], [*keys, (records.DELETING, note.key)])
                     forgotten += 1
             if len(notes) < limit:
                 break

@@ -19,7 +19,7 @@ from statewright.engine.machines.limits import LIMIT_TAGS
 from statewright.errors import ApiError, Conflict
 from statewright.payload import Json
 from statewright.stores.entries import Entries, EntryKind
-from statewright.stores.protocol import CatalogStore, Record
+from statewright.stores.protocol import CatalogueStore, Record
 
 INITIAL: Final = "INITIAL"
 """Id of a machine's first revision. Callers see no revision id until the first update (observed)."""
@@ -177,15 +177,15 @@ Body = TypeVar("Body", bound=Machine | Revision | Version | Alias | Activity | T
 class Records:
     """Reads and writes the records above."""
 
-    def __init__(self, catalog: CatalogStore, now_ms: Callable[[], int]) -> None:
-        self.catalog = catalog
+    def __init__(self, catalogue: CatalogueStore, now_ms: Callable[[], int]) -> None:
+        self.catalogue = catalogue
         self._now_ms = now_ms
         self._recent: OrderedDict[tuple[type, str], tuple[int, Any]] = OrderedDict()
         """Records that starts have asked for, with the instant of their reading."""
         self._changes = 0
 
     def _of(self, body_type: type[Body]) -> Entries[Body]:
-        return Entries(self.catalog, _KINDS[body_type])
+        return Entries(self.catalogue, _KINDS[body_type])
 
     async def get(self, body_type: type[Body], key: str) -> Body | None:
         """One record by its key. Raises: Unreadable."""
@@ -227,7 +227,7 @@ class Records:
     async def write(self, *kept: Body, delete: Sequence[tuple[str, str]] = (), more: Sequence[Record] = ()) -> None:
         """Write and delete, all or nothing. Raises: Conflict, when any record has changed since it was read."""
         try:
-            written = await self.catalog.write([*(_KINDS[type(one)].record(one) for one in kept), *more], delete)
+            written = await self.catalogue.write([*(_KINDS[type(one)].record(one) for one in kept), *more], delete)
         finally:
             # Also when it is unknown whether it was written.
             self._changes += 1

@@ -168,7 +168,7 @@ class MapRuns:
         record = MAP_RUN_IDS.record(map_run_arn, parent=labelled(parse_arn(map_run_arn)), sort=run_id)
         # Ids follow time, so this list begins with the oldest run.
         dated = MAP_RUN_DATES.record(map_run_arn, sort=run_id)
-        await self._shard.retrying.catalog.write([record, dated])
+        await self._shard.retrying.catalogue.write([record, dated])
 
     async def forget(self, before_ms: int, limit: int) -> int:
         """Delete the names of up to `limit` runs that retention has taken; returns how many."""
@@ -177,7 +177,7 @@ class MapRuns:
         after: tuple[int, str] | None = None
         more = True
         while more and len(gone) < 2 * limit:
-            found = await store.catalog.list_entries(
+            found = await store.catalogue.list_entries(
                 MAP_RUN_DATES.name, "", after=after, limit=limit, newest_first=False
             )
             old = [entry for entry in found if made_ms(entry.sort) < before_ms]
@@ -187,7 +187,7 @@ class MapRuns:
             more = len(old) == limit
             after = (old[-1].sort, old[-1].key) if old else None
         if gone:
-            await store.catalog.write([], gone)
+            await store.catalogue.write([], gone)
         return len(gone) // 2
 
     async def _live(self, run_id: int, head: RunHead, state: MapRunState, row: Row | None) -> LiveRun:
@@ -241,7 +241,7 @@ class MapRuns:
     async def id_of(self, map_run_arn: str) -> int:
         """The id of a run. Raises: ApiError (`InvalidArn`, `ResourceNotFound`)."""
         parse_arn(map_run_arn, MAP_RUN)
-        record = await self._store.catalog.get(MAP_RUN_IDS.name, map_run_arn)
+        record = await self._store.catalogue.get(MAP_RUN_IDS.name, map_run_arn)
         if record is None:
             raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
         return record.sort

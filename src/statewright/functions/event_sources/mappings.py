@@ -35,7 +35,7 @@ class EventSources:
     """The mappings of one store. `profile` is the scaling profile of mappings that name none."""
 
     def __init__(self, store: Store, functions: Functions, queues: Queues, profile: str = "") -> None:
-        self._entries = Entries(store.catalog, MAPPING)
+        self._entries = Entries(store.catalogue, MAPPING)
         self._functions = functions
         self._queues = queues
         self._clock = functions.clock

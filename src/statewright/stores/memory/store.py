@@ -45,8 +45,8 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.executions = MemoryExecutions()
-        self.catalog = MemoryCatalog()
-        self.objects = MemoryObjects(self.catalog.add)
+        self.catalogue = MemoryCatalogue()
+        self.objects = MemoryObjects(self.catalogue.add)
         self.uploads = self.objects.uploads
         self.queues = MemoryQueues()
         self.tables = MemoryTables()
@@ -72,7 +72,7 @@ class MemoryStore:
         self._set_open(False)
 
     def _set_open(self, is_open: bool) -> None:
-        self.executions.is_open = self.catalog.is_open = self.objects.is_open = is_open
+        self.executions.is_open = self.catalogue.is_open = self.objects.is_open = is_open
         self.queues.is_open = self.tables.is_open = is_open
 
     def check_lease(self) -> None:
@@ -303,8 +303,8 @@ class MemoryExecutions:
         self._counts[row.machine, row.status] += by
 
 
-class MemoryCatalog:
-    """See `CatalogStore`."""
+class MemoryCatalogue:
+    """See `CatalogueStore`."""
 
     def __init__(self) -> None:
         self.is_open = False
@@ -313,12 +313,12 @@ class MemoryCatalog:
         self._numbers: Counter[str] = Counter()
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """See `CatalogStore.get`."""
+        """See `CatalogueStore.get`."""
         self._check()
         return self._entries.get((kind, key))
 
     async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
-        """See `CatalogStore.write`."""
+        """See `CatalogueStore.write`."""
         self._check()
         fits = all(record.version == self._version(record) + 1 for record in put)
         if fits:
@@ -338,7 +338,7 @@ class MemoryCatalog:
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> list[Record]:
-        """See `CatalogStore.list_entries`."""
+        """See `CatalogueStore.list_entries`."""
         self._check()
         places = self._lists.get((kind, parent), [])
         if newest_first:
@@ -350,7 +350,7 @@ class MemoryCatalog:
         return [self._entries[kind, key] for _, key in chosen]
 
     async def next_number(self, name: str) -> int:
-        """See `CatalogStore.next_number`."""
+        """See `CatalogueStore.next_number`."""
         self._check()
         self._numbers[name] += 1
         number = self._numbers[name]

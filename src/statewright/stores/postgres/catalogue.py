@@ -12,37 +12,37 @@ from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.protocol import Record
 from statewright.stores.statements import statements
 
-_CATALOG: Final = statements("postgres_catalog")
+_CATALOGUE: Final = statements("postgres_catalogue")
 
 
-class PostgresCatalog:
-    """See `CatalogStore`."""
+class PostgresCatalogue:
+    """See `CatalogueStore`."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """See `CatalogStore.get`."""
-        found = await self._database.opened.read("get", kind, key, of=_CATALOG)
+        """See `CatalogueStore.get`."""
+        found = await self._database.opened.read("get", kind, key, of=_CATALOGUE)
         return Record(*found[0]) if found else None
 
     async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
-        """See `CatalogStore.write`."""
+        """See `CatalogueStore.write`."""
         fits: bool = await self._database.opened.writers.submit(lambda on: _write_entries(on, put, delete))
         return fits
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> list[Record]:
-        """See `CatalogStore.list_entries`."""
+        """See `CatalogueStore.list_entries`."""
         name = "list" + ("_newest" if newest_first else "") + ("_after" if after is not None else "")
-        found = await self._database.opened.read(name, kind, parent, *(after or ()), limit, of=_CATALOG)
+        found = await self._database.opened.read(name, kind, parent, *(after or ()), limit, of=_CATALOGUE)
         return [Record(*columns) for columns in found]
 
     async def next_number(self, name: str) -> int:
-        """See `CatalogStore.next_number`."""
+        """See `CatalogueStore.next_number`."""
         found = await self._database.opened.writers.submit(
-            lambda on: run(on, _CATALOG["next_number"], (name,)).fetchone()
+            lambda on: run(on, _CATALOGUE["next_number"], (name,)).fetchone()
         )
         return int(found[0])
 
@@ -53,11 +53,11 @@ def _write_entries(connection: Connection, put: Sequence[Record], delete: Sequen
     with connection.transaction() as transaction:
         for record in put:
             given = record.kind, record.key, record.parent, record.sort, record.version, record.body
-            statement = _CATALOG["insert" if record.version == 1 else "update"]
+            statement = _CATALOGUE["insert" if record.version == 1 else "update"]
             if run(connection, statement, given).rowcount != 1:
                 raise psycopg.Rollback(transaction)
         for key in delete:
             if key not in kept:
-                run(connection, _CATALOG["delete"], key)
+                run(connection, _CATALOGUE["delete"], key)
         return True
     return False

@@ -13,7 +13,7 @@ from statewright.clock import Clock
 from statewright.errors import StoreError
 from statewright.stores.ids import first_id, last_id
 from statewright.stores.job_queue import GroupFigures
-from statewright.stores.postgres.catalogue import PostgresCatalog
+from statewright.stores.postgres.catalogue import PostgresCatalogue
 from statewright.stores.postgres.executions import PostgresExecutions
 from statewright.stores.postgres.objects import PostgresRunner
 from statewright.stores.postgres.opened import PostgresDatabase
@@ -35,7 +35,7 @@ class PostgresStore:
         """
         self.database = PostgresDatabase(address, clock)
         self.executions = PostgresExecutions(self.database)
-        self.catalog = PostgresCatalog(self.database)
+        self.catalogue = PostgresCatalogue(self.database)
         runner = PostgresRunner(self.database)
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)

@@ -11,49 +11,49 @@ from statewright.stores.sqlite.opened import SqliteFile
 from statewright.stores.sqlite.writer import Work
 from statewright.stores.statements import statements
 
-_CATALOG: Final = statements("catalog")
+_CATALOGUE: Final = statements("catalogue")
 
 
-class SqliteCatalog:
-    """See `CatalogStore`."""
+class SqliteCatalogue:
+    """See `CatalogueStore`."""
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """See `CatalogStore.get`."""
-        columns = self._file.opened.read(lambda on: on.execute(_CATALOG["get"], (kind, key)).fetchone())
+        """See `CatalogueStore.get`."""
+        columns = self._file.opened.read(lambda on: on.execute(_CATALOGUE["get"], (kind, key)).fetchone())
         return Record(*columns) if columns is not None else None
 
     async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
-        """See `CatalogStore.write`."""
+        """See `CatalogueStore.write`."""
         fits: bool = await self._file.opened.writer.submit(lambda on: _write_entries(on, put, delete))
         return fits
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> list[Record]:
-        """See `CatalogStore.list_entries`."""
-        text = _CATALOG["list" + ("_newest" if newest_first else "") + ("_after" if after is not None else "")]
+        """See `CatalogueStore.list_entries`."""
+        text = _CATALOGUE["list" + ("_newest" if newest_first else "") + ("_after" if after is not None else "")]
         given = (kind, parent, *(after or ()), limit)
         found = await self._file.opened.scan(lambda on: on.execute(text, given).fetchall())
         return [Record(*columns) for columns in found]
 
     async def next_number(self, name: str) -> int:
-        """See `CatalogStore.next_number`."""
-        work: Work = lambda on: on.execute(_CATALOG["next_number"], (name,)).fetchone()[0]  # noqa: E731
+        """See `CatalogueStore.next_number`."""
+        work: Work = lambda on: on.execute(_CATALOGUE["next_number"], (name,)).fetchone()[0]  # noqa: E731
         number: int = await self._file.opened.writer.submit(work)
         return number
 
 
 def _write_entries(connection: sqlite3.Connection, put: Sequence[Record], delete: Sequence[tuple[str, str]]) -> bool:
     for record in put:
-        found = connection.execute(_CATALOG["version"], (record.kind, record.key)).fetchone()
+        found = connection.execute(_CATALOGUE["version"], (record.kind, record.key)).fetchone()
         if record.version != (found[0] if found is not None else 0) + 1:
             return False
     for key in delete:
-        connection.execute(_CATALOG["delete"], key)
+        connection.execute(_CATALOGUE["delete"], key)
     for record in put:
         columns = record.kind, record.key, record.parent, record.sort, record.version, record.body
-        connection.execute(_CATALOG["put"], columns)
+        connection.execute(_CATALOGUE["put"], columns)
     return True

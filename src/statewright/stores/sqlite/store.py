@@ -15,7 +15,7 @@ from statewright.stores.job_queue import GroupFigures
 from statewright.stores.queue_plan import QueueTask
 from statewright.stores.sql_object_store import SqlObjects, SqlUploads
 from statewright.stores.sql_queues import SqlQueues
-from statewright.stores.sqlite.catalogue import SqliteCatalog
+from statewright.stores.sqlite.catalogue import SqliteCatalogue
 from statewright.stores.sqlite.executions import SqliteExecutions
 from statewright.stores.sqlite.file import Durability, copy_database
 from statewright.stores.sqlite.objects import SqliteRunner
@@ -33,7 +33,7 @@ class SqliteStore:
         """Nothing is touched before `open`. Time of `clock` stands still while the store is at work."""
         self.file = SqliteFile(folder, durability, clock)
         self.executions = SqliteExecutions(self.file)
-        self.catalog = SqliteCatalog(self.file)
+        self.catalogue = SqliteCatalogue(self.file)
         runner = SqliteRunner(self.file)
         self.objects = SqlObjects(runner)
         self.uploads = SqlUploads(runner)

@@ -21,7 +21,7 @@ async def numbers(folder: Path, count: int) -> list[int]:
     """The next numbers of a durable counter, which tell one store from another."""
     store = SqliteStore(folder)
     await store.open("test")
-    found = [await store.catalog.next_number("n") for _ in range(count)]
+    found = [await store.catalogue.next_number("n") for _ in range(count)]
     await store.close()
     return found
 

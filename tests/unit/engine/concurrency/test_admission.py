@@ -320,14 +320,14 @@ def test_a_tag_whose_answer_was_lost_counts_when_it_is_put_again():
     async def main(clock: VirtualClock) -> None:
         rig = await Rig(clock).up()
         target = await rig.machine(machine(W=wait(300)))
-        write = rig.store.catalog.write
+        write = rig.store.catalogue.write
 
         async def lost(*args: Any) -> Any:
-            rig.store.catalog.write = write
+            rig.store.catalogue.write = write
             await write(*args)
             raise Unavailable("not now")
 
-        rig.store.catalog.write = lost
+        rig.store.catalogue.write = lost
         with pytest.raises(Unavailable):
             await tag(rig, target, "1")
         await tag(rig, target, "1")

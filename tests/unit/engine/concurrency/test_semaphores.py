@@ -23,13 +23,13 @@ def call_of(number: int, owner: str = "e") -> ScheduledCall:
 
 async def permits(rig: Running) -> list[int]:
     """What the store has, by number."""
-    found = await rig.store.catalog.list_entries(PERMIT, "", after=None, limit=99, newest_first=False)
+    found = await rig.store.catalogue.list_entries(PERMIT, "", after=None, limit=99, newest_first=False)
     return [one.sort for one in found]
 
 
 def slow(rig: Running, answers_after_ms: int) -> Callable[[], None]:
     """Let the catalogue write at once and answer late; the answer makes it as fast as before."""
-    write = rig.store.catalog.write
+    write = rig.store.catalogue.write
 
     async def late(*args: Any) -> bool:
         answer: bool = await write(*args)
@@ -37,9 +37,9 @@ def slow(rig: Running, answers_after_ms: int) -> Callable[[], None]:
         return answer
 
     def undo() -> None:
-        rig.store.catalog.write = write
+        rig.store.catalogue.write = write
 
-    rig.store.catalog.write = late
+    rig.store.catalogue.write = late
     return undo
 
 
@@ -103,10 +103,10 @@ def test_a_permit_that_an_execution_received_outlives_a_crash_and_not_a_hidden_r
         assert await working(rig, arns) == [0]
         assert len(rig.engine.semaphores.standing()[0].holders) == 1
         # The end is committed; what it gives back is not written before the redrive is, and then the process dies.
-        rig.store.catalog.write, write = never, rig.store.catalog.write
+        rig.store.catalogue.write, write = never, rig.store.catalogue.write
         await rig.engine.stop_execution(arns[0])
         await rig.engine.redrive_execution(arns[0])
-        rig.store.catalog.write = write
+        rig.store.catalogue.write = write
         await crash(rig)
         await rig.settle()
         holder = next(iter(rig.engine.semaphores.standing()[0].holders.values()))

@@ -646,7 +646,7 @@ def test_a_change_that_never_gets_through_says_so() -> None:
             return False
 
         await machines.create(new_machine())
-        setattr(machines.records.catalog, "write", never)  # noqa: B010
+        setattr(machines.records.catalogue, "write", never)  # noqa: B010
         code, message = await refusal(machines.update(ARN, MachineChange(role_arn=OTHER_ROLE)))
         assert (code, message) == (
             "ConflictException",

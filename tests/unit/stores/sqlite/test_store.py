@@ -102,8 +102,8 @@ def test_a_write_that_raises_is_its_own_trouble(tmp_path):
         broken = Record("machine", "b", "p", 2**70, 1, b"")
         outcomes = await asyncio.gather(
             store.executions.commit(start(1)),
-            store.catalog.write([broken]),
-            store.catalog.write([Record("machine", "a", "p", 0, 1, b"")]),
+            store.catalogue.write([broken]),
+            store.catalogue.write([Record("machine", "a", "p", 0, 1, b"")]),
             store.executions.commit(start(2, status="NONSENSE")),
             store.executions.commit(start(3, head="text")),
             return_exceptions=True,
@@ -111,7 +111,7 @@ def test_a_write_that_raises_is_its_own_trouble(tmp_path):
         assert (outcomes[0], outcomes[2]) == (Committed(1), True)
         assert [type(outcome) for outcome in outcomes[1::2]] == [OverflowError, KeyError]
         assert isinstance(outcomes[4], StoreError)
-        assert await store.catalog.get("machine", "b") is None
+        assert await store.catalogue.get("machine", "b") is None
 
     with_store(tmp_path, body)
 
