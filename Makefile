@@ -57,7 +57,8 @@ check: $(READY) $(NODE)/.ready ## Run ruff, mypy and the quick tests of one pack
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" $$($(BIN)/python -m tests.belonging $(PKG))
 
 test-python: ## Run the quick unit tests on another Python: make test-python PYTHON=python3.13
-	@$(MAKE) --no-print-directory VENV=$(VENV)/$(notdir $(PYTHON)) unit
+	@found=$$(.ci/find-python $(PYTHON)) && \
+	  $(MAKE) --no-print-directory VENV=$(VENV)/$(notdir $(PYTHON)) PYTHON="$$found" unit
 
 unit: $(READY) $(NODE)/.ready
 	@$(PYTEST) -n logical --maxprocesses=8 -m "not slow" tests/unit tests/property

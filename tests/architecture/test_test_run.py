@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +67,27 @@ def test_waiting_ends_at_its_deadline_and_says_for_what() -> None:
     assert deadlines.until(lambda: next(answers), "an answer") == "here"
     with pytest.raises(AssertionError, match="the thing did not happen"):
         deadlines.until(lambda: False, "the thing", seconds=0)
+
+
+def test_an_interpreter_is_found_on_the_path_or_behind_the_shims_of_pyenv(tmp_path: Path) -> None:
+    def script(file: Path, text: str) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+
+    def found(name: str) -> subprocess.CompletedProcess[str]:
+        searched = {**os.environ, "PATH": f"{tmp_path / 'shims'}:/usr/bin:/bin"}
+        finder = HERE.parent / ".ci" / "find-python"
+        return subprocess.run([finder, name], env=searched, capture_output=True, text=True, check=False)
+
+    for version in ("3.99.2", "3.99.10", "3.99.11t"):
+        script(tmp_path / version / "bin" / "python3.99", "exit 0")
+    script(tmp_path / "shims" / "python3.99", "exit 127")
+    script(tmp_path / "shims" / "python3.98", "echo /somewhere/python3.98")
+    versions = "printf '3.99.2\\n3.99.10\\n3.99.11t\\n3.9.9\\n'"
+    script(tmp_path / "shims" / "pyenv", f'[ "$1" = versions ] && {versions} || echo {tmp_path}/$2')
+    assert found("python3.99").stdout.strip() == str(tmp_path / "3.99.10" / "bin" / "python3.99")
+    assert found("python3.98").stdout.strip() == "/somewhere/python3.98"
+    missing = found("python3.97")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert missing.stderr == "There is no python3.97 on the PATH, in pyenv or in uv.\n"

@@ -191,6 +191,8 @@ def test_a_loop_that_is_gone_does_not_stop_the_writer(tmp_path):
 
     store = asyncio.run(abandon())
     store.file.opened.writer._thread.join(PATIENCE_SECONDS)
+    # Without its loop the store cannot be closed as a whole; the thread has closed its own connection.
+    store.file.opened.points.close()
     file = sqlite3.connect(tmp_path / "statewright.db")
     assert file.execute("SELECT count(*) FROM execution").fetchone() == (299,)
     file.close()
