@@ -18,7 +18,7 @@ from typing import Any, Final
 import statewright
 from statewright.engine.concurrency import semaphores
 from statewright.engine.dispatch import CALL_VERSION, ScheduledCall
-from statewright.engine.map_runs import orders
+from statewright.engine.map_runs import requests
 from statewright.formats import Compact, members_of
 from statewright.interpreter import codec, state
 from statewright.interpreter.map_run import codec as map_run_codec
@@ -67,8 +67,8 @@ def by_hand() -> Iterator[Line]:
     yield Line("the state of a Map Run", map_run_codec.__name__, codec.VERSION, run)
     call = ", ".join(ScheduledCall.__slots__)
     yield Line("the call of a task", ScheduledCall.__module__, CALL_VERSION, call)
-    order = ", ".join((*vars(orders)["_PLAIN"], *vars(orders)["_PAYLOADS"], "seed", "iterations"))
-    yield Line("the order for a Map Run", orders.__name__, orders.VERSION, order)
+    request = ", ".join((*vars(requests)["_PLAIN"], *vars(requests)["_PAYLOADS"], "seed", "iterations"))
+    yield Line("the request to a Map Run", requests.__name__, requests.VERSION, request)
     heads = "; ".join(members_of(one) for one in (objects.Bucket, objects.Settings, objects.Checksum))
     yield Line("heads of buckets and objects", objects.__name__, objects.FORMAT, heads)
     permit = "semaphore: name, key, limit; permit: execution_arn, state, call_key, asked_ms, granted_ms; spared by"

@@ -100,7 +100,7 @@ def test_deletion_by_proof_needs_the_last_receipt(with_store):
         assert await store.queues.drop([], proofs=[(1, 11), (2, 11), (2, 11), (9, 0)]) == [
             Gone(2, 1, START_MS + 1, None)
         ]
-        assert [held.id for held in await store.queues.look([1, 2])] == [1]
+        assert [held.id for held in await store.queues.get([1, 2])] == [1]
 
     with_store(body)
 

@@ -220,7 +220,7 @@ def test_a_call_of_the_future_is_refused_by_name(kind: str, tmp_path: Path, caps
     data = unpacked(EVERY[-1], tmp_path / "data")
     newer = "UPDATE outbox SET body = CAST('[99' || substr(CAST(body AS TEXT), 3) AS BLOB) WHERE kind = ?"
     change(data, lambda db: db.execute(newer, (kind,)))
-    what = "the order for a Map Run" if kind == "map run" else "the call of a task"
+    what = "the request to a Map Run" if kind == "map run" else "the call of a task"
     assert f"{what} was written by a newer Statewright (format 99, this one reads up to 1)" in refused(data, capsys)
 
 

@@ -181,11 +181,11 @@ class Engine:
             if sent.id in calls:
                 self.effects.recover(sent, calls[sent.id])
             elif sent.kind == kinds.MAP_RUN:
-                self.map_runs.recover_order(sent)
+                self.map_runs.recover_request(sent)
             elif sent.kind not in (kinds.WAITER, kinds.QUEUED):
                 logger.error("outbox row %s of execution %s is of unknown kind %r", sent.id, sent.execution, sent.kind)
         await self.effects.timers.recover()
-        self.retention.look()
+        self.retention.sweep()
 
     async def stop(self) -> None:
         """Accept nothing new, write what is under way, and abandon every call."""
@@ -270,7 +270,7 @@ class Engine:
             never_began=lambda: self.admission.left(machine, live.id),
         )
         if queued:
-            self.admission.look(machine)
+            self.admission.admit(machine)
         # A caller that goes away, or gets `Unavailable`, takes nothing back: the start is on its way.
         await begun
 

@@ -82,7 +82,7 @@ class Inbox:
         self._taken: set[int] = set()
         self._over: set[int] = set()
         """Of the rows taken, those that are settled: an earlier scan may still contain them."""
-        self._looking: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
         self._watch: _Watch | None = None
         self._commits = 0
 
@@ -159,11 +159,11 @@ class Inbox:
 
     def _tick(self) -> float:
         commits, self._commits = self._commits, self._shard.counters.commits
-        if self._looking is None or self._looking.done():
-            self._looking = self._shard.spawn(self.look())
+        if self._polling is None or self._polling.done():
+            self._polling = self._shard.spawn(self.poll())
         return IDLE_SECONDS if commits == self._commits else BUSY_SECONDS
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Apply what has arrived in the store, and notice when the store has another owner."""
         shard = self._shard
         over, self._over = self._over, set()
@@ -186,8 +186,8 @@ class Inbox:
         """Look no more."""
         if self._watch is not None:
             self._watch.stop()
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._polling is not None:
+            self._polling.cancel()
 
 
 class _Watch:

@@ -1,6 +1,6 @@
 """Retention: closed executions and Map Runs go after a while, some hundred at a time, and then what only they needed.
 
-It has no timer of its own: it looks when the engine starts, and when commits happen and the last look was long ago.
+It has no timer of its own: it sweeps when the engine starts, and when commits happen and the last sweep was long ago.
 An idle engine has nothing to gain from deleting, and in virtual time a timer would make the clock jump.
 """
 
@@ -34,21 +34,21 @@ class Retention:
         self._shard = shard
         self._then = then
         self._kept_ms = kept_ms
-        self._looked_ms = 0
+        self._swept_ms = 0
         self._task: asyncio.Task[None] | None = None
         self.forgotten = 0
 
     def after_commit(self, _live: LiveExecution, _batch: Batch) -> None:
         """See `CommitListener`."""
-        self.look()
+        self.sweep()
 
-    def look(self) -> None:
-        """Delete what has expired, unless the last look is recent or one is under way."""
+    def sweep(self) -> None:
+        """Delete what has expired, unless the last sweep is recent or one is under way."""
         now_ms = self._shard.clock.now_ms()
-        if self._kept_ms is None or now_ms - self._looked_ms < EVERY_MS:
+        if self._kept_ms is None or now_ms - self._swept_ms < EVERY_MS:
             return
         if self._task is None or self._task.done():
-            self._looked_ms = now_ms
+            self._swept_ms = now_ms
             self._task = self._shard.spawn(self._forget(now_ms - self._kept_ms))
 
     async def _forget(self, before_ms: int) -> None:

@@ -3,9 +3,9 @@
 Nothing ticks: one alarm stands at the earliest instant in the heap, one where timers beyond it come within reach. So
 an idle engine sleeps, and virtual time jumps straight to what is due.
 
-The store is read in order, from where the last look ended. Whatever it has up to there is in the heap, on its way or
-done; a timer that is armed behind that place is left to a later look when the heap is full. When very many are due at
-once they are fired a few at a time, as fast as executions take them, because each one on its way holds its execution
+The store is read in order, from where the last reading ended. What it has up to there is in the heap, on its way or
+done; a timer that is armed behind that place is left to a later reading when the heap is full. When very many are due
+at once they are fired a few at a time, as fast as executions take them, because each one on its way holds its execution
 in memory.
 """
 
@@ -64,8 +64,8 @@ class DueSoon:
         """(execution, timer) to its place and its id in the queue."""
         self._alarm: Timer | None = None
         self._alarm_ms = FOREVER_MS
-        self._look: Timer | None = None
-        self._look_ms = FOREVER_MS
+        self._next_fill: Timer | None = None
+        self._next_fill_ms = FOREVER_MS
         self._filling: asyncio.Task[None] | None = None
         self._seen = _START
         self._more = False
@@ -91,13 +91,13 @@ class DueSoon:
             return
         place = (due_ms, execution, timer)
         if due_ms > self._clock.now_ms() + REACH_MS and place > self._seen:
-            self._look_at(due_ms - REACH_MS)
+            self._fill_at(due_ms - REACH_MS)
             return
         if len(self._entries) >= self._most:
             self._let_half_go()
         # While the store is read, it is unknown whether the answer will have this timer.
         if place > self._seen and self._more and not self._is_filling:
-            self._look_at(due_ms)
+            self._fill_at(due_ms)
             return
         self._hold(place)
         if due_ms < self._alarm_ms:
@@ -112,7 +112,7 @@ class DueSoon:
     def stop(self) -> None:
         """Fire nothing more."""
         self._stopped = True
-        for alarm in (self._alarm, self._look):
+        for alarm in (self._alarm, self._next_fill):
             if alarm is not None:
                 alarm.cancel()
         if self._filling is not None:
@@ -131,7 +131,7 @@ class DueSoon:
             self.disarm(execution, timer)
         self._seen = min(self._seen, kept[-1])
         self._more = True
-        self._look_at(self._seen[0])
+        self._fill_at(self._seen[0])
 
     # ------------------------------------------------------------------ firing
 
@@ -171,7 +171,7 @@ class DueSoon:
             self._on_their_way += 1
             self._fire(execution, timer, self._settled)
         if self._more and len(self._entries) < self._most // 2:
-            self._look_at(now_ms)
+            self._fill_at(now_ms)
 
     def _settled(self) -> None:
         self._on_their_way -= 1
@@ -190,18 +190,18 @@ class DueSoon:
     def _is_filling(self) -> bool:
         return self._filling is not None and not self._filling.done()
 
-    def _look_at(self, at_ms: int) -> None:
-        if at_ms < self._look_ms and not self._stopped:
-            if self._look is not None:
-                self._look.cancel()
-            self._look_ms = at_ms
-            self._look = self._clock.call_at(at_ms, self._start_filling)
+    def _fill_at(self, at_ms: int) -> None:
+        if at_ms < self._next_fill_ms and not self._stopped:
+            if self._next_fill is not None:
+                self._next_fill.cancel()
+            self._next_fill_ms = at_ms
+            self._next_fill = self._clock.call_at(at_ms, self._start_filling)
 
     def _start_filling(self) -> None:
-        self._look = None
-        self._look_ms = FOREVER_MS
+        self._next_fill = None
+        self._next_fill_ms = FOREVER_MS
         if self._is_filling:
-            self._look_at(self._clock.now_ms() + 1)
+            self._fill_at(self._clock.now_ms() + 1)
             return
         if len(self._entries) > self._most // 2:
             due_ms = self._queue.next_due_ms()
@@ -217,7 +217,7 @@ class DueSoon:
             await self._fill()
         except Unavailable:
             logger.warning("the store did not answer when asked for due timers; asking again")
-            self._look_at(self._clock.now_ms() + RETRY_MS)
+            self._fill_at(self._clock.now_ms() + RETRY_MS)
 
     async def _fill(self) -> None:
         limit = max(self._most - len(self._entries), 1)
@@ -231,11 +231,11 @@ class DueSoon:
         if self._more:
             last = rows[-1]
             self._seen = (last.due_ms, last.execution, last.timer)
-            self._look_at(last.due_ms)
+            self._fill_at(last.due_ms)
         else:
             self._seen = (reach_ms, _LAST_ID, _LAST_ID)
             for row in await self._store.due(self._shard, FOREVER_MS, 1, TimerRow(_LAST_ID, _LAST_ID, reach_ms)):
-                self._look_at(row.due_ms - REACH_MS)
+                self._fill_at(row.due_ms - REACH_MS)
         first_ms = self._queue.next_due_ms()
         if first_ms is not None and first_ms < self._alarm_ms:
             self._set_alarm(first_ms)

@@ -52,7 +52,7 @@ def _resolved(value: Json, event: Json) -> Json:
 
 def value_at(path: str, event: Json) -> Json:
     """The value at a path of names, indices and wildcards; `None` where the event has none."""
-    found = _look(path, event)
+    found = _value(path, event)
     return None if found is _MISSING else found
 
 
@@ -68,7 +68,7 @@ def payload_of(target: JsonMapping, event: JsonMapping, predefined: JsonMapping)
         return dump_json(event)
     variables = dict(predefined)
     for name, path in (transformer.get("InputPathsMap") or {}).items():
-        variables[name] = _look(path, event)
+        variables[name] = _value(path, event)
     return fill(transformer["InputTemplate"], variables)
 
 
@@ -113,7 +113,7 @@ def _quoted_after(text: str, quoted: bool) -> bool:
     return quoted
 
 
-def _look(path: str, event: Json) -> Json:
+def _value(path: str, event: Json) -> Json:
     if path == "$":
         return event
     if not path.startswith("$"):

@@ -217,7 +217,7 @@ def name_of(task: ScheduledCall, submitted: Json) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def look(send: Send, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+def poll(send: Send, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
     """Ask for a job's state; `None` while it runs. Blocks."""
     asked = question(task, submitted)
     if isinstance(asked, Failed):

@@ -93,7 +93,7 @@ class OwnServices:
         from statewright.integrations import jobs
         from statewright.integrations.service_calls import refusal_by
 
-        async def look() -> Succeeded | Failed | None:
+        async def poll() -> Succeeded | Failed | None:
             asked = jobs.question(task, submitted)
             if isinstance(asked, Failed):
                 return asked
@@ -113,7 +113,7 @@ class OwnServices:
                 with suppress(ApiError):
                     await self._invoke(task, asked.api.operation.name, asked.request, request_id)
 
-        self._follower.follow(task, look, stop, name=jobs.name_of(task, submitted))
+        self._follower.follow(task, poll, stop, name=jobs.name_of(task, submitted))
 
     async def _invoke(self, task: ScheduledCall, operation: str, request: ApiObject, request_id: str) -> ApiObject:
         """The answer of the task's service. Raises: ApiError, StoreError."""

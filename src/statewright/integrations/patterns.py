@@ -24,7 +24,7 @@ log = logging.getLogger("statewright.integrations")
 NOT_CONFIGURED: Final = "Statewright.ServiceNotConfigured"
 """The error of a task whose service is neither Statewright's own nor configured."""
 
-Look = Callable[[], Awaitable[Succeeded | Failed | None]]
+Poll = Callable[[], Awaitable[Succeeded | Failed | None]]
 """Asks for a job's state; `None` while it runs."""
 Stop = Callable[[], Awaitable[None]]
 """Ends a job, best effort."""
@@ -81,7 +81,7 @@ def bad_parameters(task: ScheduledCall, *reasons: str) -> Failed:
 @dataclass(slots=True)
 class _Job:
     task: ScheduledCall
-    look: Look
+    poll: Poll
     stop: Stop | None
     wake: asyncio.Event
     runner: asyncio.Task[None] | None = None
@@ -99,7 +99,7 @@ class Follower:
     def follow(
         self,
         task: ScheduledCall,
-        look: Look,
+        poll: Poll,
         stop: Stop | None = None,
         *,
         name: str | None = None,
@@ -114,7 +114,7 @@ class Follower:
         key = task.idempotency_key
         if key in self._jobs:
             return
-        job = self._jobs[key] = _Job(task, look, stop, asyncio.Event())
+        job = self._jobs[key] = _Job(task, poll, stop, asyncio.Event())
         if name is not None:
             self._by_name[name] = key
         job.runner = asyncio.get_running_loop().create_task(self._run(job, first_ms, longest_ms))
@@ -160,7 +160,7 @@ class Follower:
         while True:
             job.wake.clear()
             try:
-                result = await job.look()
+                result = await job.poll()
                 if result is not None:
                     await self._answer(job.task, result)
                     return

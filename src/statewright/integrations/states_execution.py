@@ -161,7 +161,7 @@ class StatesExecution:
     def _follow(self, task: ScheduledCall, arn: str) -> None:
         parsed = task.resource.arn.endswith(":2")
 
-        async def look() -> Succeeded | Failed | None:
+        async def poll() -> Succeeded | Failed | None:
             try:
                 answer = await self._invoke("DescribeExecution", {"executionArn": arn})
             except ApiError as error:
@@ -172,7 +172,7 @@ class StatesExecution:
             described = description(answer, parsed=parsed)
             return Succeeded(described) if answer["status"] == "SUCCEEDED" else job_failed(described)
 
-        self._follower.follow(task, look, lambda: self._stop(arn), name=arn, longest_ms=_LONGEST_PAUSE_MS)
+        self._follower.follow(task, poll, lambda: self._stop(arn), name=arn, longest_ms=_LONGEST_PAUSE_MS)
 
     async def _stop(self, arn: str) -> None:
         try:

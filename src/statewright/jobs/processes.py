@@ -178,7 +178,7 @@ class Processes:
         work = folder / "work"
         work.mkdir(parents=True, exist_ok=True)
         told = {**asdict(request(work)), "tied": self.root is None}
-        runner.write_whole(folder / runner.ORDER, told)
+        runner.write_whole(folder / runner.REQUEST, told)
         tells, their_end = os.pipe()
         try:
             child = subprocess.Popen(

@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-CLAIM, CHILD, EXIT, ORDER, OUTPUT, STOP = "claim", "child", "exit.json", "order.json", "output.log", "stop"
+CLAIM, CHILD, EXIT, REQUEST, OUTPUT, STOP = "claim", "child", "exit.json", "order.json", "output.log", "stop"
 KILL_AGAIN_SECONDS = 5.0
 
 Request = dict[str, Any]
@@ -84,7 +84,7 @@ class Runner:
             signal.signal(number, lambda *_: None)
         if not self._claimed():
             return 1
-        request = json.loads((self.folder / ORDER).read_bytes())
+        request = json.loads((self.folder / REQUEST).read_bytes())
         if (self.folder / STOP).exists():
             self._end(None, "stopped")
             return 0

@@ -22,21 +22,21 @@ class Watch:
     def __init__(self, find: Callable[[], Iterable[Path]]) -> None:
         """`find` names the files of the moment; those there now are known, and no change."""
         self._find = find
-        self._told = self._stamps()
-        self._seen = dict(self._told)
+        self._reported = self._stamps()
+        self._seen = dict(self._reported)
 
     def changes(self) -> list[Path]:
         """Files added, changed or removed since the last report that have been stable for one scan, in order."""
         before, self._seen = self._seen, self._stamps()
         changed = []
-        for path in sorted(self._told.keys() | self._seen.keys()):
+        for path in sorted(self._reported.keys() | self._seen.keys()):
             now = self._seen.get(path)
-            if now != self._told.get(path) and now == before.get(path):
+            if now != self._reported.get(path) and now == before.get(path):
                 changed.append(path)
                 if now is None:
-                    del self._told[path]
+                    del self._reported[path]
                 else:
-                    self._told[path] = now
+                    self._reported[path] = now
         return changed
 
     def _stamps(self) -> dict[Path, Stamp]:

@@ -71,7 +71,7 @@ async def _delete_doubtful(
 ) -> None:
     """Delete by handles of messages that are not in flight under them. A message that is gone is no mistake."""
     if queue.settings.fifo:
-        present = {held.id for held in await queue.site.store.look([handle.message for _, handle in doubtful])}
+        present = {held.id for held in await queue.site.store.get([handle.message for _, handle in doubtful])}
         for place, handle in doubtful:
             if handle.message in present:
                 answers[place] = _expired_handle(handles[place])
@@ -129,7 +129,7 @@ async def _explain(
     answers: list[ApiError | None],
 ) -> None:
     """Find out why handles are no longer valid, and answer with the error for each."""
-    found = {held.id: held for held in await queue.site.store.look([handle.message for _, handle in doubtful])}
+    found = {held.id: held for held in await queue.site.store.get([handle.message for _, handle in doubtful])}
     for place, handle in doubtful:
         held = found.get(handle.message)
         if held is not None and held.receipt == handle.receipt:

@@ -19,7 +19,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.records.documents import check_permissions, check_trust
 from statewright.records.entries import ALIAS, IDENTITIES, AccountAlias, Identity
-from statewright.records.letters import letters
+from statewright.records.generated_names import generated_name
 from statewright.records.policies import Policies
 from statewright.stores.entries import Entries, Place
 from statewright.stores.protocol import CatalogueStore
@@ -72,7 +72,7 @@ class Identities:
             if await self._entries[kind].get(name.lower()) is not None:
                 raise ApiError("EntityAlreadyExists", f"{kind.title} with name {name} already exists.", status=409)
             number = await self._catalogue.next_number("iam")
-            id_ = letters(kind.prefix, f"{self._config.account} {number}", 17)
+            id_ = generated_name(kind.prefix, f"{self._config.account} {number}", 17)
             made = Identity(name, path, id_, self._clock.now_ms() // 1000 * 1000, **fields)
             return await self._entries[kind].write(made)
 

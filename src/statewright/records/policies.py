@@ -17,7 +17,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.records.documents import check_permissions
 from statewright.records.entries import ATTACHMENT, POLICY, Attachment, Policy, PolicyVersion
-from statewright.records.letters import letters
+from statewright.records.generated_names import generated_name
 from statewright.stores.entries import Entries, Place
 from statewright.stores.protocol import CatalogueStore, Record
 from statewright.tags import retagged
@@ -51,7 +51,7 @@ class Policies:
                 )  # fmt: skip
             number = await self._catalogue.next_number("iam")
             now_ms = self._now_ms()
-            id_ = letters("ANPA", f"{self._config.account} {number}", 17)
+            id_ = generated_name("ANPA", f"{self._config.account} {number}", 17)
             versions = {"v1": PolicyVersion(document, now_ms)}
             made = Policy(name, path, id_, now_ms, now_ms, versions, description=description, tags=dict(tags))
             return await self._policies.write(made)

@@ -17,7 +17,7 @@ from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonMapping
 from statewright.records.entries import SECRET, SECRET_VALUE, Secret, SecretValue, SecretVersion
-from statewright.records.letters import letters
+from statewright.records.generated_names import generated_name
 from statewright.stores.entries import Entries, Place
 from statewright.stores.protocol import CatalogueStore
 from statewright.tags import retagged
@@ -122,7 +122,7 @@ class Secrets:
             if before is not None:
                 return await self._repeated(before, version, value)
             number = await self._catalogue.next_number("secret")
-            suffix = letters("", f"{self._config.account} {number}", 6)
+            suffix = generated_name("", f"{self._config.account} {number}", 6)
             now_ms = self._clock.now_ms()
             arn = self._config.arn("secretsmanager", f"secret:{name}-{suffix}")
             made = Secret(name, arn, now_ms, now_ms, description, kms, dict(tags))

@@ -24,7 +24,7 @@ from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.payload import JsonObject
 from statewright.records.entries import SESSION_KEY, SessionKey
-from statewright.records.letters import letters
+from statewright.records.generated_names import generated_name
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 
@@ -70,7 +70,7 @@ class Sessions:
     def issue(self, arn: str, user_id: str, seconds: int, request_id: str) -> Session:
         """Issue credentials for so many seconds; the same ones for the same request within one millisecond."""
         now_ms = self._clock.now_ms()
-        access_key = letters("ASIA", f"{request_id} {now_ms} {arn}", 16)
+        access_key = generated_name("ASIA", f"{request_id} {now_ms} {arn}", 16)
         expires_ms = (now_ms // 1000 + seconds) * 1000
         said = orjson.dumps({"key": access_key, "arn": arn, "id": user_id, "until": expires_ms})
         token = base64.b64encode(self._sealed(b"token", said) + said).decode()

@@ -197,7 +197,7 @@ class QueueStore(Protocol):
     async def load(self, queue: int, now_ms: int) -> LoadedQueue:
         """The contents of a queue, as of all calls before this one."""
 
-    async def look(self, ids: Sequence[int]) -> list[Held]:
+    async def get(self, ids: Sequence[int]) -> list[Held]:
         """Messages by id, received or not, as of all calls before this one."""
 
     async def peek(self, queue: int, limit: int) -> list[Claimed]:

@@ -92,8 +92,8 @@ class SqlQueues:
         loaded: LoadedQueue = await self._submit(QueueWork(work))
         return loaded
 
-    async def look(self, ids: Sequence[int]) -> list[Held]:
-        """See `QueueStore.look`."""
+    async def get(self, ids: Sequence[int]) -> list[Held]:
+        """See `QueueStore.get`."""
 
         def work(sql: QueueSql) -> list[Held]:
             return [Held(*columns) for columns in sql.fetch_ids("look", ids)]

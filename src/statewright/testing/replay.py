@@ -1,7 +1,7 @@
 """A recorded execution run again on another definition: would what has happened still happen?
 
 Tasks answer as they did, after as long as they took. Children of distributed Maps have histories of their own, which
-the record of their parent does not hold.
+the history of their parent does not hold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class Record:
+class RecordedExecution:
     """The content of a history."""
 
     input: Json = None
@@ -78,34 +78,34 @@ class Record:
 def replayed(bench: Bench, history: str | Path | Any, machine: Machine, *, compare_path: bool) -> Run:
     """See `Sfn.replay`."""
     __tracebackhide__ = True
-    record = read_record(bench.path(history) if isinstance(history, (str, Path)) else history)
-    if record.status == "RUNNING":
+    recorded = read_history(bench.path(history) if isinstance(history, (str, Path)) else history)
+    if recorded.status == "RUNNING":
         raise ValueError("this history has no end: only an execution that is over can be replayed")
-    machine.book.add_rules(record.rules())
+    machine.book.add_rules(recorded.rules())
     machine.book.remedy = "the recorded execution made no such call."
-    started = datetime.fromtimestamp(record.started_ms / 1000, UTC)
-    run = machine.start(record.input, at=started if not bench.has_begun or started >= bench.system.now else None)
-    if record.status == "ABORTED":
+    started = datetime.fromtimestamp(recorded.started_ms / 1000, UTC)
+    run = machine.start(recorded.input, at=started if not bench.has_begun or started >= bench.system.now else None)
+    if recorded.status == "ABORTED":
         run.checked()
         return run
     run.finish()
     problems = []
-    if (run.status, run.error) != (record.status, record.error):
-        problems.append(f"it ended {_end(record.status, record.error)}, and ends {_end(run.status, run.error)} now")
-    found = differences(record.output, run.output)
-    if found and record.status == run.status == "SUCCEEDED":
+    if (run.status, run.error) != (recorded.status, recorded.error):
+        problems.append(f"it ended {_end(recorded.status, recorded.error)}, and ends {_end(run.status, run.error)} now")
+    found = differences(recorded.output, run.output)
+    if found and recorded.status == run.status == "SUCCEEDED":
         problems.append("the output is another\n" + differences_text(found))
-    if compare_path and record.path != run.path:
-        problems.append("the path is another: - recorded, + now\n" + path_text(record.path, run.path))
-    made, recorded = len(bench.tasks.calls.get(run.arn, ())), len(record.calls)
-    if made < recorded:
-        problems.append(f"{recorded} calls were made, and {made} are now")
+    if compare_path and recorded.path != run.path:
+        problems.append("the path is another: - recorded, + now\n" + path_text(recorded.path, run.path))
+    made, before = len(bench.tasks.calls.get(run.arn, ())), len(recorded.calls)
+    if made < before:
+        problems.append(f"{before} calls were made, and {made} are now")
     if problems:
         raise AssertionError(f"the recorded execution goes another way on {machine.name}\n" + "\n".join(problems))
     return run
 
 
-def read_record(history: Path | Any) -> Record:
+def read_history(history: Path | Any) -> RecordedExecution:
     """Read a history: a file's path, or its value. Raises: ValueError, OSError."""
     value = json.loads(history.read_text("utf-8")) if isinstance(history, Path) else history
     events = value.get("events") if isinstance(value, Mapping) else value
@@ -114,14 +114,14 @@ def read_record(history: Path | Any) -> Record:
     reading = _Reading()
     for event in sorted(events, key=lambda one: one["id"]):
         reading.note(event)
-    return reading.record
+    return reading.recorded
 
 
 class _Reading:
     """One pass over the events: where each of them happened, and which call it is about."""
 
     def __init__(self) -> None:
-        self.record = Record()
+        self.recorded = RecordedExecution()
         self.where: dict[int, tuple[str, Iteration]] = {}
         self.entered: dict[str, list[Iteration]] = {}
         self.open: dict[int, _Call] = {}
@@ -131,12 +131,12 @@ class _Reading:
         details = next((value for name, value in event.items() if name.endswith("EventDetails")), None) or {}
         before = event.get("previousEventId", 0)
         state, iteration = self.where.get(before, ("", ()))
-        record = self.record
+        recorded = self.recorded
         if kind == "ExecutionStarted":
-            record.input, record.started_ms = _json(details.get("input"), {}), at_ms
+            recorded.input, recorded.started_ms = _json(details.get("input"), {}), at_ms
         elif kind.endswith("StateEntered"):
             state = details["name"]
-            record.path.append(state)
+            recorded.path.append(state)
             self.entered.setdefault(state, []).append(iteration)
         elif kind.endswith("StateExited"):
             state = details["name"]
@@ -146,8 +146,8 @@ class _Reading:
         elif kind == "MapIterationStarted":
             iteration = (*self.map_around(details.get("name", state), iteration), details["index"])
         elif kind in STATUS_OF_END:
-            record.status = STATUS_OF_END[kind]
-            record.output, record.error = _json(details.get("output"), None), details.get("error")
+            recorded.status = STATUS_OF_END[kind]
+            recorded.output, recorded.error = _json(details.get("output"), None), details.get("error")
         else:
             self.task(kind, event, details, state, iteration, at_ms)
         self.where[event["id"]] = state, iteration
@@ -171,7 +171,7 @@ class _Reading:
         if kind in _SCHEDULED:
             call = _Call(state, iteration, at_ms)
             self.open[event["id"]] = call
-            self.record.calls.append(call)
+            self.recorded.calls.append(call)
             return
         known = self.open.get(event.get("previousEventId", 0))
         if known is None:

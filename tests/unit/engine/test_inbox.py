@@ -17,7 +17,7 @@ from tests.unit.engine.running import TOKEN, Rig, machine, passing, task, wait
 
 async def left(rig: Rig, row: InboxRow) -> None:
     await rig.store.executions.put_inbox(row)
-    await rig.engine.inbox.look()
+    await rig.engine.inbox.poll()
     await rig.settle()
 
 
@@ -125,8 +125,8 @@ def test_a_redrive_row_is_not_met_twice() -> None:
         rig.engine.inbox.take(row)
         await rig.settle()
         assert (await rig.engine.describe(arn)).redrive_count == 1
-        await rig.engine.inbox.look()
-        await rig.engine.inbox.look()
+        await rig.engine.inbox.poll()
+        await rig.engine.inbox.poll()
         assert not rig.engine.inbox._taken
         await rig.down()
 
@@ -153,7 +153,7 @@ def test_a_lost_shard_leaves_memory(noticed: str, monkeypatch: pytest.MonkeyPatc
 
         if noticed == "look":
             monkeypatch.setattr(rig.store, "check_lease", gone, raising=False)
-            await rig.engine.inbox.look()
+            await rig.engine.inbox.poll()
         else:
             monkeypatch.setattr(rig.store.executions, "_apply", gone)
             with pytest.raises((OwnershipLost, Unavailable)):

@@ -11,7 +11,7 @@ from statewright.asl.resources import parse_resource
 from statewright.engine.dispatch import ScheduledCall, decode_call, encode_call
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.map_runs.head import RunHead
-from statewright.engine.map_runs.orders import Order, decode_order, encode_order
+from statewright.engine.map_runs.requests import RunRequest, decode_request, encode_request
 from statewright.errors import Unreadable
 from statewright.interpreter.commands import RedriveMapRun
 from statewright.payload import Payload, dump_json, parse_json
@@ -28,8 +28,8 @@ BODIES: dict[str, tuple[bytes, Callable[[bytes], Any], Any]] = {
     "the head of an execution": (HEAD.encode(), Head.decode, HEAD),
     "the tail of an execution": (TAIL.encode(), Tail.decode, TAIL),
     "the head of a Map Run": (RUN_HEAD.encode(), RunHead.decode, RUN_HEAD),
-    "the order for a Map Run": (
-        encode_order(RedriveMapRun(7, "arn:r", 1)), decode_order, Order(7, "arn:r", 1, None),
+    "the request to a Map Run": (
+        encode_request(RedriveMapRun(7, "arn:r", 1)), decode_request, RunRequest(7, "arn:r", 1, None),
     ),
 }  # fmt: skip
 
@@ -51,7 +51,7 @@ def test_a_newer_version_is_refused_by_name(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in BODIES if "order" not in name])
+@pytest.mark.parametrize("name", [name for name in BODIES if "request" not in name])
 def test_members_that_are_not_known_are_left_out(name: str) -> None:
     body, read, value = BODIES[name]
     assert read(dump_json([*parse_json(body), "wings"]).encode()) == value

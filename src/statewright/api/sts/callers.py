@@ -14,8 +14,8 @@ from statewright.api import shapes
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.records.generated_names import generated_name
 from statewright.records.identities import ROLE
-from statewright.records.letters import letters
 
 if TYPE_CHECKING:
     from statewright.records.sessions import Session
@@ -116,7 +116,7 @@ async def _assumed(app: App, call: Call, request: Json, seconds: int) -> JsonObj
         raise ApiError(
             "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
         )
-    role_id = role.id if role is not None else letters("AROA", arn, 17)
+    role_id = role.id if role is not None else generated_name("AROA", arn, 17)
     user = {"AssumedRoleId": f"{role_id}:{name}", "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{name}"}
     issued = app.services.sessions.issue(user["Arn"], user["AssumedRoleId"], seconds, call.request_id)
     return {"Credentials": _shown(issued), "AssumedRoleUser": user, "PackedPolicySize": 0}

@@ -121,7 +121,7 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
     table = wanted_table(cost, prices)
     with Server(endpoint) as server:
         following = Following(server, server.execution_arn(target, machine), quiet=True)
-        following.look()
+        following.poll()
         outcome = following.outcome()
         costs = cost_of(outcome, table, memory_of=memory_of(endpoint)) if table is not None else None
     if form == "table":

@@ -55,14 +55,14 @@ class Following:
         self._away_ms = 0
         self._plain = PlainSteps(self.notes)
         listens = not quiet and not self.notes.is_terminal
-        self.story = Story(program, self._told if listens else None)
+        self.story = Story(program, self._print_step if listens else None)
         if not quiet and self.notes.is_terminal:
             self.view = TreeView(self.story, states)
             self.tree = LiveTree(self.notes, self.view, self.clock.now_ms)
 
     # ------------------------------------------------------------------ following
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Add the new history events; returns True if the execution has ended."""
         # Described first: the history read afterwards then holds its last event, if it has ended.
         self.description = self.server.call("describe_execution", executionArn=self.arn)
@@ -117,7 +117,7 @@ class Following:
 
     def _looked(self) -> bool:
         try:
-            over = self.look()
+            over = self.poll()
         except Unreachable:
             now_ms = self.clock.now_ms()
             if not self._away_ms:
@@ -142,7 +142,7 @@ class Following:
             new.append(_event_of(shown))
         return new[::-1]
 
-    def _told(self, visit: Visit, attempt: Attempt | None) -> None:
+    def _print_step(self, visit: Visit, attempt: Attempt | None) -> None:
         self._plain.told(visit, attempt)
 
 

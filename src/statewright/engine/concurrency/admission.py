@@ -134,7 +134,7 @@ class Admission:
 
     def enter(self, machine: int, execution: int) -> bool:
         """An execution is about to start: whether it is to be queued. Ends with `left` in either case, also if it never
-        begins. `look` comes after the start of one that is queued.
+        begins. `admit` comes after the start of one that is queued.
         """
         gate = self._gates[machine]
         if not gate.queue and self._is_free(gate):
@@ -149,7 +149,7 @@ class Admission:
         if gate is not None:
             gate.running.add(execution)
 
-    def look(self, machine: int) -> None:
+    def admit(self, machine: int) -> None:
         """Admit the executions that may run."""
         gate = self._gates.get(machine)
         if gate is not None:

@@ -19,7 +19,7 @@ from statewright.engine.executions.history_pages import encode_page
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.heavy.steps import Source, advance_on_loop
 from statewright.engine.heavy.wire import Delivery, StateBytes
-from statewright.engine.map_runs.orders import encode_order
+from statewright.engine.map_runs.requests import encode_request
 from statewright.interpreter import commands, events
 from statewright.interpreter.advance import new_execution
 from statewright.interpreter.codec import Decoder, Encoder, encode
@@ -333,7 +333,7 @@ class Work:
     def map_run(self, command: commands.StartMapRun | commands.RedriveMapRun) -> None:
         """Put the Map Run in the outbox; its body is the business of `map_runs`."""
         row_id = self.next_id()
-        self.outbox[row_id] = OutboxRow(row_id, self.live.id, MAP_RUN, encode_order(command))
+        self.outbox[row_id] = OutboxRow(row_id, self.live.id, MAP_RUN, encode_request(command))
         self.live.outbox[command.task_id] = row_id
         self.batch.map_runs.append((row_id, command))
 

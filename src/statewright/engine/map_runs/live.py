@@ -21,7 +21,7 @@ from statewright.engine.machines.programs import RetryingPrograms
 from statewright.engine.map_runs.data import MapRunData
 from statewright.engine.map_runs.files import RunFiles
 from statewright.engine.map_runs.head import RunHead
-from statewright.engine.map_runs.orders import Order
+from statewright.engine.map_runs.requests import RunRequest
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import CHILD
@@ -149,14 +149,14 @@ class LiveRun:
         """The attempt that a child is at."""
         return self.state.children[index].attempt if index < len(self.state.children) else 0
 
-    async def go_on(self, order: Order | None) -> None:
+    async def go_on(self, request: RunRequest | None) -> None:
         """Recover the Map Run after a restart, or for a new request of its parent."""
         state = self.state
-        if order is not None and (order.redrive_count > state.redrive_count or order.task_id != state.task_id):
-            self._runs.retask(self, order.task_id)
+        if request is not None and (request.redrive_count > state.redrive_count or request.task_id != state.task_id):
+            self._runs.retask(self, request.task_id)
             if state.phase != CLOSED:
                 self._recover()
-            self.tell(messages.RunRedriven(order.task_id, order.redrive_count))
+            self.tell(messages.RunRedriven(request.task_id, request.redrive_count))
             return
         self._recover()
 

@@ -24,7 +24,7 @@ from statewright.engine.inputs import Input
 from statewright.engine.list_tokens import read_token, write_token
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.live import LiveRun, Site, load_run
-from statewright.engine.map_runs.orders import Order, command_of, decode_order
+from statewright.engine.map_runs.requests import RunRequest, command_of, decode_request
 from statewright.errors import ApiError
 from statewright.interpreter.commands import StartMapRun
 from statewright.interpreter.events import MapRunMissing, TimerFired
@@ -61,11 +61,11 @@ class MapRuns:
     # ------------------------------------------------------------------ what parents ask for
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
-        """See `CommitListener`: a commit may order runs, stop runs, or be the end of a child."""
+        """See `CommitListener`: a commit may request Map Runs, stop runs, or be the end of a child."""
         for row_id, command in batch.map_runs:
-            order = Order(command.task_id, command.map_run_arn, getattr(command, "redrive_count", 0), None)
+            request = RunRequest(command.task_id, command.map_run_arn, getattr(command, "redrive_count", 0), None)
             start = command if isinstance(command, StartMapRun) else None
-            self._order(live.id, order.task_id, self._carry_out(live.id, live.head, row_id, order, start))
+            self._execute(live.id, request.task_id, self._carry_out(live.id, live.head, row_id, request, start))
         for inbox_id, task_id in batch.stopped_map_runs:
             self._shard.spawn(self._stop(live.id, task_id, inbox_id))
         if batch.closed and live.head.map_run:
@@ -86,52 +86,54 @@ class MapRuns:
                     )
                 )
 
-    def _order(self, parent: int, task_id: int, work: Coroutine[object, object, None]) -> None:
+    def _execute(self, parent: int, task_id: int, work: Coroutine[object, object, None]) -> None:
         """Execute a request; a stop that follows immediately must find the Map Run."""
         key = (parent, task_id)
         task = self._carrying[key] = self._shard.spawn(work)
         task.add_done_callback(lambda _: self._carrying.pop(key, None))
 
-    def recover_order(self, row: OutboxRow) -> None:
+    def recover_request(self, row: OutboxRow) -> None:
         """Execute a request that was committed before the restart."""
-        self._order(row.execution, decode_order(row.body).task_id, self._again(row))
+        self._execute(row.execution, decode_request(row.body).task_id, self._again(row))
 
     def recover_stop(self, row: InboxRow) -> None:
         """Stop a Map Run whose stop was requested before the restart."""
         self._shard.spawn(self._stop(row.execution, orjson.loads(row.body), row.id))
 
     async def _again(self, row: OutboxRow) -> None:
-        order = decode_order(row.body)
+        request = decode_request(row.body)
         parent = await self._written.row(row.execution)
         if parent is None:
             return
         head = Head.decode(parent.head)
         start = None
-        if order.start is not None:
+        if request.start is not None:
             program = await self._site.programs.program_of(head.machine_id, head.revision_id)
-            start = command_of(order, program)
-        await self._carry_out(row.execution, head, row.id, order, start)
+            start = command_of(request, program)
+        await self._carry_out(row.execution, head, row.id, request, start)
 
-    async def _carry_out(self, parent: int, head: Head, row_id: int, order: Order, start: StartMapRun | None) -> None:
+    async def _carry_out(
+        self, parent: int, head: Head, row_id: int, request: RunRequest, start: StartMapRun | None
+    ) -> None:
         """Start a Map Run, or continue with an existing one."""
-        arn = parse_arn(order.map_run_arn, MAP_RUN)
+        arn = parse_arn(request.map_run_arn, MAP_RUN)
         if start is None:
-            await self._earlier(parent, order.task_id)
-            begun = next((run for run in self._runs.values() if run.head.map_run_arn == order.map_run_arn), None)
+            await self._earlier(parent, request.task_id)
+            begun = next((run for run in self._runs.values() if run.head.map_run_arn == request.map_run_arn), None)
             if begun is not None:
-                await begun.go_on(order)
+                await begun.go_on(request)
                 return
         found = await self._written.find(-parent, arn.rest or "")
         if found is None:
             if start is None:
                 # The process died before the Map Run was written, and the stop of its parent has removed its request.
-                self._site.runner.tell(parent, Input(MapRunMissing(order.task_id)))
+                self._site.runner.tell(parent, Input(MapRunMissing(request.task_id)))
                 return
-            await self._note(order.map_run_arn, row_id)
+            await self._note(request.map_run_arn, row_id)
             distributed = start.definition.distributed
             assert distributed is not None
             run_head = RunHead(
-                order.map_run_arn, parent, head.execution_arn, head.machine_id, head.revision_id, start.scope,
+                request.map_run_arn, parent, head.execution_arn, head.machine_id, head.revision_id, start.scope,
                 distributed.execution_type, head.role_arn, start.reader, start.reader_config, start.iterations,
                 start.attempt, start.state,
             )  # fmt: skip
@@ -140,7 +142,7 @@ class MapRuns:
             run.tell(RunStarted())
             return
         run = await self._held(found.id)
-        await run.go_on(order)
+        await run.go_on(request)
 
     async def _held(self, run_id: int) -> LiveRun:
         """The one copy in memory of a Map Run that the store has; loads it at its first use."""
@@ -158,8 +160,10 @@ class MapRuns:
     async def _earlier(self, parent: int, task_id: int) -> None:
         """Wait until earlier requests of the same frame are executed."""
         frame = task_id >> SERIAL_BITS
-        orders = self._carrying.items()
-        before = [task for (of, one), task in orders if of == parent and one >> SERIAL_BITS == frame and one < task_id]
+        requests = self._carrying.items()
+        before = [
+            task for (of, one), task in requests if of == parent and one >> SERIAL_BITS == frame and one < task_id
+        ]
         if before:
             await asyncio.wait(before)
 

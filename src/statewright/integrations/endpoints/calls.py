@@ -44,9 +44,9 @@ class ServiceCalls:
             return refused(task, refusal)
         return finished(task, prepared, answer)
 
-    def look(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
-        """See `Calls.look`."""
-        return jobs.look(self._clients.send, task, submitted)
+    def poll(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+        """See `Calls.poll`."""
+        return jobs.poll(self._clients.send, task, submitted)
 
     def stop(self, task: ScheduledCall, submitted: Json) -> None:
         """See `Calls.stop`."""

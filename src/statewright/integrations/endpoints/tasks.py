@@ -24,7 +24,7 @@ class Calls(Protocol):
     def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of a service integration. Blocks."""
 
-    def look(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+    def poll(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
         """Ask for the state of a `.sync` task's job; `None` while it runs. Blocks."""
 
     def stop(self, task: ScheduledCall, submitted: Json) -> None:
@@ -68,13 +68,13 @@ class AwsServices:
         await self._follower.close()
 
     def _follow(self, task: ScheduledCall, submitted: Json) -> None:
-        async def look() -> Succeeded | Failed | None:
-            return await self._blocking.run(self._look, task, submitted)
+        async def poll() -> Succeeded | Failed | None:
+            return await self._blocking.run(self._poll, task, submitted)
 
         async def stop() -> None:
             await self._blocking.run(self._stop, task, submitted)
 
-        self._follower.follow(task, look, stop)
+        self._follower.follow(task, poll, stop)
 
     # -------------------------------------------------------------- on threads
 
@@ -89,8 +89,8 @@ class AwsServices:
     def _call(self, task: ScheduledCall) -> TaskResult:
         return self._loaded().call(task)
 
-    def _look(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
-        return self._loaded().look(task, submitted)
+    def _poll(self, task: ScheduledCall, submitted: Json) -> Succeeded | Failed | None:
+        return self._loaded().poll(task, submitted)
 
     def _stop(self, task: ScheduledCall, submitted: Json) -> None:
         self._loaded().stop(task, submitted)

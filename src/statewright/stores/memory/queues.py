@@ -250,8 +250,8 @@ class MemoryQueues:
         await asyncio.sleep(0)
         return loaded
 
-    async def look(self, ids: Sequence[int]) -> list[Held]:
-        """See `QueueStore.look`."""
+    async def get(self, ids: Sequence[int]) -> list[Held]:
+        """See `QueueStore.get`."""
         self._check()
         found = [_held(self.messages[number]) for number in sorted(set(ids)) if number in self.messages]
         await asyncio.sleep(0)

@@ -6,7 +6,7 @@ import base64
 import hashlib
 
 
-def letters(prefix: str, of: str, count: int) -> str:
+def generated_name(prefix: str, of: str, count: int) -> str:
     """Generate a name as the service does; it is the same for the same text."""
     drawn = base64.b32encode(hashlib.blake2b(of.encode(), digest_size=32).digest()).decode()
     return prefix + drawn[:count]

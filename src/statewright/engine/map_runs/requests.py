@@ -14,7 +14,7 @@ from statewright.interpreter.commands import RedriveMapRun, StartMapRun
 from statewright.payload import JsonObject, Payload, dump_row, embedded, parse_json
 
 VERSION: Final = 1
-_WHAT: Final = "the order for a Map Run"
+_WHAT: Final = "the request to a Map Run"
 _PAYLOADS: Final = ("input", "items", "context", "variables")
 _PLAIN: Final = tuple(
     one.name for one in fields(StartMapRun) if one.name not in (*_PAYLOADS, "definition", "seed", "iterations")
@@ -22,7 +22,7 @@ _PLAIN: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunRequest:
     """The content of an outbox body: a redrive has no `start`."""
 
     task_id: int
@@ -31,7 +31,7 @@ class Order:
     start: JsonObject | None
 
 
-def encode_order(command: StartMapRun | RedriveMapRun) -> bytes:
+def encode_request(command: StartMapRun | RedriveMapRun) -> bytes:
     """An outbox row's body."""
     if isinstance(command, RedriveMapRun):
         return dump_row([VERSION, command.task_id, command.map_run_arn, command.redrive_count])
@@ -50,32 +50,32 @@ def encode_order(command: StartMapRun | RedriveMapRun) -> bytes:
     )
 
 
-def decode_order(body: bytes) -> Order:
+def decode_request(body: bytes) -> RunRequest:
     """Read an outbox row's body. Raises: Unreadable."""
     try:
         row = array_in(parse_json(body), _WHAT, VERSION)
         if len(row) == 4:
-            return Order(row[1], row[2], row[3], None)
+            return RunRequest(row[1], row[2], row[3], None)
         given: JsonObject = dict(zip(_PLAIN, row[4], strict=False))
         for name, stored in zip(_PAYLOADS, row[5], strict=False):
             given[name] = None if stored is None else Payload(stored[0])
         given["seed"] = bytes.fromhex(row[6])
         given["iterations"] = tuple(row[7])
-        return Order(row[1], row[2], 0, given)
+        return RunRequest(row[1], row[2], 0, given)
     except (IndexError, TypeError, ValueError) as problem:
         raise damaged(_WHAT, problem) from None
 
 
-def command_of(order: Order, program: Program) -> StartMapRun:
+def command_of(request: RunRequest, program: Program) -> StartMapRun:
     """The command of a request, with its definition from the parent's program.
 
     Raises: KeyError when the program has no such state.
     """
-    assert order.start is not None
-    name = order.start["state"]
+    assert request.start is not None
+    name = request.start["state"]
     for scope in program.scopes:
         definition = scope.states.get(name)
         body = definition.body if definition is not None else None
-        if isinstance(body, MapDef) and body.scope == order.start["scope"]:
-            return StartMapRun(definition=body, **order.start)
+        if isinstance(body, MapDef) and body.scope == request.start["scope"]:
+            return StartMapRun(definition=body, **request.start)
     raise KeyError(name)
