@@ -199,7 +199,7 @@ class Invoker:
         if call.trace_header is not None:
             header["trace"] = call.trace_header
         start = b"START RequestId: " + call.request_id.encode() + target.start_line
-        outcome, worker = await pool.run(orjson.dumps(header), call.payload, target.timeout_ms, start)
+        outcome, worker = await pool.run(call.request_id, orjson.dumps(header), call.payload, target.timeout_ms, start)
         if outcome.kind == "unstartable":
             raise ApiError("ServiceException", f"No worker can be started: {outcome.body.decode()}", status=500)
         answer, error = self._answer(target, outcome, call.request_id)

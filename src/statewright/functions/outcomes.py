@@ -14,6 +14,7 @@ import orjson
 from statewright.functions.workers.worker import Outcome
 from statewright.instants import iso_ms
 from statewright.limits import FUNCTION_RESPONSE_BYTES
+from statewright.payload import JsonObject
 
 UNHANDLED: Final = "Unhandled"
 
@@ -33,24 +34,37 @@ class Invoked:
 def answer_of(outcome: Outcome, request_id: str, timeout_seconds: int) -> tuple[bytes, str | None]:
     """Payload and `FunctionError` of an outcome."""
     kind = outcome.kind
+    if kind == "too_long" or (kind in ("result", "error") and len(outcome.body) > FUNCTION_RESPONSE_BYTES):
+        return _too_long(), UNHANDLED
     if kind == "result":
-        if len(outcome.body) > FUNCTION_RESPONSE_BYTES:
-            return orjson.dumps(
-                {
-                    "errorMessage": "Response payload size exceeded maximum allowed payload size "
-                    f"({FUNCTION_RESPONSE_BYTES} bytes).",
-                    "errorType": "Function.ResponseSizeTooLarge",
-                }
-            ), UNHANDLED
         return outcome.body, None
     if kind == "error":
         return outcome.body, UNHANDLED
     if kind == "failed":
-        return orjson.dumps({**orjson.loads(outcome.body), "requestId": request_id}), UNHANDLED
+        return orjson.dumps({**_document(outcome.body), "requestId": request_id}), UNHANDLED
     if kind == "timeout":
         reason = f"Task timed out after {timeout_seconds:.2f} seconds"
         return _sandbox("Sandbox.Timedout", request_id, reason), UNHANDLED
     return _sandbox("Runtime.ExitError", request_id, exit_words(outcome)), UNHANDLED
+
+
+def _too_long() -> bytes:
+    return orjson.dumps(
+        {
+            "errorMessage": "Response payload size exceeded maximum allowed payload size "
+            f"({FUNCTION_RESPONSE_BYTES} bytes).",
+            "errorType": "Function.ResponseSizeTooLarge",
+        }
+    )
+
+
+def _document(body: bytes) -> JsonObject:
+    """The error document of a module that does not load, which the module itself may have written."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        found = None
+    return found if isinstance(found, dict) else {"errorType": "Runtime.Unknown", "errorMessage": ""}
 
 
 def exit_words(outcome: Outcome) -> str:

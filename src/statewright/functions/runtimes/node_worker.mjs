@@ -13,6 +13,8 @@ import util from "node:util";
 
 const channel = new net.Socket({ fd: 3, readable: true, writable: true });
 const root = process.env.LAMBDA_TASK_ROOT;
+// Longest result that the server accepts; `limits.FUNCTION_RESPONSE_BYTES`.
+const RESPONSE_BYTES = 6_291_556;
 let requestId = "";
 let current = null;
 
@@ -75,7 +77,8 @@ function finish(header, value) {
     header = { t: "error" };
     body = Buffer.from(JSON.stringify(document));
   }
-  send({ ...header, peak_kib: process.resourceUsage().maxRSS }, body);
+  if (body.length > RESPONSE_BYTES) [header, body] = [{ t: "too_long" }, Buffer.alloc(0)];
+  send({ ...header, id: invocation.id, peak_kib: process.resourceUsage().maxRSS }, body);
 }
 
 class CannotLoad extends Error {
@@ -145,7 +148,7 @@ function contextOf(header) {
 function call(handler, header, body) {
   requestId = header.id;
   if (header.trace) process.env._X_AMZN_TRACE_ID = header.trace;
-  const invocation = { ended: false };
+  const invocation = { id: header.id, ended: false };
   current = invocation;
   const mine = (then) => (value) => { if (!invocation.ended && current === invocation) then(value); };
   const succeed = mine((result) => finish({ t: "result" }, result));

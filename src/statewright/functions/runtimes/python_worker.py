@@ -5,7 +5,8 @@ object, environment, log lines and error documents are as in the service.
 
 Frames, both ways, on descriptor 3: `u32 length of the rest | u32 length of the header | header (JSON) | body`.
 From the server: `invoke` with the event as body, `time` and `refused` as answers about the clock. To the server:
-`ready`, `failed` (the handler cannot be loaded), `result`, `error`, and the clock's `now` and `sleep_until`.
+`ready`, `failed` (the handler cannot be loaded), `result` and `error`, or `too_long` in place of either, with the id of
+the invocation, and the clock's `now` and `sleep_until`.
 
 Source: Lambda developer guide, "Python context object", "Python logging"; error documents observed.
 """
@@ -28,6 +29,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 HEAD = struct.Struct(">II")
+RESPONSE_BYTES = 6_291_556
+"""Longest result that the server accepts; `limits.FUNCTION_RESPONSE_BYTES`."""
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
@@ -333,7 +336,14 @@ def main(message: Header) -> None:
             sys.stderr.flush()
         except (OSError, ValueError):
             pass
-        channel.send({"t": kind, "peak_kib": _peak_kib()}, answer)
+        send_answer(channel, kind, header["id"], _peak_kib(), answer)
+
+
+def send_answer(channel: Channel, kind: str, request_id: str, peak_kib: int, body: bytes) -> None:
+    """Send the end of an invocation, without its body if that exceeds the service's limit."""
+    if len(body) > RESPONSE_BYTES:
+        kind, body = "too_long", b""
+    channel.send({"t": kind, "id": request_id, "peak_kib": peak_kib}, body)
 
 
 def _virtual_time(message: Header, channel: Channel) -> VirtualTime | None:

@@ -22,7 +22,6 @@ import time
 import python_worker  # type: ignore[import-not-found]
 
 BASE = "/2018-06-01/runtime/"
-RESPONSE_BYTES = 6_291_556
 REASONS = {200: "OK", 202: "Accepted", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 413: "Payload Too Large"}
 
 
@@ -153,7 +152,7 @@ class RuntimeApi:
             self._answer_next()
         elif method == "POST" and parts == ["init", "error"]:
             self.failed = True
-            self.channel.send({"t": "failed"}, _document(body, headers))
+            self.channel.send({"t": "failed"}, _document(body, headers)[: python_worker.RESPONSE_BYTES])
             connection.answer(202, b'{"status":"OK"}')
         elif method == "POST" and len(parts) == 3 and parts[0] == "invocation" and parts[2] in ("response", "error"):
             self._finish(connection, parts[1], parts[2], headers, body)
@@ -167,10 +166,10 @@ class RuntimeApi:
         self.current = None
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * python_worker.RSS_UNIT // 1024
         if what == "error":
-            self.channel.send({"t": "error", "peak_kib": peak}, _document(body, headers))
+            python_worker.send_answer(self.channel, "error", id, peak, _document(body, headers))
         else:
-            self.channel.send({"t": "result", "peak_kib": peak}, body or b"null")
-        if what == "response" and len(body) > RESPONSE_BYTES:
+            python_worker.send_answer(self.channel, "result", id, peak, body or b"null")
+        if what == "response" and len(body) > python_worker.RESPONSE_BYTES:
             said = {"errorMessage": "Exceeded maximum allowed payload size", "errorType": "RequestEntityTooLarge"}
             connection.answer(413, json.dumps(said).encode())
         else:

@@ -59,7 +59,9 @@ class Pool:
         """Recent mean duration of an invocation."""
         self._background = Background("starting a worker")
 
-    async def run(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> tuple[Outcome, Worker | None]:
+    async def run(
+        self, request_id: str, header: bytes, payload: bytes, timeout_ms: int, start: bytes
+    ) -> tuple[Outcome, Worker | None]:
         """Run an invocation on the first free worker; the worker is `None` if none could be started."""
         while True:
             if self.idle:
@@ -76,7 +78,7 @@ class Pool:
             if isinstance(found, Outcome):
                 return found, None
             if not (found.died or found.doomed):
-                outcome = await found.invoke(header, payload, timeout_ms, start)
+                outcome = await found.invoke(request_id, header, payload, timeout_ms, start)
                 self.mean_ms += (outcome.duration_ns / 1e6 - self.mean_ms) / 8
                 return outcome, found
 

@@ -3,18 +3,18 @@
 Owns the frames over its socket, its output pipe, its timeout and its end. Pools choose the worker of an invocation
 (`pools.py`); `outcomes.py` turns its outcome into an answer.
 
-Frames, both ways: `u32 length of the rest | u32 length of the header | header (JSON) | body`. Bodies are never parsed
-here. Besides sending results a worker may ask for the time: in virtual time it gets the clock's, and parks in
-`sleep_until`; in real time it is refused, because it has a clock of its own.
+Frames are those of `frames.py`; a worker that sends anything else is killed. Besides sending results a worker may ask
+for the time: in virtual time it gets the clock's, and parks in `sleep_until`; in real time it is refused, because it
+has a clock of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,24 +25,30 @@ import orjson
 from statewright.clock import BusyToken, Clock, Timer
 from statewright.functions.logs import StreamLog
 from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer
+from statewright.functions.workers.frames import LONGEST_FRAME, READ_BYTES, BrokenFrame, FrameBuffer, frame, header_of
 from statewright.payload import JsonMapping, JsonObject
 
 log = logging.getLogger("statewright.functions")
 
-_HEAD: Final = struct.Struct(">II")
-_READ_BYTES: Final = 65_536
 _LONG_SECONDS: Final = 10.0
 """Real time for which virtual time may stand still before the log has a warning."""
 _LAST_WORDS_MS: Final = 200
 """How long to wait for the end of file of a dead worker's socket, whose other end a child may still hold."""
+_PAUSE_MS: Final = 50
+"""Lateness of a deadline from which the process, or its machine, had stood still."""
+_MOST_READS: Final = LONGEST_FRAME // READ_BYTES
+"""Reads of a socket after a deadline, whose other end may never stop writing."""
+_REST_MS: Final = 1_000
+"""Extension after such a pause for an answer that is being sent."""
 
 
 @dataclass(slots=True)
 class Outcome:
     """The end of an invocation.
 
-    `kind` is `result`, `error` (the handler raised), `failed` (the handler cannot be loaded), `exit` (the process
-    ended with `exit_code`, `None` if unknown), `timeout`, or `unstartable`.
+    `kind` is `result`, `error` (the handler raised), `too_long` (the result exceeds the service's limit), `failed` (the
+    handler cannot be loaded), `exit` (the process ended with `exit_code`, `None` if unknown), `timeout`, or
+    `unstartable`.
     """
 
     kind: str
@@ -117,9 +123,12 @@ class Worker(asyncio.BufferedProtocol):
         self.output = -1
         self.started_ns = time.perf_counter_ns()
         self._clock = clock
-        self._buffer = bytearray(_READ_BYTES)
-        self._filled = 0
+        self._frames = FrameBuffer()
+        self._socket: socket.socket | None = None
         self._deadline: Timer | None = None
+        self._due_ms = 0
+        self._is_extended = False
+        self._request_id = ""
         self.turn = 0
         """Number of its invocation, which orders this worker among others in virtual time."""
         self._turns = turns
@@ -168,7 +177,8 @@ class Worker(asyncio.BufferedProtocol):
         self.output = output
         loop.add_reader(output, self._read_output)
         ours.setblocking(False)
-        self._deadline = self._clock.call_at(self._clock.now_ms() + self.plan.start_ms, self._time_out_starting)
+        self._socket = ours
+        self._set_deadline(self.plan.start_ms, self._time_out_starting)
         await loop.create_unix_connection(lambda: self, sock=ours)
 
     def end(self, *, grace_seconds: float | None = None) -> None:
@@ -187,8 +197,41 @@ class Worker(asyncio.BufferedProtocol):
         return self._exit_code
 
     def _time_out_starting(self) -> None:
+        if self._has_answered(self._time_out_starting):
+            return
         self.timed_out_starting = True
         self.end(grace_seconds=0)
+
+    def _set_deadline(self, after_ms: int, callback: Callable[[], None]) -> None:
+        self._is_extended = False
+        self._due_ms = self._clock.now_ms() + after_ms
+        self._deadline = self._clock.call_at(self._due_ms, callback)
+
+    def _has_answered(self, callback: Callable[[], None]) -> bool:
+        """True if what the worker has sent in time makes its deadline void, or moves it.
+
+        After a pause of this process the deadline fires before the loop has read the socket. An answer that has
+        arrived by then counts; one that is only partly there, because it does not fit into the socket's buffer, gets
+        one extension.
+        """
+        if self.plan.virtual_time or self._socket is None or self.transport is None:
+            return False
+        deadline = self._deadline
+        with contextlib.suppress(OSError):
+            for _ in range(_MOST_READS):
+                if self._deadline is not deadline or self.transport.is_closing():
+                    break
+                count = self._socket.recv_into(self.get_buffer(READ_BYTES))
+                if not count:
+                    break
+                self.buffer_updated(count)
+        if self._deadline is not deadline:
+            return True
+        if self._is_extended or not self._frames.filled or self._clock.now_ms() - self._due_ms < _PAUSE_MS:
+            return False
+        self._set_deadline(_REST_MS, callback)
+        self._is_extended = True
+        return True
 
     def _stop_deadline(self) -> None:
         if self._deadline is not None:
@@ -236,7 +279,9 @@ class Worker(asyncio.BufferedProtocol):
 
     # ------------------------------------------------------------------ invocations
 
-    def invoke(self, header: bytes, payload: bytes, timeout_ms: int, start: bytes) -> asyncio.Future[Outcome]:
+    def invoke(
+        self, request_id: str, header: bytes, payload: bytes, timeout_ms: int, start: bytes
+    ) -> asyncio.Future[Outcome]:
         """Send the worker an invocation; the header is JSON, `start` the first line of its log.
 
         The future gets an outcome, however the worker ends.
@@ -245,6 +290,7 @@ class Worker(asyncio.BufferedProtocol):
         assert self.in_hand is None
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.in_hand = future
+        self._request_id = request_id
         self.log.begin(start)
         self._token = self._clock.busy()
         self.turn = next(self._turns)
@@ -255,12 +301,13 @@ class Worker(asyncio.BufferedProtocol):
         self._sent_ns = time.perf_counter_ns()
         self._most_seconds = timeout_ms / 1000
         self._has_warned = False
-        self._deadline = self._clock.call_at(self._clock.now_ms() + timeout_ms, self._time_out)
-        head = _HEAD.pack(4 + len(header) + len(payload), len(header))
-        self.transport.write(head + header + payload)
+        self._set_deadline(timeout_ms, self._time_out)
+        self.transport.write(frame(header, payload))
         return future
 
     def _time_out(self) -> None:
+        if self._has_answered(self._time_out):
+            return
         self._read_output()
         self._finish(Outcome("timeout"))
         self.end()
@@ -299,39 +346,23 @@ class Worker(asyncio.BufferedProtocol):
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         """Buffer for the loop to fill."""
-        return memoryview(self._buffer)[self._filled :]
+        return self._frames.space()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Handle the complete frames; grow the buffer for a longer one."""
-        self._filled += nbytes
-        buffer = self._buffer
-        at = 0
-        while self._filled - at >= 8:
-            total, head = _HEAD.unpack_from(buffer, at)
-            end = at + 4 + total
-            if end > self._filled:
-                if 4 + total > len(buffer):
-                    grown = bytearray(4 + total)
-                    grown[: self._filled - at] = buffer[at : self._filled]
-                    self._buffer = grown
-                    self._filled -= at
-                    return
-                break
-            view = memoryview(buffer)
-            header = view[at + 8 : at + 8 + head].tobytes()
-            body = view[at + 8 + head : end].tobytes()
-            view.release()
-            at = end
-            self._on_frame(header, body)
-        left = self._filled - at
-        if left and at:
-            buffer[:left] = buffer[at : self._filled]
-        self._filled = left
-        if not left and len(buffer) > _READ_BYTES:
-            self._buffer = bytearray(_READ_BYTES)
+        """Handle the complete frames. A worker that sends anything else is killed."""
+        try:
+            for header, body in self._frames.added(nbytes):
+                self._on_frame(header_of(header), body)
+        except BrokenFrame as problem:
+            self._break(str(problem))
 
-    def _on_frame(self, header: bytes, body: bytes) -> None:
-        message = orjson.loads(header)
+    def _break(self, why: str) -> None:
+        log.warning("worker %d of %s is killed: it wrote to the runtime's socket: %s", self.number, self.name, why)
+        self.end(grace_seconds=0)
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _on_frame(self, message: JsonMapping, body: bytes) -> None:
         if message["t"] != "now":
             # In virtual time the server handles a message only once all other workers are at rest as well.
             self._clock.at_rest(self.turn, lambda: self._on_message(message, body))
@@ -342,19 +373,23 @@ class Worker(asyncio.BufferedProtocol):
 
     def _on_message(self, message: JsonMapping, body: bytes) -> None:
         kind = message["t"]
-        if kind in ("result", "error"):
+        if kind in ("result", "error", "too_long"):
+            # An answer for another invocation is one that a handler has forged: late answers end with their worker.
+            if self.in_hand is None or message["id"] != self._request_id:
+                return
             self._read_output()
-            was_busy = self.in_hand is not None
-            self._finish(Outcome(kind, body, peak_kib=message.get("peak_kib", 0)))
-            if was_busy and not self.doomed:
+            self._finish(Outcome(kind, body, peak_kib=message["peak_kib"]))
+            if not self.doomed:
                 self.on_free(self)
         elif kind == "ready":
+            if self.ready:
+                return
             self.ready = True
             self.init_ms = 0.0 if self.plan.virtual_time else (time.perf_counter_ns() - self.started_ns) / 1e6
             self._stop_deadline()
             self._release()
             self.on_free(self)
-        elif kind == "failed":
+        elif kind == "failed" and not self.ready:
             self._read_output()
             self.init_failure = body
             self._release()
@@ -428,9 +463,8 @@ class Worker(asyncio.BufferedProtocol):
             )  # fmt: skip
 
     def _send(self, header: JsonMapping) -> None:
-        head = orjson.dumps(header)
         if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(_HEAD.pack(4 + len(head), len(head)) + head)
+            self.transport.write(frame(orjson.dumps(header), b""))
 
     # ------------------------------------------------------------------ output
 
@@ -439,7 +473,7 @@ class Worker(asyncio.BufferedProtocol):
         if self.output < 0:
             return
         try:
-            data = os.read(self.output, _READ_BYTES)
+            data = os.read(self.output, READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
