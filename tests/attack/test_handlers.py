@@ -15,6 +15,7 @@ import pytest
 
 from statewright.functions.functions import Functions
 from statewright.functions.workers.frames import LONGEST_FRAME, BrokenFrame, FrameBuffer, header_of
+from statewright.functions.workers.worker import Worker
 from tests.deadlines import until
 from tests.unit.functions.running import create, document, on_functions
 
@@ -89,7 +90,8 @@ def test_a_frame_of_four_gibibytes_is_refused_at_its_head():
 def test_frames_of_all_lengths_arrive_whole_in_pieces_of_any_size(size):
     head, body = b'{"t":"ready"}', os.urandom(size)
     data = ((4 + len(head) + size).to_bytes(4, "big") + len(head).to_bytes(4, "big") + head + body) * 2
-    frames, found = FrameBuffer(), []
+    frames = FrameBuffer()
+    found: list[tuple[bytes, bytes]] = []
     at = 0
     while at < len(data):
         space = frames.space()
@@ -148,6 +150,13 @@ def test_a_module_that_reports_its_own_failure_in_no_form():
 # ------------------------------------------------------------------ pauses of the server
 
 
+def channel_of(worker: Worker) -> int:
+    """The server's descriptor of a worker's socket."""
+    assert worker.transport is not None
+    number: int = worker.transport.get_extra_info("socket").fileno()
+    return number
+
+
 @pytest.mark.parametrize("size", [10, 1_000_000])
 def test_an_answer_that_arrived_during_a_pause_of_the_server_is_no_timeout(tmp_path, size):
     """The loop stands still from the handler's end until after the deadline, as after SIGSTOP and SIGCONT."""
@@ -165,12 +174,12 @@ def test_an_answer_that_arrived_during_a_pause_of_the_server_is_no_timeout(tmp_p
         running = asyncio.ensure_future(functions.invoke("f", str(size).encode()))
         while worker.in_hand is None:
             await asyncio.sleep(0)
-        channel = worker.transport.get_extra_info("socket").fileno()
+        channel = channel_of(worker)
         due_ms = functions.clock.now_ms() + 3_000
         until(lambda: select.select([channel], [], [], 0)[0], "the answer")
         until(lambda: functions.clock.now_ms() > due_ms + 100, "the deadline")
         # A loop that calls due timers before it reads sockets, as uvloop does.
-        worker._deadline.cancel()
+        worker._stop_deadline()
         worker._time_out()
         return document(await running)
 
@@ -186,7 +195,7 @@ def test_a_worker_that_was_ready_during_a_pause_of_the_server_has_started():
         (worker,) = functions.invoker.pools.by_number.values()
         while worker.transport is None:
             await asyncio.sleep(0)
-        channel = worker.transport.get_extra_info("socket").fileno()
+        channel = channel_of(worker)
         until(lambda: select.select([channel], [], [], 0)[0], "the worker's start")
         worker._time_out_starting()
         return document(await running)
