@@ -70,7 +70,7 @@ class FrameBuffer:
         """Number of bytes of the incomplete frame."""
 
     def space(self) -> memoryview:
-        """Where the next bytes go; never empty."""
+        """Room for the next bytes; never empty."""
         return memoryview(self._buffer)[self.filled :]
 
     def added(self, count: int) -> Iterator[tuple[bytes, bytes]]:
