@@ -19,7 +19,7 @@ from statewright.stores.object_rows import (
     UploadRow,
     Written,
 )
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 
 BUCKET = BucketRow(1, "bucket", 5, b"{}")
@@ -288,11 +288,11 @@ def test_objects_are_there_after_another_opening(make_store):
     asyncio.run(body())
 
 
-def note(name: str) -> Record:
-    return Record("note", name, "", 5, 1, b"body")
+def note(name: str) -> EntryRow:
+    return EntryRow("note", name, "", 5, 1, b"body")
 
 
-async def noted(store: Store) -> list[Record]:
+async def noted(store: Store) -> list[EntryRow]:
     return await store.catalogue.list_entries("note", "", after=None, limit=100, newest_first=False)
 
 

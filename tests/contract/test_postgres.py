@@ -14,7 +14,7 @@ from statewright.stores.opening import open_store
 from statewright.stores.postgres.arrays import bigints, byteas, register, texts
 from statewright.stores.postgres.connection import SCHEMA_VERSION, migrate, place_of
 from statewright.stores.postgres.store import PostgresStore
-from statewright.stores.protocol import Committed, Existing, Record, Stale
+from statewright.stores.protocol import Committed, EntryRow, Existing, Stale
 from tests.contract.stores import end, start, step
 from tests.postgres_server import Server, server_or_skip
 
@@ -152,7 +152,7 @@ def test_a_server_that_ends_is_unavailable_and_one_that_comes_back_is_used_again
         with pytest.raises(Unavailable):
             await store.executions.row(1)
         with pytest.raises(Unavailable):
-            await store.catalogue.write([Record("a", "b", "", 0, 1, b"")])
+            await store.catalogue.write([EntryRow("a", "b", "", 0, 1, b"")])
         own.start()
         assert await store.executions.row(1) is not None
         assert await store.executions.commit(step(commit, 1)) == Committed(2)

@@ -13,12 +13,12 @@ from statewright.stores.ids import first_id
 from statewright.stores.protocol import (
     STATUSES,
     Committed,
+    EntryRow,
     Existing,
     HistoryPage,
     InboxRow,
     OutboxRow,
     Outcome,
-    Record,
     Stale,
     Stored,
     TimerRow,
@@ -624,8 +624,8 @@ def test_a_name_that_was_forgotten_starts_with_nothing_left_over(with_store):
 # The catalogue
 
 
-def record(key: str, version: int = 1, sort: int = 0, parent: str = "p", kind: str = "machine") -> Record:
-    return Record(kind, key, parent, sort, version, b"%s %d" % (key.encode(), version))
+def record(key: str, version: int = 1, sort: int = 0, parent: str = "p", kind: str = "machine") -> EntryRow:
+    return EntryRow(kind, key, parent, sort, version, b"%s %d" % (key.encode(), version))
 
 
 def test_records_are_written_by_version(with_store):

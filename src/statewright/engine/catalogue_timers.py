@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from statewright.stores.protocol import CatalogueStore, Record, TimerRow
+from statewright.stores.protocol import CatalogueStore, EntryRow, TimerRow
 
 PAGE: Final = 500
 RESTING: Final = "resting"
@@ -20,9 +20,9 @@ def timer_key(number: int) -> str:
     return f"{number:019d}"
 
 
-def timer_record(kind: str, number: int, due_ms: int | None, version: int, body: bytes) -> Record:
+def timer_row(kind: str, number: int, due_ms: int | None, version: int, body: bytes) -> EntryRow:
     """An entry to write; `due_ms` is None for one that rests."""
-    return Record(kind, timer_key(number), "" if due_ms is not None else RESTING, due_ms or 0, version, body)
+    return EntryRow(kind, timer_key(number), "" if due_ms is not None else RESTING, due_ms or 0, version, body)
 
 
 class CatalogueTimers:
@@ -39,10 +39,10 @@ class CatalogueTimers:
         while len(found) < limit:
             size = min(PAGE, limit - len(found))
             page = await self._catalogue.list_entries(self._kind, "", after=place, limit=size, newest_first=False)
-            for record in page:
-                if record.sort > until_ms:
+            for row in page:
+                if row.sort > until_ms:
                     return found
-                found.append(TimerRow(int(record.key), 0, record.sort))
+                found.append(TimerRow(int(row.key), 0, row.sort))
             if len(page) < size:
                 return found
             place = (page[-1].sort, page[-1].key)

@@ -18,11 +18,11 @@ from statewright.stores.protocol import (
     CatalogueStore,
     Commit,
     Committed,
+    EntryRow,
     ExecutionStore,
     Existing,
     Outcome,
     Page,
-    Record,
     Row,
     Stale,
     Started,
@@ -150,6 +150,6 @@ class RetryingCatalogue:
         self._store = store
         self._retry = retry
 
-    async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
         """Insert or replace, and delete, all or nothing."""
         return await self._retry(self._store.write, put, delete)

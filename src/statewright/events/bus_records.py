@@ -15,7 +15,7 @@ import orjson
 
 from statewright.asl.text.jackson import Fault, fault_at, first_fault
 from statewright.config import Config
-from statewright.engine.catalogue_timers import timer_record
+from statewright.engine.catalogue_timers import timer_row
 from statewright.errors import ApiError
 from statewright.events.expressions import Expression, ExpressionError, parse
 from statewright.events.inputs import PREDEFINED, variables_of
@@ -23,7 +23,7 @@ from statewright.events.targets import UNIVERSAL, Unsupported, call_of
 from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
 from statewright.query.event_pattern import PatternError, compile_pattern
 from statewright.stores.entries import EntryKind
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 RULE_DUE: Final = "rule-due"
 DEFAULT_BUS: Final = "default"
@@ -83,9 +83,9 @@ class Rule:
         """Its key in the catalogue; no name of a rule or bus has a colon."""
         return f"{self.bus}:{self.name}"
 
-    def timer(self) -> Record:
+    def timer(self) -> EntryRow:
         """Its timer, to be written with it."""
-        return timer_record(RULE_DUE, self.number, self.next_ms, self.stored + 1, self.key.encode())
+        return timer_row(RULE_DUE, self.number, self.next_ms, self.stored + 1, self.key.encode())
 
     def arn(self, config: Config) -> str:
         """Its ARN, which names the bus only if it is a custom one."""

@@ -38,7 +38,7 @@ from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
 from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.ids import IdSource
-from statewright.stores.protocol import CatalogueStore, Record
+from statewright.stores.protocol import CatalogueStore, EntryRow
 
 MOST_AGE_SECONDS: Final = 86_400
 MOST_RETRIES: Final = 185
@@ -108,25 +108,25 @@ class Deliveries:
     async def accept(
         self,
         deliveries: Sequence[Delivery],
-        put: Sequence[Record] = (),
+        put: Sequence[EntryRow] = (),
         delete: Sequence[tuple[str, str]] = (),
     ) -> bool:
         """Write new deliveries in one transaction with other changes, and start them; False on a conflict."""
-        records = [*put, *(self._kind.record(one) for one in deliveries)]
-        while (records or delete) and not await self._catalogue.write(records, delete):
+        rows = [*put, *(self._kind.row(one) for one in deliveries)]
+        while (rows or delete) and not await self._catalogue.write(rows, delete):
             if put or delete:
                 return False
             # A number that is taken already: the clock has been set back.
             deliveries = [replace(one, number=self.next_number()) for one in deliveries]
-            records = [self._kind.record(one) for one in deliveries]
+            rows = [self._kind.row(one) for one in deliveries]
         for one in deliveries:
             self._due.arm(one.number, one.due_ms)
         return True
 
-    def arm(self, records: Sequence[Record]) -> None:
+    def arm(self, rows: Sequence[EntryRow]) -> None:
         """Start deliveries whose entries another component has written; missing entries are skipped."""
-        for record in records:
-            self._due.arm(int(record.key), record.sort)
+        for row in rows:
+            self._due.arm(int(row.key), row.sort)
 
     async def is_busy(self) -> bool:
         """True if a delivery is under way or waits for its retry."""
@@ -192,7 +192,7 @@ class Deliveries:
         return None
 
     async def _postpone(self, delivery: Delivery) -> None:
-        if await self._catalogue.write([self._kind.record(delivery)]):
+        if await self._catalogue.write([self._kind.row(delivery)]):
             self._due.arm(delivery.number, delivery.due_ms)
 
     # ------------------------------------------------------------------ dead letters
@@ -233,7 +233,7 @@ class Deliveries:
             }  # fmt: skip
         # The failure is stored before the dead letter goes out, so that a crash in between repeats no call.
         given_up = replace(delivery, dead=dead, payload=text, dead_body=None, attempts=0, due_ms=self._clock.now_ms())
-        if await self._catalogue.write([self._kind.record(given_up)]):
+        if await self._catalogue.write([self._kind.row(given_up)]):
             await self._dead_letter(replace(given_up, stored=given_up.stored + 1))
 
     async def _dead_letter(self, delivery: Delivery) -> None:

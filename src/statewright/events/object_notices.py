@@ -30,7 +30,7 @@ from statewright.objects.notifications import (
 )
 from statewright.objects.records import Bucket
 from statewright.payload import JsonMapping
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 SOURCE: Final = "aws.s3"
 SUBJECT: Final = "Amazon S3 Notification"
@@ -48,21 +48,21 @@ class ObjectNotices:
         self._rules: dict[int, tuple[JsonMapping, list[Rule]]] = {}
         """By bucket id: a configuration, and the rules compiled from it."""
 
-    def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[Record]]:
+    def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[EntryRow]]:
         """See `Outbox.prepare`."""
         config = bucket.settings.get(NOTIFICATION)
         if config is None:
             return [[] for _ in changes]
-        return [[DELIVERY.record(one) for one in self._deliveries_for(bucket, config, change)] for change in changes]
+        return [[DELIVERY.row(one) for one in self._deliveries_for(bucket, config, change)] for change in changes]
 
-    def written(self, records: Sequence[Record]) -> None:
+    def written(self, rows: Sequence[EntryRow]) -> None:
         """See `Outbox.written`."""
-        self._deliveries.arm(records)
+        self._deliveries.arm(rows)
 
-    def unsure(self, records: Sequence[Record]) -> None:
+    def unsure(self, rows: Sequence[EntryRow]) -> None:
         """See `Outbox.unsure`."""
         later_ms = self._clock.now_ms() + STORE_PAUSE_MS
-        self._deliveries.arm([replace(one, sort=later_ms) for one in records])
+        self._deliveries.arm([replace(one, sort=later_ms) for one in rows])
 
     async def try_out(self, bucket: str, arns: Sequence[str]) -> None:
         """Send queues and topics the test message of a new configuration; it is durable when this returns."""

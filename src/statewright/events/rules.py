@@ -163,7 +163,7 @@ class Rules:
 
     async def _write(self, rule: Rule) -> Rule:
         rule = replace(rule, next_ms=self._next_ms(rule, self._clock.now_ms()))
-        if not await self._catalogue.write([RULE.record(rule), rule.timer()]):
+        if not await self._catalogue.write([RULE.row(rule), rule.timer()]):
             raise ApiError("ConcurrentModificationException", f"Rule {rule.name} was changed concurrently; try again.")
         rule = replace(rule, stored=rule.stored + 1)
         self._due.disarm(rule.number)
@@ -271,7 +271,7 @@ class Rules:
             log.warning("rule %s was due while no server ran: events older than a day are dropped", rule.key)
         moved = replace(rule, next_ms=self._next_ms(rule, rule.next_ms if fires else oldest_ms - 1))
         deliveries = self._to_targets(rule, self._scheduled_event(rule), 0) if fires else []
-        if not await self._deliveries.accept(deliveries, [RULE.record(moved), moved.timer()]):
+        if not await self._deliveries.accept(deliveries, [RULE.row(moved), moved.timer()]):
             return False
         moved = replace(moved, stored=moved.stored + 1)
         self._rules[rule.bus][rule.name] = moved

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from statewright.config import Config
-from statewright.engine.catalogue_timers import timer_record
+from statewright.engine.catalogue_timers import timer_row
 from statewright.errors import ApiError
 from statewright.events.expressions import At, Expression, ExpressionError, parse, zone_named
 from statewright.events.targets import READ_ONLY, UNIVERSAL, CallService, Unsupported, call_of
 from statewright.payload import JsonMapping, JsonObject
 from statewright.stores.entries import EntryKind
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 DUE: Final = "schedule-due"
 DEFAULT_GROUP: Final = "default"
@@ -74,9 +74,9 @@ class Schedule:
         """Its key in the catalogue."""
         return f"{self.group}/{self.name}"
 
-    def timer(self) -> Record:
+    def timer(self) -> EntryRow:
         """Its timer, to be written with it."""
-        return timer_record(DUE, self.number, self.due_ms, self.stored + 1, self.key.encode())
+        return timer_row(DUE, self.number, self.due_ms, self.stored + 1, self.key.encode())
 
     def arn(self, config: Config) -> str:
         """Its ARN."""

@@ -92,7 +92,7 @@ class Scheduler:
                         **fields)  # fmt: skip
         check(made, now_ms, self._deliveries.calls)
         made = self._armed(replace(made, anchor_ms=_anchor(made, now_ms)), now_ms)
-        if await self._catalogue.write([SCHEDULE.record(made), made.timer()]):
+        if await self._catalogue.write([SCHEDULE.row(made), made.timer()]):
             self._arm(made)
             return made
         there = await self._find(group, name)
@@ -115,7 +115,7 @@ class Scheduler:
             made = replace(made, anchor_ms=there.anchor_ms if same else _anchor(made, now_ms))
             check(made, now_ms, self._deliveries.calls, there)
             made = self._armed(made, now_ms)
-            if await self._catalogue.write([SCHEDULE.record(made), made.timer()]):
+            if await self._catalogue.write([SCHEDULE.row(made), made.timer()]):
                 self._due.disarm(made.number)
                 self._arm(made)
                 return made
@@ -272,7 +272,7 @@ class Scheduler:
         if following is None and schedule.after_completion == "DELETE":
             gone = [SCHEDULE.name_of(schedule), (DUE, timer_key(number))]
             return await self._deliveries.accept(deliveries, [], gone)
-        if not await self._deliveries.accept(deliveries, [SCHEDULE.record(moved), moved.timer()]):
+        if not await self._deliveries.accept(deliveries, [SCHEDULE.row(moved), moved.timer()]):
             return False
         self._arm(moved)
         return True

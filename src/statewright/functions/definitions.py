@@ -166,7 +166,7 @@ class Definitions:
                 raise refusal("ResourceConflictException", f"Function already exist: {named.name}")
             number = await self.store.catalogue.next_number("function")
             function = Function(named.name, number, self.clock.now_ms(), self._stamped(packed), tags=kept)
-            await self.records.write(FUNCTION.record(function))
+            await self.records.write(FUNCTION.row(function))
         self.announce(named.name, latest=True)
         return replace(function, stored=1)
 
@@ -183,7 +183,7 @@ class Definitions:
             if dry_run:
                 return replace(function, latest=packed)
             function = replace(function, latest=self._stamped(packed))
-            await self.records.write(FUNCTION.record(function))
+            await self.records.write(FUNCTION.row(function))
         self.announce(function.name, latest=True)
         return function
 
@@ -195,7 +195,7 @@ class Definitions:
             function = await self._changeable(name_or_arn, revision_id)
             after = await self._with_layers(merged(function.latest, settings), settings)
             function = replace(function, latest=self._stamped(after))
-            await self.records.write(FUNCTION.record(function))
+            await self.records.write(FUNCTION.row(function))
         self.announce(function.name, latest=True)
         return function
 
@@ -257,26 +257,26 @@ class Definitions:
                         "Specified ReservedConcurrentExecutions for function decreases account's "
                         f"UnreservedConcurrentExecution below its minimum value of [{FUNCTION_UNRESERVED}]."
                     )
-            await self.records.write(FUNCTION.record(replace(function, reserved=most)))
+            await self.records.write(FUNCTION.row(replace(function, reserved=most)))
             self._concurrency.reserve(function.name, most)
 
     async def set_recursion(self, name_or_arn: str, recursion: str) -> None:
         """Store the recursion setting; Statewright does not detect recursive loops."""
         async with self.changing:
             function, _ = await self.existing(name_or_arn)
-            await self.records.write(FUNCTION.record(replace(function, recursion=recursion)))
+            await self.records.write(FUNCTION.row(replace(function, recursion=recursion)))
 
     async def tag(self, arn: str, tags: Mapping[str, str]) -> None:
         """Add tags to a function. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
-            await self.records.write(FUNCTION.record(replace(function, tags=TAGS.put(function.tags, tags))))
+            await self.records.write(FUNCTION.row(replace(function, tags=TAGS.put(function.tags, tags))))
 
     async def untag(self, arn: str, keys: list[str]) -> None:
         """Remove tags. Raises: ApiError."""
         async with self.changing:
             function, _ = await self.existing(arn)
-            await self.records.write(FUNCTION.record(replace(function, tags=retagged(function.tags, {}, keys))))
+            await self.records.write(FUNCTION.row(replace(function, tags=retagged(function.tags, {}, keys))))
 
     # ------------------------------------------------------------------ parts of the above
 

@@ -39,7 +39,7 @@ class EventSettings:
             if keep and present is not None:
                 after = replace(present, modified_ms=now_ms)
             after = self._merged(after, given)
-            await self.records.write(INVOKE_SETTINGS.record(after))
+            await self.records.write(INVOKE_SETTINGS.row(after))
         return after
 
     def _merged(self, before: InvokeSettings, given: JsonMapping) -> InvokeSettings:
@@ -134,7 +134,7 @@ class Policies:
 
     async def _write(self, policy: Policy, statements: list[dict[str, Json]]) -> None:
         changed = replace(policy, statements=statements, revision_id=self.definitions.entropy.uuid4())
-        await self.records.write(POLICY.record(changed))
+        await self.records.write(POLICY.row(changed))
 
     async def _named(self, name_or_arn: str, qualifier: str | None) -> tuple[Function, str]:
         function, named = await self.definitions.existing(name_or_arn, qualifier)

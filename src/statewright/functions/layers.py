@@ -39,7 +39,7 @@ class Layers:
                 name, layer.last_version, definitions.clock.now_ms(), kept, sha256, size, description, list(runtimes),
                 list(architectures), license,
             )  # fmt: skip
-            await self.records.write(LAYER.record(layer), LAYER_VERSION.record(version))
+            await self.records.write(LAYER.row(layer), LAYER_VERSION.row(version))
         return version
 
     async def get(self, name_or_arn: str, number: int) -> LayerVersion:

@@ -13,7 +13,7 @@ from typing import Final
 from statewright.functions.names import refusal
 from statewright.payload import Json, JsonObject
 from statewright.stores.entries import Entries, EntryKind, Name
-from statewright.stores.protocol import CatalogueStore, Record
+from statewright.stores.protocol import CatalogueStore, EntryRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class FunctionEntries:
         self.invoke_settings = Entries(catalogue, INVOKE_SETTINGS)
         self.policies = Entries(catalogue, POLICY)
 
-    async def write(self, *put: Record, delete: Sequence[Name] = ()) -> None:
+    async def write(self, *put: EntryRow, delete: Sequence[Name] = ()) -> None:
         """Write and delete in one transaction. Raises: ApiError (`ResourceConflictException`) after another change."""
         if not await self._catalogue.write(put, delete):
             raise refusal("ResourceConflictException", "The resource is being changed by other requests. Try again.")

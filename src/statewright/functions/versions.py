@@ -57,7 +57,7 @@ class Versions:
             )
             function = replace(function, last_version=function.last_version + 1)
             version = Version(function.name, function.last_version, frozen)
-            await self.records.write(FUNCTION.record(function), VERSION.record(version))
+            await self.records.write(FUNCTION.row(function), VERSION.row(version))
         return function, version
 
     async def page(
@@ -91,7 +91,7 @@ class Aliases:
                 raise refusal("ResourceConflictException", f"Alias already exists: {arn}")
             made = Alias(function.name, alias, version, definitions.entropy.uuid4(), description, dict(weights or {}))
             await self._check_versions(function, made)
-            await self.records.write(FUNCTION.record(function), ALIAS.record(made))
+            await self.records.write(FUNCTION.row(function), ALIAS.row(made))
         definitions.announce(function.name, latest=False)
         return made
 
@@ -113,7 +113,7 @@ class Aliases:
                 revision_id=definitions.entropy.uuid4(),
             )
             await self._check_versions(function, after)
-            await self.records.write(FUNCTION.record(function), ALIAS.record(after))
+            await self.records.write(FUNCTION.row(function), ALIAS.row(after))
         definitions.announce(function.name, latest=False)
         return after
 

@@ -55,7 +55,7 @@ class JobEntries(Generic[T]):
             await self._put(*values)
 
     async def _put(self, *values: T) -> None:
-        if not await self._catalogue.write([self._kind.record(value) for value in values]):
+        if not await self._catalogue.write([self._kind.row(value) for value in values]):
             raise Conflict(f"{self._kind.name} {self._kind.key_of(values[0])} was changed by another writer")
         for value in values:
             value.stored += 1

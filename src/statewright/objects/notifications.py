@@ -23,7 +23,7 @@ from statewright.instants import iso_ms
 from statewright.objects import faults
 from statewright.objects.records import Bucket
 from statewright.payload import JsonMapping, JsonObject
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 NOTIFICATION: Final = "notification"
 """The subject among a bucket's settings."""
@@ -79,13 +79,13 @@ class Rule:
 class Outbox(Protocol):
     """Delivers notifications of changes."""
 
-    def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[Record]]:
+    def prepare(self, bucket: Bucket, changes: Sequence[Change]) -> list[list[EntryRow]]:
         """The new entries of the catalogue that notify of each change; the caller writes them with the change."""
 
-    def written(self, records: Sequence[Record]) -> None:
+    def written(self, rows: Sequence[EntryRow]) -> None:
         """Called when the entries are durable, or the change was refused."""
 
-    def unsure(self, records: Sequence[Record]) -> None:
+    def unsure(self, rows: Sequence[EntryRow]) -> None:
         """Called when the result of the write is unknown: the entries may become durable at any moment."""
 
 

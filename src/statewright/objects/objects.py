@@ -50,7 +50,7 @@ from statewright.stores.object_rows import (
     SegmentRow,
     Written,
 )
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 
 T = TypeVar("T")
@@ -304,7 +304,7 @@ class Objects:
                 chosen.append((place, key_bytes(key), demand))
             except ApiError as problem:
                 refused[place] = problem
-        notes: list[list[Record]] = []
+        notes: list[list[EntryRow]] = []
         if self.state.outbox is not None and NOTIFICATION in home.settings:
             now_ms = self.state.clock.now_ms()
             notes = self.state.outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])

@@ -18,7 +18,7 @@ from statewright.objects.notifications import NOTIFICATION, Change, Outbox
 from statewright.objects.records import Bucket, bucket_of
 from statewright.objects.vault import Vault
 from statewright.stores.object_rows import Demand, Missing, ObjectRow, Refused
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class ObjectState:
             raise faults.no_such_bucket(name)
         return found
 
-    def notes(self, bucket: str, row: ObjectRow, event: str) -> list[Record]:
+    def notes(self, bucket: str, row: ObjectRow, event: str) -> list[EntryRow]:
         """The outbox's entries for a change of an object, to be written with it."""
         # The bucket as it is now: notifications may have been configured since a long upload began.
         home = self.buckets.get(bucket)
@@ -68,7 +68,7 @@ class ObjectState:
         change = Change(event, row.key.decode(), self.clock.now_ms(), row.size, row.etag)
         return self.outbox.prepare(home, [change])[0]
 
-    async def announce(self, writing: Awaitable[T], notes: Sequence[Record]) -> T:
+    async def announce(self, writing: Awaitable[T], notes: Sequence[EntryRow]) -> T:
         """Await a write and return its outcome; then have the outbox deliver the notes that were written with it."""
         if not notes or self.outbox is None:
             return await writing

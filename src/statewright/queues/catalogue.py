@@ -26,8 +26,8 @@ from statewright.queues.attributes import (
 from statewright.queues.entries import QUEUE, REMAINS, QueueEntry
 from statewright.queues.queue import Queue
 from statewright.queues.state import Site
-from statewright.stores.entries import Entries, records_below
-from statewright.stores.protocol import CatalogueStore, Record
+from statewright.stores.entries import Entries, rows_below
+from statewright.stores.protocol import CatalogueStore, EntryRow
 from statewright.tags import retagged
 
 PURGE_EVERY_MS: Final = 60_000
@@ -57,8 +57,8 @@ class Catalogue:
         """Read every queue, and continue to delete the rows of deleted queues."""
         async for entry in self._entries.walk():
             self._add(entry)
-        async for record in records_below(self._store, REMAINS.name):
-            self._site.spawn(self._clear(int(record.key)))
+        async for row in rows_below(self._store, REMAINS.name):
+            self._site.spawn(self._clear(int(row.key)))
 
     def all(self) -> Iterable[Queue]:
         """Every queue."""
@@ -194,7 +194,7 @@ class Catalogue:
             pass
         await self._store.write([], [(REMAINS.name, str(rows))])
 
-    async def _replace(self, queue: Queue, entry: QueueEntry, *more: Record) -> None:
+    async def _replace(self, queue: Queue, entry: QueueEntry, *more: EntryRow) -> None:
         written = await self._entries.write(entry, also=more)
         self._forget_index(queue)
         queue.state.set_entry(written)
@@ -219,6 +219,6 @@ class Catalogue:
             self._sources[redrive.target_arn].discard(queue.name)
 
 
-def _remains(rows: int) -> Record:
+def _remains(rows: int) -> EntryRow:
     """Mark for rows that belong to no queue any more."""
-    return REMAINS.record(str(rows), sort=rows)
+    return REMAINS.row(str(rows), sort=rows)

@@ -133,8 +133,8 @@ class Parameters:
             entry = self._changed(request, before or Parameter(name, "", "", 0, 0, tags=tags))
             gone = await self._displaced(entry) if before is not None else ()
             version = {one: getattr(entry, one) for one in ParameterVersion.__slots__ if one != "stored"}
-            record = PARAMETER_VERSION.record(ParameterVersion(**version))
-            return await self._parameters.write(entry, also=[record], delete=gone)
+            row = PARAMETER_VERSION.row(ParameterVersion(**version))
+            return await self._parameters.write(entry, also=[row], delete=gone)
 
     def _changed(self, request: JsonMapping, old: Parameter) -> Parameter:
         """Apply a request to a parameter; a new one has no type yet, and the version 0. Raises: ApiError."""

@@ -19,7 +19,7 @@ from statewright.records.documents import check_permissions
 from statewright.records.entries import ATTACHMENT, POLICY, Attachment, Policy, PolicyVersion
 from statewright.records.generated_names import generated_name
 from statewright.stores.entries import Entries, Place
-from statewright.stores.protocol import CatalogueStore, Record
+from statewright.stores.protocol import CatalogueStore, EntryRow
 from statewright.tags import retagged
 
 MOST_VERSIONS: Final = 5
@@ -162,9 +162,9 @@ class Policies:
         """The attachments of a policy."""
         return await self._attachments.all(arn)
 
-    def attachment(self, arn: str, kind: str, name: str, of: str) -> Record:
+    def attachment(self, arn: str, kind: str, name: str, of: str) -> EntryRow:
         """The row of an attachment, to be written with its identity."""
-        return ATTACHMENT.record(Attachment(arn, kind, name, of))
+        return ATTACHMENT.row(Attachment(arn, kind, name, of))
 
     def attachment_key(self, arn: str, kind: str, name: str) -> tuple[str, str]:
         """The key of that row, to be deleted with the change of its identity."""

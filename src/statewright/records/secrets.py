@@ -166,8 +166,8 @@ class Secrets:
         surplus = old[: max(0, len(versions) - MOST_VERSIONS)]
         kept = {one: of for one, of in versions.items() if one not in surplus}
         gone = [(SECRET_VALUE.name, _value_key(entry, one)) for one in surplus]
-        record = SECRET_VALUE.record(_sealed(entry, version, value))
-        return await self._secrets.write(replace(entry, versions=kept, changed_ms=now_ms), also=[record], delete=gone)
+        row = SECRET_VALUE.row(_sealed(entry, version, value))
+        return await self._secrets.write(replace(entry, versions=kept, changed_ms=now_ms), also=[row], delete=gone)
 
     async def set(self, reference: str, **fields: Json) -> Secret:
         """Change fields of a secret. Raises: ApiError."""

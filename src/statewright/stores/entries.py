@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from statewright.errors import Conflict
 from statewright.formats import Format, Upgrade, members_of
-from statewright.stores.protocol import CatalogueStore, Record
+from statewright.stores.protocol import CatalogueStore, EntryRow
 
 Name = tuple[str, str]
 """Kind and key, by which an entry is deleted."""
@@ -35,7 +35,7 @@ class Stored(Protocol):
 
 
 T = TypeVar("T", bound=Stored)
-Column = Callable[[Record], object]
+Column = Callable[[EntryRow], object]
 
 
 def below_nothing(_value: object) -> str:
@@ -89,19 +89,19 @@ class EntryKind(Generic[T]):
             name, of, version=form.version, apart=self._apart, tail=form.tail, upgrades=form.upgrades, names=form.names
         )
 
-    def record(self, value: T) -> Record:
+    def row(self, value: T) -> EntryRow:
         """The row to write; its version is the next one."""
         body = self.format.write(value)
-        return Record(
+        return EntryRow(
             self.name, self.key_of(value), self._parent_of(value), self._sort_of(value), value.stored + 1, body
         )
 
-    def read(self, record: Record) -> T:
+    def read(self, row: EntryRow) -> T:
         """The value of a row. Raises: Unreadable."""
-        columns: dict[str, object] = {"stored": record.version}
+        columns: dict[str, object] = {"stored": row.version}
         for name, read in self._columns.items():
-            columns[name] = read(record)
-        return self.format.read(record.body, f"{self.name} {record.key}", **columns)
+            columns[name] = read(row)
+        return self.format.read(row.body, f"{self.name} {row.key}", **columns)
 
     def name_of(self, value: T) -> Name:
         """The kind and key by which a value's row is deleted."""
@@ -119,9 +119,9 @@ class MarkKind:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def record(self, key: str, *, parent: str = "", sort: int = 0) -> Record:
+    def row(self, key: str, *, parent: str = "", sort: int = 0) -> EntryRow:
         """The row to write."""
-        return Record(self.name, key, parent, sort, 1, b"")
+        return EntryRow(self.name, key, parent, sort, 1, b"")
 
 
 class Entries(Generic[T]):
@@ -133,8 +133,8 @@ class Entries(Generic[T]):
 
     async def get(self, key: str) -> T | None:
         """One entry. Raises: Unreadable."""
-        record = await self._catalogue.get(self.kind.name, key)
-        return None if record is None else self.kind.read(record)
+        row = await self._catalogue.get(self.kind.name, key)
+        return None if row is None else self.kind.read(row)
 
     async def all(self, parent: str = "") -> list[T]:
         """Every entry below a parent by sort and key. Raises: Unreadable."""
@@ -148,7 +148,7 @@ class Entries(Generic[T]):
         async for value in self.walk("", after):
             if wanted(value):
                 if len(found) == limit:
-                    last = self.kind.record(found[-1])
+                    last = self.kind.row(found[-1])
                     return found, (last.sort, last.key)
                 found.append(value)
         return found, None
@@ -162,25 +162,25 @@ class Entries(Generic[T]):
             self.kind.name, parent, after=after, limit=limit + 1, newest_first=newest_first
         )
         place = (found[limit - 1].sort, found[limit - 1].key) if len(found) > limit else None
-        return [self.kind.read(record) for record in found[:limit]], place
+        return [self.kind.read(row) for row in found[:limit]], place
 
     async def walk(
         self, parent: str = "", after: Place | None = None, *, newest_first: bool = False
     ) -> AsyncIterator[T]:
         """Every entry by sort and key, from behind a place on. Raises: Unreadable."""
-        async for record in records_below(self._catalogue, self.kind.name, parent, after, newest_first=newest_first):
-            yield self.kind.read(record)
+        async for row in rows_below(self._catalogue, self.kind.name, parent, after, newest_first=newest_first):
+            yield self.kind.read(row)
 
     async def names(self, parent: str = "") -> list[Name]:
         """The kind and key of every entry below a parent; reads no bodies."""
-        return [(one.kind, one.key) async for one in records_below(self._catalogue, self.kind.name, parent)]
+        return [(one.kind, one.key) async for one in rows_below(self._catalogue, self.kind.name, parent)]
 
-    async def write(self, value: T, *, also: Sequence[Record] = (), delete: Sequence[Name] = ()) -> T:
+    async def write(self, value: T, *, also: Sequence[EntryRow] = (), delete: Sequence[Name] = ()) -> T:
         """Write an entry with rows of other kinds, and delete: all or nothing; the value as it is stored then.
 
         Raises: Conflict when another writer was faster.
         """
-        if not await self._catalogue.write([self.kind.record(value), *also], delete):
+        if not await self._catalogue.write([self.kind.row(value), *also], delete):
             raise Conflict(f"{self.kind.name} {self.kind.key_of(value)} was changed by another writer")
         return dataclasses.replace(value, stored=value.stored + 1)
 
@@ -189,14 +189,14 @@ class Entries(Generic[T]):
         await self._catalogue.write([], [self.kind.name_of(value) for value in values])
 
 
-async def records_below(
+async def rows_below(
     catalogue: CatalogueStore, kind: str, parent: str = "", after: Place | None = None, *, newest_first: bool = False
-) -> AsyncIterator[Record]:
+) -> AsyncIterator[EntryRow]:
     """The rows of a kind below a parent by sort and key, from behind a place on."""
     while True:
-        records = await catalogue.list_entries(kind, parent, after=after, limit=_PAGE, newest_first=newest_first)
-        for record in records:
-            yield record
-        if len(records) < _PAGE:
+        rows = await catalogue.list_entries(kind, parent, after=after, limit=_PAGE, newest_first=newest_first)
+        for row in rows:
+            yield row
+        if len(rows) < _PAGE:
             return
-        after = records[-1].sort, records[-1].key
+        after = rows[-1].sort, rows[-1].key

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 IN_ROW: Final = 0
 IN_FILE: Final = 1
@@ -133,7 +133,7 @@ class ObjectStore(Protocol):
         """Delete a bucket without objects, and the uploads under way in it: the files freed. `None`: not empty."""
 
     async def put(
-        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record] = ()
+        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[EntryRow] = ()
     ) -> WriteOutcome:
         """Write an object, replacing an existing one. `body` is its bytes where `row.place` is `IN_ROW`.
 
@@ -141,7 +141,7 @@ class ObjectStore(Protocol):
         """
 
     async def change_head(
-        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record] = ()
+        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
     ) -> bool:
         """Replace the head of an object; False when another has taken its place."""
 
@@ -159,7 +159,7 @@ class ObjectStore(Protocol):
         merged."""
 
     async def delete(
-        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()
+        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]] = ()
     ) -> list[WriteOutcome]:
         """Delete objects; a missing one counts as deleted. `notes`, if any, are for each that existed."""
 
@@ -194,7 +194,7 @@ class UploadStore(Protocol):
         """Write a part over the one with its number."""
 
     async def complete(
-        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record] = ()
+        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow] = ()
     ) -> WriteOutcome:
         """Turn an upload into an object of the same id, with these parts alone: by number and id.
 

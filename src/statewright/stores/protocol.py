@@ -219,8 +219,8 @@ class ExecutionStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A catalogue entry: a state machine, revision, version, alias, activity, Map Run or tag set.
+class EntryRow:
+    """A row of the catalogue: any stored thing that is no execution, message, object or item of a table.
 
     `kind` and `key` (an ARN or a composed key) name it; `parent` groups entries for lists; `sort` orders them there.
     """
@@ -234,12 +234,12 @@ class Record:
 
 
 class CatalogueStore(Protocol):
-    """Named entries that the API manages. Each write is one transaction over several records."""
+    """Named entries that the API manages. Each write is one transaction over several rows."""
 
-    async def get(self, kind: str, key: str) -> Record | None:
+    async def get(self, kind: str, key: str) -> EntryRow | None:
         """One entry."""
 
-    async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
         """Insert or replace (where `version` is one more than the stored one; 1 inserts), and delete.
 
         All or nothing; False when any version does not fit, and then nothing is written.
@@ -247,7 +247,7 @@ class CatalogueStore(Protocol):
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
-    ) -> list[Record]:
+    ) -> list[EntryRow]:
         """Entries below a parent by (sort, key), after the given one."""
 
     async def next_number(self, name: str) -> int:

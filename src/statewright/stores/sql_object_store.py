@@ -15,7 +15,7 @@ from statewright.stores.object_rows import (
     UploadRow,
     WriteOutcome,
 )
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 from statewright.stores.sql_objects import Sql
 
 T = TypeVar("T")
@@ -53,13 +53,13 @@ class SqlObjects:
         return await self._runner.write(lambda sql: sql_objects.drop_bucket(sql, bucket))
 
     async def put(
-        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record] = ()
+        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[EntryRow] = ()
     ) -> WriteOutcome:
         """See `ObjectStore.put`."""
         return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand, notes))
 
     async def change_head(
-        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record] = ()
+        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
     ) -> bool:
         """See `ObjectStore.change_head`."""
         return await self._runner.write(lambda sql: sql_objects.change_head(sql, bucket, key, object_id, head, notes))
@@ -81,7 +81,7 @@ class SqlObjects:
         return await self._runner.scan(lambda sql: sql_objects.keys(sql, bucket, prefix, delimiter, start, limit))
 
     async def delete(
-        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()
+        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]] = ()
     ) -> list[WriteOutcome]:
         """See `ObjectStore.delete`."""
         return await self._runner.write(lambda sql: sql_objects.delete(sql, bucket, wanted, notes)) if wanted else []
@@ -124,7 +124,7 @@ class SqlUploads:
         return await self._runner.write(lambda sql: sql_objects.put_part(sql, row, body))
 
     async def complete(
-        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record] = ()
+        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow] = ()
     ) -> WriteOutcome:
         """See `UploadStore.complete`."""
         return await self._runner.write(lambda sql: sql_objects.complete(sql, row, kept, demand, notes))

@@ -25,7 +25,7 @@ from statewright.stores.object_rows import (
     WriteOutcome,
     Written,
 )
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 from statewright.stores.statements import SqlRow
 
 NO_LIMIT: Final = 2**31
@@ -65,7 +65,7 @@ def drop_bucket(sql: Sql, bucket: int) -> tuple[int, ...] | None:
     return _doom(sql, freed)
 
 
-def put(sql: Sql, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record]) -> WriteOutcome:
+def put(sql: Sql, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[EntryRow]) -> WriteOutcome:
     """See `ObjectStore.put`."""
     outcome = _write(sql, row, demand, notes)
     if isinstance(outcome, Written) and body is not None:
@@ -73,7 +73,7 @@ def put(sql: Sql, row: ObjectRow, body: bytes | None, demand: Demand, notes: Seq
     return outcome
 
 
-def change_head(sql: Sql, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record]) -> bool:
+def change_head(sql: Sql, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow]) -> bool:
     """See `ObjectStore.change_head`."""
     found = _row(sql, bucket, key)
     if found is None or found.id != object_id:
@@ -84,7 +84,7 @@ def change_head(sql: Sql, bucket: int, key: bytes, object_id: int, head: bytes, 
 
 
 def delete(
-    sql: Sql, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]]
+    sql: Sql, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]]
 ) -> list[WriteOutcome]:
     """See `ObjectStore.delete`."""
     outcomes: list[WriteOutcome] = []
@@ -123,7 +123,7 @@ def put_part(sql: Sql, row: SegmentRow, body: bytes | None) -> WriteOutcome:
 
 
 def complete(
-    sql: Sql, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record]
+    sql: Sql, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow]
 ) -> WriteOutcome:
     """See `UploadStore.complete`."""
     if not sql.run("upload", row.id):
@@ -147,7 +147,7 @@ def abort(sql: Sql, upload: int) -> WriteOutcome:
     return Written(_doom(sql, _drop_parts(sql, upload)))
 
 
-def _write(sql: Sql, row: ObjectRow, demand: Demand, notes: Sequence[Record]) -> WriteOutcome:
+def _write(sql: Sql, row: ObjectRow, demand: Demand, notes: Sequence[EntryRow]) -> WriteOutcome:
     before = _row(sql, row.bucket, row.key)
     # A bucket that has an object is there.
     if before is None and not sql.run("bucket_there", row.bucket):
@@ -161,7 +161,7 @@ def _write(sql: Sql, row: ObjectRow, demand: Demand, notes: Sequence[Record]) ->
     return Written(_doom(sql, _release(sql, before)))
 
 
-def _note(sql: Sql, notes: Sequence[Record]) -> None:
+def _note(sql: Sql, notes: Sequence[EntryRow]) -> None:
     for one in notes:
         sql.run("note", one.kind, one.key, one.parent, one.sort, one.version, one.body)
 

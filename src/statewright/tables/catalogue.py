@@ -18,8 +18,8 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.payload import Json
-from statewright.stores.entries import Entries, MarkKind, records_below
-from statewright.stores.protocol import Record
+from statewright.stores.entries import Entries, MarkKind, rows_below
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
 from statewright.tables.creating import definition_of_new, in_use
@@ -57,8 +57,8 @@ class Catalogue:
                     self._spawn(self._fill_index(table, index.name))
             if table.definition.time_to_live is not None and not table.definition.time_to_live.is_filled:
                 self._spawn(self.fill_expiries(table))
-        async for record in records_below(self._store.catalogue, REMAINS.name):
-            self._spawn(self._clear(int(record.key)))
+        async for row in rows_below(self._store.catalogue, REMAINS.name):
+            self._spawn(self._clear(int(row.key)))
 
     def all(self) -> list[Table]:
         """Every table, by name."""
@@ -232,5 +232,5 @@ def _filling(table: Table, entries: Sequence[ItemKey]) -> Callable[[Sequence[Sto
     return decide
 
 
-def _remains(space: int) -> Record:
-    return REMAINS.record(str(space))
+def _remains(space: int) -> EntryRow:
+    return REMAINS.row(str(space))

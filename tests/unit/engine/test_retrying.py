@@ -11,7 +11,7 @@ from statewright.engine.counters import Counters
 from statewright.engine.retrying import PATIENCE, RetryingStore
 from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores.memory.store import MemoryStore
-from statewright.stores.protocol import Commit, Committed, Existing, Record, Row, Stale
+from statewright.stores.protocol import Commit, Committed, EntryRow, Existing, Row, Stale
 
 
 def row(number: int = 1, name: str = "run") -> Row:
@@ -64,7 +64,7 @@ def test_what_is_no_lack_of_an_answer_is_raised_at_once() -> None:
 
         store.catalogue.write = gone
         with pytest.raises(OwnershipLost):
-            await retrying.catalogue.write([Record("kind", "key", "", 0, 1, b"")])
+            await retrying.catalogue.write([EntryRow("kind", "key", "", 0, 1, b"")])
 
     run_virtual(main)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from statewright.clock import VirtualClock, run_virtual
-from statewright.engine.catalogue_timers import timer_record
+from statewright.engine.catalogue_timers import timer_row
 from statewright.errors import Unavailable
 from statewright.events.due_work import STORE_PAUSE_MS, DueWork
 from statewright.stores.memory.store import MemoryStore
@@ -38,7 +38,7 @@ def test_what_is_due(failing: tuple[Exception, ...], after: list[int]):
         store = MemoryStore()
         await store.open("tests")
         begun_ms = clock.now_ms()
-        await store.catalogue.write([timer_record("x", 7, begun_ms + 5_000, 1, b"")])
+        await store.catalogue.write([timer_row("x", 7, begun_ms + 5_000, 1, b"")])
         work = Work(clock, *failing)
         due = DueWork(store.catalogue, "x", clock, "thing", work)
         await due.start()

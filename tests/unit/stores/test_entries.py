@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from statewright.errors import Conflict, Unreadable
-from statewright.stores.entries import Entries, EntryKind, Form, MarkKind, records_below
+from statewright.stores.entries import Entries, EntryKind, Form, MarkKind, rows_below
 from statewright.stores.memory.store import MemoryStore
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ NOTE = EntryKind(
     lambda note: note.key,
     parent=lambda note: note.folder,
     sort=lambda note: note.due_ms,
-    columns={"due_ms": lambda record: record.sort},
+    columns={"due_ms": lambda row: row.sort},
 )
 
 
@@ -56,8 +56,8 @@ async def test_a_value_is_written_read_and_deleted() -> None:
     written = await entries.write(Note("a", "x", due_ms=5))
     assert written.stored == 1
     assert await entries.get("a") == written
-    record = await store.catalogue.get("note", "a")
-    assert record == Record("note", "a", "", 5, 1, b'{"key":"a","text":"x","folder":""}')
+    row = await store.catalogue.get("note", "a")
+    assert row == EntryRow("note", "a", "", 5, 1, b'{"key":"a","text":"x","folder":""}')
     assert (await entries.write(replace(written, text="y"))).stored == 2
     await entries.delete(written)
     assert await entries.get("a") is None
@@ -92,13 +92,13 @@ async def test_lists_go_by_sort_and_key_below_a_parent() -> None:
 async def test_rows_of_other_kinds_go_along_or_nothing_does() -> None:
     store, entries = await notes()
     marks = MarkKind("note-gone")
-    first = await entries.write(Note("a", "x"), also=[marks.record("1", sort=1)])
+    first = await entries.write(Note("a", "x"), also=[marks.row("1", sort=1)])
     await entries.write(Note("b", "y"), delete=[NOTE.name_of(first)])
     assert await entries.get("a") is None
     with pytest.raises(Conflict):
-        await entries.write(Note("c", "z"), also=[marks.record("1", sort=1)])
+        await entries.write(Note("c", "z"), also=[marks.row("1", sort=1)])
     assert await entries.get("c") is None
-    assert [record.key async for record in records_below(store.catalogue, marks.name)] == ["1"]
+    assert [row.key async for row in rows_below(store.catalogue, marks.name)] == ["1"]
 
 
 @run

@@ -26,8 +26,8 @@ from statewright.engine.shard import Shard
 from statewright.errors import ApiError
 from statewright.formats import damaged, members_in
 from statewright.payload import JsonMapping, parse_json
-from statewright.stores.entries import records_below
-from statewright.stores.protocol import Record, Row
+from statewright.stores.entries import rows_below
+from statewright.stores.protocol import EntryRow, Row
 
 PERMIT: Final = "permit"
 PERMIT_FORMAT: Final = 1
@@ -94,9 +94,9 @@ class Semaphores:
     async def recover(self, open_calls: Iterable[ScheduledCall]) -> None:
         """Read what the store has; permits of what has ended, or is not among `open_calls` any more, are given back."""
         waiting = {(call.execution_arn, call.idempotency_key) for call in open_calls}
-        async for record in records_below(self._shard.store.catalogue, PERMIT):
-            self._read(record)
-            self._shard.ids.pass_by(record.sort)
+        async for entry in rows_below(self._shard.store.catalogue, PERMIT):
+            self._read(entry)
+            self._shard.ids.pass_by(entry.sort)
         for arn, permits in list(self._by_execution.items()):
             row = await self._row_of(arn)
             if row is None or row.status != "RUNNING":
@@ -140,16 +140,16 @@ class Semaphores:
                 break
         return found
 
-    def _read(self, record: Record) -> None:
-        what = f"{PERMIT} {record.key}"
+    def _read(self, row: EntryRow) -> None:
+        what = f"{PERMIT} {row.key}"
         try:
-            self._take(record, members_in(record.body, what, PERMIT_FORMAT))
+            self._take(row, members_in(row.body, what, PERMIT_FORMAT))
         except (KeyError, TypeError, ValueError) as problem:
             raise damaged(what, problem) from None
 
-    def _take(self, record: Record, body: JsonMapping) -> None:
+    def _take(self, row: EntryRow, body: JsonMapping) -> None:
         arn, state, call_key, asked_ms, granted_ms = body["permit"][:5]
-        permit = Permit(record.sort, arn, state, call_key, asked_ms, granted_ms, record.version)
+        permit = Permit(row.sort, arn, state, call_key, asked_ms, granted_ms, row.version)
         permit.spared_by = tuple(body.get("spared by", ()))
         name, key, limit = body["semaphore"][:3]
         semaphore = self._named(name, key, limit)
@@ -309,7 +309,7 @@ class Semaphores:
             put, deleted = [], []
             for semaphore, permit in changed.values():
                 if not permit.is_over:
-                    put.append(_record(semaphore, permit))
+                    put.append(_row(semaphore, permit))
                     # From here on the store may have it, also if it ends while it is written.
                     permit.written += 1
                 elif permit.written:
@@ -341,10 +341,10 @@ class Semaphores:
         self._settle(call, Succeeded(answer))
 
 
-def _record(semaphore: Semaphore, permit: Permit) -> Record:
+def _row(semaphore: Semaphore, permit: Permit) -> EntryRow:
     body = {
         "semaphore": [semaphore.name, semaphore.key, semaphore.limit],
         "permit": [permit.execution_arn, permit.state, permit.call_key, permit.asked_ms, permit.granted_ms],
         **({"spared by": permit.spared_by} if permit.spared_by else {}),
     }
-    return Record(PERMIT, str(permit.number), "", permit.number, permit.written + 1, orjson.dumps(body))
+    return EntryRow(PERMIT, str(permit.number), "", permit.number, permit.written + 1, orjson.dumps(body))

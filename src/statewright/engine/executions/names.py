@@ -13,8 +13,8 @@ import orjson
 
 from statewright.arn import EXECUTION, StatesArn, parse_arn
 from statewright.errors import ApiError
-from statewright.stores.entries import MarkKind, records_below
-from statewright.stores.protocol import Record, Row
+from statewright.stores.entries import MarkKind, rows_below
+from statewright.stores.protocol import EntryRow, Row
 from statewright.stores.store import Store
 
 MACHINE_IDS: Final = "executionsOf"
@@ -35,11 +35,11 @@ class ExecutionNames:
         if machine_id in self._noted:
             return
         while True:
-            record = await self._store.catalogue.get(MACHINE_IDS, machine_arn)
-            ids: list[int] = orjson.loads(record.body) if record is not None else []
-            version = record.version if record is not None else 0
+            entry = await self._store.catalogue.get(MACHINE_IDS, machine_arn)
+            ids: list[int] = orjson.loads(entry.body) if entry is not None else []
+            version = entry.version if entry is not None else 0
             if machine_id in ids or await self._store.catalogue.write(
-                [Record(MACHINE_IDS, machine_arn, "", 0, version + 1, orjson.dumps([*ids, machine_id]))]
+                [EntryRow(MACHINE_IDS, machine_arn, "", 0, version + 1, orjson.dumps([*ids, machine_id]))]
             ):
                 self._noted.add(machine_id)
                 return
@@ -79,8 +79,8 @@ class ExecutionNames:
         return await self._by_name(arn.machine, arn.rest or "")
 
     async def _by_name(self, machine_arn: str, name: str) -> Row | None:
-        record = await self._store.catalogue.get(MACHINE_IDS, machine_arn)
-        ids: list[int] = orjson.loads(record.body) if record is not None else []
+        entry = await self._store.catalogue.get(MACHINE_IDS, machine_arn)
+        ids: list[int] = orjson.loads(entry.body) if entry is not None else []
         for machine_id in reversed(ids):
             row = await self._store.executions.find(machine_id, name)
             if row is not None:
@@ -89,7 +89,7 @@ class ExecutionNames:
 
     async def _find_child(self, arn: StatesArn) -> Row | None:
         """Child executions are named below their run; a label may have had several."""
-        async for run in records_below(self._store.catalogue, MAP_RUN_IDS.name, labelled(arn), newest_first=True):
+        async for run in rows_below(self._store.catalogue, MAP_RUN_IDS.name, labelled(arn), newest_first=True):
             row = await self._store.executions.find(run.sort, arn.rest or "")
             if row is not None:
                 return row

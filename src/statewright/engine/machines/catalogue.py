@@ -18,8 +18,8 @@ from statewright.engine.machines import records
 from statewright.engine.machines.programs import Programs
 from statewright.engine.machines.records import Alias, Machine, Records, Version, does_not_exist, is_deleting
 from statewright.errors import ApiError, Conflict
-from statewright.stores.entries import records_below
-from statewright.stores.protocol import Record
+from statewright.stores.entries import rows_below
+from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
 
 OPEN: Final = "open"
@@ -41,7 +41,7 @@ class MachineCatalogue:
 
     async def recover(self) -> None:
         """Learn, after a start, which machines are in DELETING."""
-        self.deleting.update([note.sort async for note in records_below(self.store.catalogue, records.DELETING, OPEN)])
+        self.deleting.update([note.sort async for note in rows_below(self.store.catalogue, records.DELETING, OPEN)])
 
     async def load(self, arn: str) -> Machine | None:
         """The machine of an unqualified ARN. One in DELETING whose last execution has ended goes away here."""
@@ -91,10 +91,10 @@ class MachineCatalogue:
         self.deleting.discard(machine.id)
 
 
-def deletion_note(machine: Machine, progress: str, now_ms: int) -> Record:
+def deletion_note(machine: Machine, progress: str, now_ms: int) -> EntryRow:
     """The record that a machine is being deleted, or that it is gone and since when."""
     version = 1 if progress == OPEN else 2
-    return Record(records.DELETING, str(machine.id), progress, machine.id, version, orjson.dumps(now_ms))
+    return EntryRow(records.DELETING, str(machine.id), progress, machine.id, version, orjson.dumps(now_ms))
 
 
 def machine_of(arn: str) -> StatesArn:

@@ -1,7 +1,7 @@
-"""The catalogue's records of state machines and activities, and their encoding.
+"""The catalogue's entries of state machines and activities, and their encoding.
 
-Owns the records (machine, revision, version, alias, activity, tags), their keys and bodies, and the rule that makes
-several of them one aggregate: a change of any part of a machine also writes the machine's record, so of two concurrent
+Owns the entries (machine, revision, version, alias, activity, tags), their keys and bodies, and the rule that makes
+several of them one aggregate: a change of any part of a machine also writes the machine's entry, so of two concurrent
 changes one fails. The changes themselves are in `machines.py`, `versions.py`, `aliases.py`, `tags.py` and
 `activities.py`.
 """
@@ -19,7 +19,7 @@ from statewright.engine.machines.limits import LIMIT_TAGS
 from statewright.errors import ApiError, Conflict
 from statewright.payload import Json
 from statewright.stores.entries import Entries, EntryKind
-from statewright.stores.protocol import CatalogueStore, Record
+from statewright.stores.protocol import CatalogueStore, EntryRow
 
 INITIAL: Final = "INITIAL"
 """Id of a machine's first revision. Callers see no revision id until the first update (observed)."""
@@ -29,7 +29,7 @@ LIMITED: Final = "limited"
 DELETING: Final = "deleting"
 
 RECENT_MS: Final = 1_000
-"""How old a record may be that another node has changed meanwhile."""
+"""How old an entry may be that another node has changed meanwhile."""
 MOST_RECENT: Final = 1_000
 _ATTEMPTS: Final = 20
 
@@ -39,10 +39,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A state machine: the record that guards everything below it.
+    """A state machine: the entry that guards everything below it.
 
     `published` is the version made from the current revision, if there is one. `publish` and `description` are those
-    of the call that created the machine, for its repetition. `stored` is the record's version, 0 before the first
+    of the call that created the machine, for its repetition. `stored` is the entry's version, 0 before the first
     write.
     """
 
@@ -175,7 +175,7 @@ Body = TypeVar("Body", bound=Machine | Revision | Version | Alias | Activity | T
 
 
 class Records:
-    """Reads and writes the records above."""
+    """Reads and writes the entries above."""
 
     def __init__(self, catalogue: CatalogueStore, now_ms: Callable[[], int]) -> None:
         self.catalogue = catalogue
@@ -188,16 +188,16 @@ class Records:
         return Entries(self.catalogue, _KINDS[body_type])
 
     async def get(self, body_type: type[Body], key: str) -> Body | None:
-        """One record by its key. Raises: Unreadable."""
+        """One entry by its key. Raises: Unreadable."""
         return await self._of(body_type).get(key)
 
     async def recent(self, body_type: type[Body], key: str) -> Body | None:
         """As `get`, for the many starts of one machine.
 
-        Changes made through these records are visible immediately: `write` drops what was read before it, and a read
+        Changes made through these entries are visible immediately: `write` drops what was read before it, and a read
         that is under way is not kept. Another node's changes are seen within `RECENT_MS`; the service itself
         promises no more than that starts use a change within a few seconds (API reference, UpdateStateMachine).
-        A record that does not exist is looked up every time.
+        An entry that does not exist is looked up every time.
         """
         place = (body_type, key)
         now_ms = self._now_ms()
@@ -217,17 +217,17 @@ class Records:
     async def page(
         self, body_type: type[Body], parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
     ) -> tuple[list[Body], tuple[int, str] | None]:
-        """Up to `limit` records below a parent, and the place where the next page starts, if there is one."""
+        """Up to `limit` entries below a parent, and the place where the next page starts, if there is one."""
         return await self._of(body_type).page(parent, after, limit, newest_first=newest_first)
 
     async def all(self, body_type: type[Body], parent: str) -> list[Body]:
-        """Every record below a parent, oldest first; for the few that one machine can have."""
+        """Every entry below a parent, oldest first; for the few that one machine can have."""
         return await self._of(body_type).all(parent)
 
-    async def write(self, *kept: Body, delete: Sequence[tuple[str, str]] = (), more: Sequence[Record] = ()) -> None:
-        """Write and delete, all or nothing. Raises: Conflict, when any record has changed since it was read."""
+    async def write(self, *kept: Body, delete: Sequence[tuple[str, str]] = (), more: Sequence[EntryRow] = ()) -> None:
+        """Write and delete, all or nothing. Raises: Conflict, when any entry has changed since it was read."""
         try:
-            written = await self.catalogue.write([*(_KINDS[type(one)].record(one) for one in kept), *more], delete)
+            written = await self.catalogue.write([*(_KINDS[type(one)].row(one) for one in kept), *more], delete)
         finally:
             # Also when it is unknown whether it was written.
             self._changes += 1

@@ -169,10 +169,10 @@ class MapRuns:
 
     async def _note(self, map_run_arn: str, run_id: int) -> None:
         """Have the catalogue know the run by its ARN."""
-        record = MAP_RUN_IDS.record(map_run_arn, parent=labelled(parse_arn(map_run_arn)), sort=run_id)
+        row = MAP_RUN_IDS.row(map_run_arn, parent=labelled(parse_arn(map_run_arn)), sort=run_id)
         # Ids follow time, so this list begins with the oldest run.
-        dated = MAP_RUN_DATES.record(map_run_arn, sort=run_id)
-        await self._shard.retrying.catalogue.write([record, dated])
+        dated = MAP_RUN_DATES.row(map_run_arn, sort=run_id)
+        await self._shard.retrying.catalogue.write([row, dated])
 
     async def forget(self, before_ms: int, limit: int) -> int:
         """Delete the names of up to `limit` runs that retention has taken; returns how many."""
@@ -245,10 +245,10 @@ class MapRuns:
     async def id_of(self, map_run_arn: str) -> int:
         """The id of a run. Raises: ApiError (`InvalidArn`, `ResourceNotFound`)."""
         parse_arn(map_run_arn, MAP_RUN)
-        record = await self._store.catalogue.get(MAP_RUN_IDS.name, map_run_arn)
-        if record is None:
+        row = await self._store.catalogue.get(MAP_RUN_IDS.name, map_run_arn)
+        if row is None:
             raise ApiError("ResourceNotFound", f"Resource not found: '{map_run_arn}'")
-        return record.sort
+        return row.sort
 
     async def _state(self, map_run_arn: str) -> LiveRun:
         run_id = await self.id_of(map_run_arn)

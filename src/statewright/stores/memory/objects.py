@@ -24,13 +24,13 @@ from statewright.stores.object_rows import (
     WriteOutcome,
     Written,
 )
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 
 class MemoryObjects:
     """See `ObjectStore`. `note` writes new entries of the catalogue."""
 
-    def __init__(self, note: Callable[[Sequence[Record]], None]) -> None:
+    def __init__(self, note: Callable[[Sequence[EntryRow]], None]) -> None:
         self.is_open = False
         self.note = note
         self.by_key: dict[int, dict[bytes, ObjectRow]] = {}
@@ -72,7 +72,7 @@ class MemoryObjects:
         return self.doom_now(freed)
 
     async def put(
-        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[Record] = ()
+        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[EntryRow] = ()
     ) -> WriteOutcome:
         """See `ObjectStore.put`."""
         self.check()
@@ -83,7 +83,7 @@ class MemoryObjects:
         return outcome
 
     async def change_head(
-        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[Record] = ()
+        self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
     ) -> bool:
         """See `ObjectStore.change_head`."""
         self.check()
@@ -125,7 +125,7 @@ class MemoryObjects:
         return page_of(fetch, prefix, delimiter, start, limit)
 
     async def delete(
-        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[Record]] = ()
+        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]] = ()
     ) -> list[WriteOutcome]:
         """See `ObjectStore.delete`."""
         self.check()
@@ -164,7 +164,7 @@ class MemoryObjects:
         if not self.is_open:
             raise Unavailable("this store in memory is closed")
 
-    def write(self, row: ObjectRow, demand: Demand, notes: Sequence[Record] = ()) -> WriteOutcome:
+    def write(self, row: ObjectRow, demand: Demand, notes: Sequence[EntryRow] = ()) -> WriteOutcome:
         """Put a row where its demand is met."""
         rows = self.by_key.get(row.bucket)
         if rows is None:
@@ -259,7 +259,7 @@ class MemoryUploads:
         return Written(self._objects.doom_now([before.id] if before is not None and before.place == IN_FILE else []))
 
     async def complete(
-        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[Record] = ()
+        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow] = ()
     ) -> WriteOutcome:
         """See `UploadStore.complete`."""
         self._objects.check()

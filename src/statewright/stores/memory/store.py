@@ -25,13 +25,13 @@ from statewright.stores.protocol import (
     STATUSES,
     Commit,
     Committed,
+    EntryRow,
     Existing,
     HistoryPage,
     InboxRow,
     OutboxRow,
     Outcome,
     Page,
-    Record,
     Row,
     Stale,
     Started,
@@ -308,19 +308,19 @@ class MemoryCatalogue:
 
     def __init__(self) -> None:
         self.is_open = False
-        self._entries: dict[tuple[str, str], Record] = {}
+        self._entries: dict[tuple[str, str], EntryRow] = {}
         self._lists: dict[tuple[str, str], list[tuple[int, str]]] = {}
         self._numbers: Counter[str] = Counter()
 
-    async def get(self, kind: str, key: str) -> Record | None:
+    async def get(self, kind: str, key: str) -> EntryRow | None:
         """See `CatalogueStore.get`."""
         self._check()
         return self._entries.get((kind, key))
 
-    async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
         """See `CatalogueStore.write`."""
         self._check()
-        fits = all(record.version == self._version(record) + 1 for record in put)
+        fits = all(row.version == self._version(row) + 1 for row in put)
         if fits:
             for kind, key in delete:
                 self._remove(kind, key)
@@ -328,16 +328,16 @@ class MemoryCatalogue:
         await asyncio.sleep(0)
         return fits
 
-    def add(self, put: Sequence[Record]) -> None:
+    def add(self, put: Sequence[EntryRow]) -> None:
         """Insert or replace immediately."""
-        for record in put:
-            self._remove(record.kind, record.key)
-            self._entries[record.kind, record.key] = record
-            insort(self._lists.setdefault((record.kind, record.parent), []), (record.sort, record.key))
+        for row in put:
+            self._remove(row.kind, row.key)
+            self._entries[row.kind, row.key] = row
+            insort(self._lists.setdefault((row.kind, row.parent), []), (row.sort, row.key))
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
-    ) -> list[Record]:
+    ) -> list[EntryRow]:
         """See `CatalogueStore.list_entries`."""
         self._check()
         places = self._lists.get((kind, parent), [])
@@ -361,14 +361,14 @@ class MemoryCatalogue:
         if not self.is_open:
             raise Unavailable("this store in memory is closed")
 
-    def _version(self, record: Record) -> int:
-        stored = self._entries.get((record.kind, record.key))
+    def _version(self, row: EntryRow) -> int:
+        stored = self._entries.get((row.kind, row.key))
         return stored.version if stored is not None else 0
 
     def _remove(self, kind: str, key: str) -> None:
-        record = self._entries.pop((kind, key), None)
-        if record is not None:
-            self._lists[kind, record.parent].remove((record.sort, key))
+        row = self._entries.pop((kind, key), None)
+        if row is not None:
+            self._lists[kind, row.parent].remove((row.sort, key))
 
 
 def _check_history(kept: _Kept, commit: Commit) -> None:

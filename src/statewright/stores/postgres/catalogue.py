@@ -9,7 +9,7 @@ import psycopg
 
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.postgres.opened import PostgresDatabase
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 from statewright.stores.statements import statements
 
 _CATALOGUE: Final = statements("postgres_catalogue")
@@ -21,23 +21,23 @@ class PostgresCatalogue:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    async def get(self, kind: str, key: str) -> Record | None:
+    async def get(self, kind: str, key: str) -> EntryRow | None:
         """See `CatalogueStore.get`."""
         found = await self._database.opened.read("get", kind, key, of=_CATALOGUE)
-        return Record(*found[0]) if found else None
+        return EntryRow(*found[0]) if found else None
 
-    async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
         """See `CatalogueStore.write`."""
         fits: bool = await self._database.opened.writers.submit(lambda on: _write_entries(on, put, delete))
         return fits
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
-    ) -> list[Record]:
+    ) -> list[EntryRow]:
         """See `CatalogueStore.list_entries`."""
         name = "list" + ("_newest" if newest_first else "") + ("_after" if after is not None else "")
         found = await self._database.opened.read(name, kind, parent, *(after or ()), limit, of=_CATALOGUE)
-        return [Record(*columns) for columns in found]
+        return [EntryRow(*columns) for columns in found]
 
     async def next_number(self, name: str) -> int:
         """See `CatalogueStore.next_number`."""
@@ -47,13 +47,13 @@ class PostgresCatalogue:
         return int(found[0])
 
 
-def _write_entries(connection: Connection, put: Sequence[Record], delete: Sequence[tuple[str, str]]) -> bool:
-    # Not fenced: records have versions of their own, and any process may write them.
-    kept = {(record.kind, record.key) for record in put}
+def _write_entries(connection: Connection, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]]) -> bool:
+    # Not fenced: rows have versions of their own, and any process may write them.
+    kept = {(row.kind, row.key) for row in put}
     with connection.transaction() as transaction:
-        for record in put:
-            given = record.kind, record.key, record.parent, record.sort, record.version, record.body
-            statement = _CATALOGUE["insert" if record.version == 1 else "update"]
+        for row in put:
+            given = row.kind, row.key, row.parent, row.sort, row.version, row.body
+            statement = _CATALOGUE["insert" if row.version == 1 else "update"]
             if run(connection, statement, given).rowcount != 1:
                 raise psycopg.Rollback(transaction)
         for key in delete:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 from statewright.stores.sqlite.opened import SqliteFile
 from statewright.stores.sqlite.writer import Work
 from statewright.stores.statements import statements
@@ -20,24 +20,24 @@ class SqliteCatalogue:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
 
-    async def get(self, kind: str, key: str) -> Record | None:
+    async def get(self, kind: str, key: str) -> EntryRow | None:
         """See `CatalogueStore.get`."""
         columns = self._file.opened.read(lambda on: on.execute(_CATALOGUE["get"], (kind, key)).fetchone())
-        return Record(*columns) if columns is not None else None
+        return EntryRow(*columns) if columns is not None else None
 
-    async def write(self, put: Sequence[Record], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
         """See `CatalogueStore.write`."""
         fits: bool = await self._file.opened.writer.submit(lambda on: _write_entries(on, put, delete))
         return fits
 
     async def list_entries(
         self, kind: str, parent: str, *, after: tuple[int, str] | None, limit: int, newest_first: bool
-    ) -> list[Record]:
+    ) -> list[EntryRow]:
         """See `CatalogueStore.list_entries`."""
         text = _CATALOGUE["list" + ("_newest" if newest_first else "") + ("_after" if after is not None else "")]
         given = (kind, parent, *(after or ()), limit)
         found = await self._file.opened.scan(lambda on: on.execute(text, given).fetchall())
-        return [Record(*columns) for columns in found]
+        return [EntryRow(*columns) for columns in found]
 
     async def next_number(self, name: str) -> int:
         """See `CatalogueStore.next_number`."""
@@ -46,14 +46,14 @@ class SqliteCatalogue:
         return number
 
 
-def _write_entries(connection: sqlite3.Connection, put: Sequence[Record], delete: Sequence[tuple[str, str]]) -> bool:
-    for record in put:
-        found = connection.execute(_CATALOGUE["version"], (record.kind, record.key)).fetchone()
-        if record.version != (found[0] if found is not None else 0) + 1:
+def _write_entries(connection: sqlite3.Connection, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]]) -> bool:
+    for row in put:
+        found = connection.execute(_CATALOGUE["version"], (row.kind, row.key)).fetchone()
+        if row.version != (found[0] if found is not None else 0) + 1:
             return False
     for key in delete:
         connection.execute(_CATALOGUE["delete"], key)
-    for record in put:
-        columns = record.kind, record.key, record.parent, record.sort, record.version, record.body
+    for row in put:
+        columns = row.kind, row.key, row.parent, row.sort, row.version, row.body
         connection.execute(_CATALOGUE["put"], columns)
     return True

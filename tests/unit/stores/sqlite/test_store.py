@@ -10,7 +10,7 @@ from pathlib import Path
 from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import StoreError, Unavailable
 from statewright.stores import job_queue
-from statewright.stores.protocol import Committed, Record, Stale
+from statewright.stores.protocol import Committed, EntryRow, Stale
 from statewright.stores.sqlite import writer as sqlite_writer
 from statewright.stores.sqlite.store import SqliteStore
 from tests.contract.stores import START_MS, end, start, step
@@ -99,11 +99,11 @@ def test_a_file_that_is_damaged_under_way_is_unavailable(tmp_path):
 
 def test_a_write_that_raises_is_its_own_trouble(tmp_path):
     async def body(store: SqliteStore) -> None:
-        broken = Record("machine", "b", "p", 2**70, 1, b"")
+        broken = EntryRow("machine", "b", "p", 2**70, 1, b"")
         outcomes = await asyncio.gather(
             store.executions.commit(start(1)),
             store.catalogue.write([broken]),
-            store.catalogue.write([Record("machine", "a", "p", 0, 1, b"")]),
+            store.catalogue.write([EntryRow("machine", "a", "p", 0, 1, b"")]),
             store.executions.commit(start(2, status="NONSENSE")),
             store.executions.commit(start(3, head="text")),
             return_exceptions=True,
