@@ -1,12 +1,16 @@
-"""Instants as services write them in text: RFC 3339 in UTC, to the second or the millisecond."""
+"""Instants and durations as text: RFC 3339 in UTC, as services write it, and lengths of time as users do."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DURATION_PART = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s|m|h|d)")
+_UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LONGEST_DURATION_MS: Final = 100 * 366 * 86_400_000
 
 
 @lru_cache(maxsize=64)
@@ -24,3 +28,21 @@ def iso_seconds(at_ms: int) -> str:
 def iso_ms(at_ms: int, zone: str = "Z") -> str:
     """`2024-05-01T10:00:00.250Z`; `zone` is how UTC is written."""
     return f"{second_text(at_ms // 1000)}.{at_ms % 1000:03d}{zone}"
+
+
+def parse_duration_ms(value: str | float) -> int:
+    """Read a duration as users write it: `250ms`, `1.5s`, `2m`, `1h30m`, `7d`; a number counts seconds.
+
+    Raises: ValueError, with a sentence for the author of the setting.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        parts = _DURATION_PART.findall(text)
+        if not parts or "".join(number + unit for number, unit in parts) != text:
+            raise ValueError(f"'{value}' is not a length of time: write it like 250ms, 1.5s, 2m, 1h30m or 7d")
+        milliseconds = sum(float(number) * _UNIT_MS[unit] for number, unit in parts)
+    else:
+        milliseconds = -1 if isinstance(value, bool) else value * 1000
+    if not 0 <= milliseconds <= _LONGEST_DURATION_MS:
+        raise ValueError(f"{value} is not a length of time between 0 and 100 years")
+    return round(milliseconds)

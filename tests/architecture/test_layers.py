@@ -14,6 +14,7 @@ LAYERS = [
         "payload",
         "background",
         "clock",
+        "virtual_clock",
         "chance",
         "limits",
         "arn",

@@ -10,7 +10,6 @@ from typing import Any
 
 from statewright.asl.compile import compile_definition
 from statewright.asl.program import Program
-from statewright.clock import VirtualClock, parse_duration_ms, run_virtual
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.executions.live import decode_live
@@ -25,6 +24,7 @@ from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.live import LiveRun
 from statewright.engine.runner import Runner
 from statewright.errors import ApiError
+from statewright.instants import parse_duration_ms
 from statewright.interpreter import events
 from statewright.interpreter.map_run.state import child_name
 from statewright.interpreter.state import ExecutionState
@@ -35,6 +35,7 @@ from statewright.simulator.mocks import Answer, Hung, Returned, ScriptRun, TaskC
 from statewright.simulator.script import load_script
 from statewright.simulator.simulate import make_identity
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.conformance.our_cases import Case, Outcome, event_of
 
 

@@ -29,7 +29,7 @@ from statewright.asl.program import Program
 from statewright.asl.reader import read_document
 from statewright.asl.timestamps import parse_timestamp
 from statewright.asl.validate import validate_value
-from statewright.clock import VIRTUAL_START_MS, parse_duration_ms
+from statewright.instants import parse_duration_ms
 from statewright.interpreter import events
 from statewright.interpreter.phases import TASK
 from statewright.interpreter.state import ExecutionState, Frame
@@ -39,6 +39,7 @@ from statewright.simulator import running as running_module
 from statewright.simulator.running import Running
 from statewright.simulator.script import load_script
 from statewright.simulator.simulate import Simulation, make_identity
+from statewright.virtual_clock import VIRTUAL_START_MS
 from tests.conformance.watch import Hit, Watches, unchanged
 
 FOLDER = Path(__file__).parent / "cases"

@@ -11,11 +11,11 @@ import pytest
 from statewright.api import shapes
 from statewright.api.operations import Call
 from statewright.api.states.trials import test_state as run_test_state
-from statewright.clock import run_virtual
 from statewright.config import Config
 from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult
 from statewright.errors import ApiError
 from statewright.simulator.simulate import ACCOUNT, REGION
+from statewright.virtual_clock import run_virtual
 from tests.conformance.recorded import SDK_MEMBERS, Case, comparison
 from tests.conformance.test_recorded_trials import ROOT, name_of, sides
 from tests.conformance.test_recorded_trials import pytestmark as pytestmark

@@ -8,11 +8,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.clock import TimerQueue, VirtualClock, parse_duration_ms, run_virtual
+from statewright.clock import TimerQueue
 from statewright.errors import DefinitionError
+from statewright.instants import parse_duration_ms
 from statewright.simulator.mock_config import load_mock_config
 from statewright.simulator.mocks import _matches
 from statewright.simulator.script import Result, Returned, Rule, Script, TaskCall, load_script, read_spans
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.thoroughness import examples
 
 WORDS = st.sampled_from([

@@ -11,7 +11,7 @@ import traceback
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from statewright.clock import run_virtual
+from statewright.virtual_clock import run_virtual
 from tests.simulation.chaos import Chaos
 from tests.simulation.limits import LimitsChaos
 

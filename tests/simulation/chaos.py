@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
-from statewright.clock import VirtualClock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, event_of
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.inputs import Input
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.errors import ApiError, Unavailable
+from statewright.virtual_clock import VirtualClock
 from tests.simulation.faults import HeldStore, LateClock
 from tests.simulation.kinds import FAST, KINDS, LIMITS, Prepared, prepared
 from tests.unit.engine.running import ACTIVITY, JOB

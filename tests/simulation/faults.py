@@ -7,9 +7,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Protocol
 
-from statewright.clock import BusyToken, Timer, VirtualClock
+from statewright.clock import BusyToken, Timer
 from statewright.errors import Unavailable
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock
 
 FAULTY = frozenset({"commit", "load", "row", "find", "due", "pending", "put_inbox", "discard", "list_rows"})
 FAULTY_CATALOGUE = frozenset({"get", "write"})

@@ -12,12 +12,12 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines, Target
 from statewright.engine.machines.views import NewMachine
 from statewright.query.scope import Entropy
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import ACTIVITY, CALL, JOB, LAMBDA, ROLE, TOKEN, lifted, machine, passing, task, wait
 
 LIMITS = lifted(execution_ms=None)

@@ -16,7 +16,6 @@ from typing import Any
 import orjson
 
 from statewright.asl import extensions
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.concurrency.semaphores import PERMIT
 from statewright.engine.dispatch import Later, ScheduledCall, Succeeded, TaskResult
 from statewright.engine.engine import Engine
@@ -30,6 +29,7 @@ from statewright.errors import ApiError
 from statewright.integrations.own_tasks import OwnTasks
 from statewright.query.scope import Entropy
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.simulation.chaos import Chaos
 from tests.simulation.kinds import LIMITS, RETRY, TRIED, Kind, Prepared
 from tests.unit.engine.running import CALL, LAMBDA, ROLE, machine, passing, task, wait

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from statewright.clock import run_virtual
+from statewright.virtual_clock import run_virtual
 from tests.simulation.limits import LimitsChaos
 from tests.thoroughness import THOROUGH, scaled
 

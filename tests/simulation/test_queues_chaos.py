@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import ApiError, Unavailable
 from statewright.queues.messages import Outgoing, Received
 from statewright.queues.queues import Queue
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.thoroughness import THOROUGH, scaled
 from tests.unit.queues.running import SECOND, Rig
 

@@ -13,20 +13,9 @@ from typing import Any
 
 import pytest
 
-from statewright import clock as clock_module
-from statewright.clock import (
-    LONGEST_NAP_MS,
-    VIRTUAL_START_MS,
-    BusyToken,
-    Clock,
-    RealClock,
-    TimerQueue,
-    VirtualClock,
-    VirtualLoop,
-    VirtualTimeStalled,
-    parse_duration_ms,
-    run_virtual,
-)
+from statewright import virtual_clock as virtual_clock_module
+from statewright.clock import LONGEST_NAP_MS, BusyToken, Clock, RealClock, TimerQueue
+from statewright.virtual_clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, VirtualTimeStalled, run_virtual
 from tests.deadlines import PATIENCE_SECONDS
 
 YEAR_MS = 366 * 86_400_000
@@ -498,40 +487,6 @@ def test_the_queue_is_in_order_after_many_were_cancelled():
 # --- lengths of time ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
-    [
-        ("250ms", 250),
-        ("1.5s", 1500),
-        ("2m", 120_000),
-        ("1h", 3_600_000),
-        ("1h30m", 5_400_000),
-        (" 7d ", 604_800_000),
-        ("0s", 0),
-        (3, 3000),
-        (0.25, 250),
-        ("0.1s", 100),
-        (0, 0),
-    ],
-)
-def test_lengths_of_time(text, milliseconds):
-    assert parse_duration_ms(text) == milliseconds
-
-
-def test_true_is_no_number_of_seconds():
-    with pytest.raises(ValueError, match="length of time"):
-        parse_duration_ms(True)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "5", "soon", "1 s", "-1s", "1.5", "1y", "1s garbage", "999999999999999d", -1, float("nan"), 1e308, 10**400],
-)
-def test_what_is_no_length_of_time(text):
-    with pytest.raises(ValueError, match="length of time"):
-        parse_duration_ms(text)
-
-
 # ---------------------------------------------------------------------- virtual time, driven by hand
 
 
@@ -609,7 +564,7 @@ def test_real_time_takes_what_comes_at_once():
 
 
 def test_somebody_is_told_of_long_real_work(monkeypatch):
-    monkeypatch.setattr(clock_module, "_LONG_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(virtual_clock_module, "_LONG_WAIT_SECONDS", 0.01)
 
     async def main(clock: VirtualClock) -> bool:
         token = clock.busy()

@@ -19,7 +19,7 @@ from typing import Final
 import orjson
 
 from statewright import chance
-from statewright.clock import Clock, VirtualClock
+from statewright.clock import Clock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions import names
@@ -42,6 +42,7 @@ from statewright.limits import (
 )
 from statewright.payload import JsonObject
 from statewright.query.scope import Entropy
+from statewright.virtual_clock import VirtualClock
 
 _KNOWN: Final = 10_000
 """Resolved names held in memory."""

@@ -13,7 +13,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar, TypeVarTuple
 
-from statewright.clock import Clock, VirtualLoop
+from statewright.clock import Clock
+from statewright.virtual_clock import VirtualLoop
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -206,7 +206,7 @@ class _Builder:
         if spec.per_message_ms:
             if not isinstance(spec.duration, int | float | str):
                 raise _refused(f"function {spec.name}: perMessage goes with a constant duration")
-            from statewright.clock import parse_duration_ms
+            from statewright.instants import parse_duration_ms
 
             base, each = parse_duration_ms(spec.duration) / 1000, spec.per_message_ms / 1000
 

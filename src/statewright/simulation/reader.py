@@ -12,9 +12,9 @@ from typing import Final
 
 from statewright.asl.findings import closest
 from statewright.asl.text.document import Document
-from statewright.clock import parse_duration_ms
 from statewright.errors import Diagnostic, Step
 from statewright.functions.workers.models import Model
+from statewright.instants import parse_duration_ms
 from statewright.payload import Json, JsonMapping, JsonObject
 
 At = tuple[Step, ...]

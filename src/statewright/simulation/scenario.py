@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from statewright.asl.reader import ReadError, read_document
 from statewright.asl.text.document import Document
-from statewright.clock import VIRTUAL_START_MS
 from statewright.cost.prices import PriceTableError, load
 from statewright.cost.usage import ITEMS
 from statewright.errors import DefinitionError, Diagnostic
@@ -22,6 +21,7 @@ from statewright.functions.event_sources.scaling import PROFILES
 from statewright.limits import FUNCTION_CONCURRENCY
 from statewright.payload import Json, JsonMapping, JsonObject
 from statewright.simulation.reader import INVALID_VALUE, At, Reader
+from statewright.virtual_clock import VIRTUAL_START_MS
 
 UNTIL_MS: Final = 7 * 86_400_000
 """Virtual time after which a simulation is given up, unless it says otherwise."""

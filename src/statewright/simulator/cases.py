@@ -15,8 +15,9 @@ from typing import Final
 from statewright.asl.findings import closest
 from statewright.asl.loading import Loaded, check_definition, compile_checked, files_below
 from statewright.asl.outline import outline, states_of
-from statewright.clock import VIRTUAL_START_MS, RealClock, parse_duration_ms
+from statewright.clock import RealClock
 from statewright.errors import DefinitionError, Diagnostic, Step
+from statewright.instants import parse_duration_ms
 from statewright.limits import AWS, PROFILES, Limits
 from statewright.payload import Json, JsonObject, JsonTextError, dump_json
 from statewright.simulator.expectations import (
@@ -33,6 +34,7 @@ from statewright.simulator.mocks import Rule, Script, mockable_names
 from statewright.simulator.running import Run, UnmockedTask
 from statewright.simulator.script import MockFile, is_sound, read_mocks
 from statewright.simulator.simulate import Simulation, Stalled
+from statewright.virtual_clock import VIRTUAL_START_MS
 
 At = tuple[Step, ...]
 

@@ -15,8 +15,8 @@ from typing import Final, cast
 from statewright.asl.findings import closest
 from statewright.asl.reader import read_document
 from statewright.asl.text.document import Document, Syntax
-from statewright.clock import parse_duration_ms
 from statewright.errors import DefinitionError, Diagnostic, ExecutionFailure, Step
+from statewright.instants import parse_duration_ms
 from statewright.payload import Json, JsonMapping, dump_json
 from statewright.query.scope import Entropy, Scope
 from statewright.simulator.mocks import (

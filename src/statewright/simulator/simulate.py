@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from statewright.asl.program import Program
-from statewright.clock import VIRTUAL_START_MS
 from statewright.interpreter import events
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState, Identity
@@ -19,6 +18,7 @@ from statewright.payload import Json, Payload
 from statewright.simulator.map_runs import MapRuns
 from statewright.simulator.mocks import Script
 from statewright.simulator.running import COMMANDS, Run, Running, Timeline
+from statewright.virtual_clock import VIRTUAL_START_MS
 
 ACCOUNT: Final = "000000000000"
 REGION: Final = "us-east-1"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Self, TypeVar
 
-from statewright.clock import parse_duration_ms
+from statewright.instants import parse_duration_ms
 from statewright.payload import Json, dump_json
 from statewright.simulator.mocks import (
     Ending,

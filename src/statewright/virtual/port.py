@@ -16,8 +16,8 @@ import uvicorn
 from statewright.api.app import GATHER, Api
 from statewright.api.listening import Connections, ConnectionTimeouts, GuardedProtocol, bind
 from statewright.api.protocols.wire import Message, Receive
-from statewright.clock import VirtualClock
 from statewright.functions.workers.pools import Pools
+from statewright.virtual_clock import VirtualClock
 
 WORKER_HEADER: Final = b"x-statewright-worker"
 NOW_HEADER: Final = b"x-statewright-now"

@@ -37,13 +37,14 @@ from statewright.api.app import Api
 from statewright.api.services import service_named
 from statewright.asl import extensions
 from statewright.assembly import System, assemble
-from statewright.clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, parse_duration_ms
 from statewright.config import Config
 from statewright.functions.workers.models import Model, ModelRunner
+from statewright.instants import parse_duration_ms
 from statewright.payload import Json, JsonObject
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.store import Store
 from statewright.virtual import transport
+from statewright.virtual_clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop
 
 T = TypeVar("T")
 Instant = datetime | int

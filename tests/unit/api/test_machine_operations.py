@@ -9,9 +9,9 @@ import pytest
 from statewright.api.operations import Call, find
 from statewright.api.shapes import validator, writer
 from statewright.arn import execution_arn
-from statewright.clock import VirtualClock
 from statewright.engine.machines.machines import Machines
 from statewright.errors import ApiError
+from statewright.virtual_clock import VirtualClock
 from tests.unit.api.apps import app_of
 from tests.unit.engine.machines.catalogue import ARN, GROUP, OTHER_ROLE, ROLE, definition, on_catalogue
 

@@ -9,11 +9,11 @@ import pytest
 
 from statewright.api import operations
 from statewright.api.calls.inner import InnerCalls
-from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import ApiError
 from statewright.integrations.registry import OwnCalls, Registry
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.api.apps import app_of
 from tests.unit.engine.running import Rig, machine, passing, wait
 

@@ -7,10 +7,10 @@ import pytest
 from statewright.api import shapes
 from statewright.api.operations import Call
 from statewright.api.states.trials import test_state as run_test_state
-from statewright.clock import run_virtual
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, Succeeded
 from statewright.errors import ApiError
+from statewright.virtual_clock import run_virtual
 from tests.unit.api.apps import app_of
 
 ROLE = "arn:aws:iam::000000000000:role/r"

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine import activities
 from statewright.errors import ApiError
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import ACTIVITY, Rig, machine, passing, task
 
 

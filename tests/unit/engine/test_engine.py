@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import ApiError
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, machine, passing, wait
 
 EVERYTHING = machine(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.dispatch import ScheduledCall, TaskResult
 from statewright.limits import AWS, OPEN, Limits
 from statewright.stores.protocol import MAP_RUNS
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import ACTIVITY, JOB, TOKEN, Rig, machine, passing, task, wait
 
 DAY_MS = 24 * 3600 * 1000

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine import inbox as rows
 from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores.protocol import InboxRow
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import TOKEN, Rig, machine, passing, task, wait
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine import runner
 from statewright.engine.engine import Engine, EngineSettings
 from statewright.engine.inputs import no_result
 from statewright.errors import ApiError, Unavailable
 from statewright.limits import OPEN
 from statewright.stores.protocol import Stale
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, lifted, machine, passing, task, wait
 
 DAY_MS = 24 * 3600 * 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statewright.asl import extensions
-from statewright.clock import VirtualClock, run_virtual
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, machine, wait
 from tests.unit.interpreter.test_loop_deadlines import CATCH, polling
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.counters import Counters
 from statewright.engine.retrying import PATIENCE, RetryingStore
 from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.protocol import Commit, Committed, EntryRow, Existing, Row, Stale
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 
 def row(number: int = 1, name: str = "run") -> Row:

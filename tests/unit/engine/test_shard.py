@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.concurrency.admission import Admission
 from statewright.engine.concurrency.semaphores import Semaphores
 from statewright.engine.effects import Effects
@@ -23,6 +22,7 @@ from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.limits import AWS, EXPRESS
 from statewright.metrics.recorder import Recorder
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, machine, passing
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult
 from statewright.errors import ApiError
 from statewright.interpreter.advance import advance
 from statewright.payload import Payload
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import CALL, JOB, LAMBDA, TOKEN, Rig, machine, passing, task
 
 

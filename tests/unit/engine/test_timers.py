@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from statewright.clock import VIRTUAL_START_MS, VirtualClock, run_virtual
 from statewright.engine.timers import MOST_ON_THEIR_WAY, REACH_MS, DueSoon
 from statewright.errors import Unavailable
 from statewright.stores.protocol import TimerRow
+from statewright.virtual_clock import VIRTUAL_START_MS, VirtualClock, run_virtual
 
 
 class Timers:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.turnstile import BURST, EXPRESS, WHOLE_TURN, Turnstile
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 
 def test_a_turn_lets_through_no_more_than_its_weight_and_in_order():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.stores.sqlite.store import SqliteStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task, wait
 
 DAY_MS = 24 * 3600 * 1000

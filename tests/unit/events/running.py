@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from statewright.clock import VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.events.buses import Buses
@@ -15,6 +14,7 @@ from statewright.events.deliveries import Deliveries
 from statewright.events.scheduler import Scheduler
 from statewright.metrics.recorder import Recorder
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock
 from tests.unit.rigs import run_rig, started_again
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:orders"

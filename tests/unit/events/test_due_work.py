@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.catalogue_timers import timer_row
 from statewright.errors import Unavailable
 from statewright.events.due_work import STORE_PAUSE_MS, DueWork
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 
 class Work:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.functions.definitions import Code
 from statewright.functions.event_records import EVENT
@@ -16,6 +15,7 @@ from statewright.functions.functions import Functions
 from statewright.functions.invoke import Invocation, Target
 from statewright.functions.outcomes import Invoked
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.functions.running import ARN, ROLE, zipped
 
 T = TypeVar("T")

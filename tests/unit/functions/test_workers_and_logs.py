@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from statewright.clock import RealClock, VirtualClock, run_virtual
+from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.functions import logs as logs_module
@@ -17,6 +17,7 @@ from statewright.functions.logs import Logs
 from statewright.functions.names import parse_name
 from statewright.functions.workers import pools
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.functions.running import create, document, on_functions
 from tests.unit.functions.test_misbehaving_handlers import until_gone
 

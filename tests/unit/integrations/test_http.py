@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import run_virtual
 from statewright.config import Config, Connection
 from statewright.engine.dispatch import Failed, Succeeded
 from statewright.errors import ExecutionFailure
@@ -19,6 +18,7 @@ from statewright.integrations.http_requests import (
     read_parameters,
 )
 from statewright.limits import OPEN
+from statewright.virtual_clock import run_virtual
 from tests.unit.integrations.stub import Reply, replied, serving, task
 
 CONNECTIONS = {

@@ -6,13 +6,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from statewright.clock import run_virtual
 from statewright.config import Config, Connection
 from statewright.engine.dispatch import Failed, Succeeded
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http import HttpTasks
 from statewright.integrations.http_requests import Request, Response
 from statewright.integrations.oauth import NoToken, Tokens, token_request
+from statewright.virtual_clock import run_virtual
 from tests.unit.integrations.stub import Reply, replied, serving, task
 
 CONNECTION = Connection(

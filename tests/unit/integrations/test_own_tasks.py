@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
 from statewright.integrations.polls import read_plan
 from statewright.integrations.registry import Registry
 from statewright.query.jsonata import JsonataError
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import CALL, Rig, machine, task, wait
 from tests.unit.integrations.stub import NO_CALLS
 

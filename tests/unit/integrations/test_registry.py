@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import run_virtual
 from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import Failed, Submitted, Succeeded
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.registry import OwnCalls, Registry
+from statewright.virtual_clock import run_virtual
 from tests.unit.integrations.stub import replied, serving, task
 
 NOWHERE = "Statewright.ServiceNotConfigured"

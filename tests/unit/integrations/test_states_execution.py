@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.dispatch import Failed, Submitted, Succeeded
 from statewright.errors import ApiError, Unavailable
 from statewright.integrations.states_execution import StatesExecution, with_sdk_members
 from statewright.payload import Payload
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.integrations.stub import EXECUTION, task
 
 MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:Child"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.metrics import recorder as recording
 from statewright.metrics.archive import Archive, Name
 from statewright.metrics.points import Point, point_of, statistic
 from statewright.metrics.reading import Range, is_period, matching, points_of, range_of
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 SPACE = "AWS/Test"
 DAY = 86_400

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.metrics.expressions import ExpressionError
 from statewright.metrics.recorder import Recorder
 from statewright.metrics.search import read_search
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 METRICS = [
     ("AWS/SQS", "NumberOfMessagesSent", {"QueueName": "orders"}),

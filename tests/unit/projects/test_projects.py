@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.projects.folder import find_machines, machine_name
 from statewright.projects.watch import INTERVAL_MS, Watch, watch_files
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.errors import Unavailable
 from statewright.queues.messages import Outgoing, Received
 from statewright.queues.queues import Queue, Queues
 from statewright.stores.memory.queues import MemoryQueues
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000

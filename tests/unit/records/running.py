@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 DAY = 86_400_000
 Story = Callable[[VirtualClock, MemoryStore], Awaitable[None]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from statewright.clock import VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.records.entries import SECRET_VALUE
 from statewright.records.secrets import MOST_VERSIONS, Secrets
 from statewright.stores.entries import Entries
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock
 from tests.unit.records.running import DAY, on_store
 
 

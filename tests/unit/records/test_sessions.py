@@ -11,10 +11,10 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from statewright.api.auth import Request, verify
-from statewright.clock import VirtualClock
 from statewright.errors import ApiError
 from statewright.records.sessions import Session, Sessions
 from statewright.stores.memory.store import MemoryStore
+from statewright.virtual_clock import VirtualClock
 from tests.unit.records.running import on_store
 
 ARN = "arn:aws:sts::000000000000:assumed-role/r/me"

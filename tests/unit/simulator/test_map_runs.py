@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from statewright.asl.compile import compile_definition
-from statewright.clock import VIRTUAL_START_MS
 from statewright.errors import TIMEOUT
 from statewright.interpreter import events
 from statewright.interpreter.map_run.advance import READER_FAILED, THRESHOLD_EXCEEDED, WRITER_FAILED
@@ -17,6 +16,7 @@ from statewright.payload import Payload, parse_json
 from statewright.simulator.mocks import Hung, Result, Returned, Rule, Script, Spans, TaskCall, Threw
 from statewright.simulator.running import Run, Running, UnmockedTask
 from statewright.simulator.simulate import Simulation, make_identity, simulate
+from statewright.virtual_clock import VIRTUAL_START_MS
 
 TASK = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": {"Body.$": "$"}, "End": True}
 PASS = {"Type": "Pass", "End": True}

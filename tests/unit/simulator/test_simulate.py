@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from statewright.asl.compile import compile_definition
-from statewright.clock import VIRTUAL_START_MS
 from statewright.errors import ExecutionFailure
 from statewright.interpreter import events
 from statewright.limits import EXPRESS, OPEN
@@ -14,6 +13,7 @@ from statewright.simulator.mocks import Result, Returned, Rule, Script
 from statewright.simulator.running import Run, Running, UnmockedTask
 from statewright.simulator.script import load_script
 from statewright.simulator.simulate import DEFAULT_SEED, Simulation, Stalled, make_identity, simulate
+from statewright.virtual_clock import VIRTUAL_START_MS
 from tests.unit.interpreter.driven import ACTIVITY, LAMBDA, TOKEN, machine, parallel, task, wait
 
 FLAKY = task(Retry=[{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2}])

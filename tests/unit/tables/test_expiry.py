@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.stores.memory.store import MemoryStore
@@ -13,6 +12,7 @@ from statewright.tables.expiry import SCAN_EVERY_MS
 from statewright.tables.table import Table
 from statewright.tables.tables import Tables
 from statewright.tables.writes import put_of, update_of
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 REQUEST = {
     "TableName": "sessions",

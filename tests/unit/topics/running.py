@@ -6,7 +6,6 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from statewright.clock import VirtualClock
 from statewright.config import Config
 from statewright.errors import ApiError
 from statewright.events.deliveries import Deliveries
@@ -21,6 +20,7 @@ from statewright.topics.messages import read_message
 from statewright.topics.meter import NAMESPACE
 from statewright.topics.publishing import Receipt
 from statewright.topics.topics import Topics
+from statewright.virtual_clock import VirtualClock
 from tests.unit.rigs import run_rig, started_again
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:"

@@ -100,7 +100,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _length(text: str, option: str) -> int:
-    from statewright.clock import parse_duration_ms
+    from statewright.instants import parse_duration_ms
 
     try:
         found = parse_duration_ms(text)

@@ -174,7 +174,7 @@ def _seed_bytes(seed: str | None) -> bytes | None:
 def _duration(text: str | None) -> int | None:
     if text is None:
         return None
-    from statewright.clock import parse_duration_ms
+    from statewright.instants import parse_duration_ms
 
     try:
         return parse_duration_ms(text)

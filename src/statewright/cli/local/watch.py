@@ -40,8 +40,9 @@ class Watch:
 
     def __init__(self, setup: Setup, *, real_time: bool, quiet: bool, stream_events: bool) -> None:
         from statewright.cli.live_tree import LiveTree, PlainSteps, TreeView
-        from statewright.clock import VIRTUAL_START_MS, RealClock
+        from statewright.clock import RealClock
         from statewright.simulator.story import Story
+        from statewright.virtual_clock import VIRTUAL_START_MS
 
         self.setup = setup
         self.quiet = quiet

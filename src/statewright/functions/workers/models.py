@@ -18,8 +18,9 @@ from typing import Final
 import orjson
 
 from statewright import chance
-from statewright.clock import Clock, parse_duration_ms
+from statewright.clock import Clock
 from statewright.functions.workers.worker import Outcome
+from statewright.instants import parse_duration_ms
 from statewright.payload import Json, JsonMapping
 
 

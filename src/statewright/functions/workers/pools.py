@@ -18,8 +18,9 @@ from typing import Final
 
 from statewright import chance
 from statewright.background import Background
-from statewright.clock import Clock, Timer, VirtualClock
+from statewright.clock import Clock, Timer
 from statewright.functions.workers.worker import Outcome, Worker, WorkerPlan
+from statewright.virtual_clock import VirtualClock
 
 STARTING_AT_ONCE: Final = 4
 """Workers of one pool that may be starting at the same time."""

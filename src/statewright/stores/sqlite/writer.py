@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import orjson
 
-from statewright.clock import BusyToken, Clock, VirtualClock
+from statewright.clock import BusyToken, Clock
 from statewright.errors import Unavailable
 from statewright.stores import fail_points
 from statewright.stores.job_queue import GroupFigures, JobQueue, RightOfWay, call_loop
@@ -32,6 +32,7 @@ from statewright.stores.sqlite.messages import SqliteQueueSql
 from statewright.stores.statements import SqlRow, row_statements, statements
 from statewright.stores.table_plan import write_table_changes
 from statewright.stores.table_protocol import Change
+from statewright.virtual_clock import VirtualClock
 
 _ROWS: Final = row_statements("writes")
 _IDS: Final = statements("writes")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND, Limit, limit_of
 from statewright.engine.machines.machines import Target
 from statewright.engine.machines.views import NewMachine
 from statewright.engine.retrying import PATIENCE
 from statewright.errors import ApiError, Unavailable
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import ROLE, Rig, machine, task, wait
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from statewright.asl.resources import parse_resource
-from statewright.clock import VirtualClock
 from statewright.engine.concurrency.semaphores import PERMIT
 from statewright.engine.dispatch import ScheduledCall
+from statewright.virtual_clock import VirtualClock
 from tests.unit.engine.running import machine, task, wait
 from tests.unit.integrations.test_own_tasks import ACQUIRE, RELEASE, Running, crash, guarded, start, virtually, working
 

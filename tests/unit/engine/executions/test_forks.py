@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.executions.forks import Wish
 from statewright.engine.machines.views import MachineChange
 from statewright.errors import ApiError
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, machine, passing, task, wait
 
 STEPS = {

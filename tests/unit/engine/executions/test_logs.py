@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.executions import logs as execution_logs
 from statewright.engine.executions.logs import ExecutionLogs, LogSettings, folder_of, record_of
 from statewright.interpreter.history import EVENT_TYPES, HistoryEvent
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task
 
 GROUP = "/aws/vendedlogs/states/orders"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.dispatch import ScheduledCall, TaskResult
 from statewright.errors import ApiError, Unavailable
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task, wait
 
 

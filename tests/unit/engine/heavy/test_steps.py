@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.heavy import steps as heavy_steps
 from statewright.engine.heavy.steps import LeavesTheLoop
 from statewright.query.jsonata import compile_expression
 from statewright.query.jsonata.fence import set_trial
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task, wait
 
 BIG = list(range(12_000))

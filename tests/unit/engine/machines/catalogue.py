@@ -4,7 +4,6 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Machines
 from statewright.engine.machines.views import NewMachine
@@ -12,6 +11,7 @@ from statewright.errors import ApiError
 from statewright.query.scope import Entropy
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.protocol import Commit, Row
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 T = TypeVar("T")
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from statewright.asl.program import Program
-from statewright.clock import VirtualClock
 from statewright.engine.list_tokens import LIFETIME_MS
 from statewright.engine.machines import definitions, programs
 from statewright.engine.machines.catalogue import MachineCatalogue
@@ -16,6 +15,7 @@ from statewright.engine.machines.records import INITIAL, RECENT_MS, Machine, Rev
 from statewright.engine.machines.views import MachineChange
 from statewright.limits import OPEN
 from statewright.query.scope import Entropy
+from statewright.virtual_clock import VirtualClock
 from tests.unit.engine.machines.catalogue import (
     ARN,
     GROUP,

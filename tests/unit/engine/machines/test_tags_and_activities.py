@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock
 from statewright.engine.machines.machines import Machines
 from statewright.engine.machines.settings import check_name
 from statewright.errors import ApiError
+from statewright.virtual_clock import VirtualClock
 from tests.unit.engine.machines.catalogue import ARN, new_machine, on_catalogue, refusal
 
 ACTIVITY = "arn:aws:states:us-east-1:000000000000:activity:pack"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock
 from statewright.engine.machines.machines import Machines
 from statewright.engine.machines.records import Machine
 from statewright.engine.machines.views import MachineChange
+from statewright.virtual_clock import VirtualClock
 from tests.unit.engine.machines.catalogue import ARN, ROLE, definition, new_machine, on_catalogue, refusal
 
 NOT_FOUND = ("ResourceNotFound", "Request references a resource that does not exist.")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import ApiError
 from statewright.stores.protocol import Commit, Outcome
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, machine, wait
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import Unavailable
 from statewright.functions.event_sources.pollers import Poller
 from statewright.functions.event_sources.records import MappingRecord
 from statewright.functions.event_sources.scaling import PROFILES
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.functions.queue_bench import FUNCTION_ARN, QUEUE_ARN, FakeFunctions, FakeQueues
 
 SECOND = 1_000

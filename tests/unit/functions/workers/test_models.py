@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 import pytest
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.functions.workers.models import (
     Distribution,
     Model,
@@ -20,6 +19,7 @@ from statewright.functions.workers.models import (
     percentiles,
     uniform,
 )
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 
 def runs(model: Model, events: list[Any], *, timeout_ms: int = 900_000, seed: int = 1) -> list[tuple[int, str, Any]]:

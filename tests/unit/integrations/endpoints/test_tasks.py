@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from statewright.clock import run_virtual
 from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import Failed, Submitted, Succeeded
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.endpoints.tasks import AwsServices
 from statewright.payload import Payload
+from statewright.virtual_clock import run_virtual
 from tests.unit.integrations.stub import EXECUTION, Reply, replied, serving, task
 
 JSON_TYPE = "application/x-amz-json-1.0"

@@ -7,12 +7,12 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.errors import StoreError, Unavailable
 from statewright.stores import job_queue
 from statewright.stores.protocol import Committed, EntryRow, Stale
 from statewright.stores.sqlite import writer as sqlite_writer
 from statewright.stores.sqlite.store import SqliteStore
+from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.contract.stores import START_MS, end, start, step
 from tests.deadlines import PATIENCE_SECONDS
 
