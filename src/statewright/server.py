@@ -20,6 +20,7 @@ from pathlib import Path
 from socket import socket
 from typing import Final
 
+from statewright import data_folder
 from statewright.api import operations
 from statewright.api.app import Api
 from statewright.api.listening import CannotListen, ConnectionTimeouts, Listener, bind, listener
@@ -93,6 +94,7 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     Raises: CannotServe.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    data_folder.keep_private()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(options, on_ready))
 
@@ -100,6 +102,7 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
 async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     operations.load_all()
     listening = _listen(options)
+    _close_data(_data_of(options))
     store = _open_store(options)
     try:
         await store.open(f"pid {os.getpid()}")
@@ -162,6 +165,26 @@ def _listen(options: ServerOptions) -> socket:
 def _data_of(options: ServerOptions) -> Path | None:
     """The folder for files beside the store; None for a store in memory."""
     return None if options.store == "memory" else options.data
+
+
+def _close_data(data: Path | None) -> None:
+    """Close a data folder that other users can reach, and log it; its faults are the store's to report."""
+    if data is None:
+        return
+    try:
+        was, still = data_folder.close_to_others(data)
+    except OSError:
+        return
+    if was.closable and not still.paths:
+        log.warning(
+            "the data folder %s was open to other users of this machine; it is closed now. They may have read "
+            "payloads and secrets in it", data,
+        )  # fmt: skip
+    for path in still.paths:
+        log.warning(
+            "%s is open to other users of this machine and cannot be closed: move the data to a folder that only the "
+            "server's user can reach (--data), on a file system with permissions", path,
+        )  # fmt: skip
 
 
 def _own_address(host: str, port: int) -> str:

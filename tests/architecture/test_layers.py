@@ -24,6 +24,7 @@ LAYERS = [
         "config",
         "config_tables",
         "formats",
+        "data_folder",
         "__init__",
     ],
     ["query"],

@@ -88,7 +88,6 @@ class Packages:
             staging = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=self.folder))
             try:
                 self._write(archive, members, places, staging)
-                staging.chmod(0o755)
                 staging.rename(self.folder / name)
             except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError):
                 raise invalid(_CANNOT_UNZIP) from None
@@ -113,7 +112,7 @@ class Packages:
                     if left < 0:
                         raise _too_large()
                     sink.write(chunk)
-            target.chmod(0o755 if (member.external_attr >> 16) & 0o111 else 0o644)
+            target.chmod(0o700 if (member.external_attr >> 16) & 0o111 else 0o600)
 
 
 def decoded_zip(given: bytes | str) -> bytes:
@@ -149,7 +148,6 @@ def _write_durably(target: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    Path(staging).chmod(0o644)
     Path(staging).rename(target)
     folder = os.open(target.parent, os.O_RDONLY)
     try:

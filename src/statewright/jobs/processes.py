@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final, TypeVar, TypeVarTuple
 
 from statewright.clock import BusyToken, Clock, Timer
+from statewright.data_folder import users_mask
 from statewright.jobs import runner
 from statewright.payload import Json, JsonMapping
 
@@ -177,7 +178,7 @@ class Processes:
     def _spawn(self, folder: Path, request: Callable[[Path], ProcessRequest]) -> tuple[subprocess.Popen[bytes], int]:
         work = folder / "work"
         work.mkdir(parents=True, exist_ok=True)
-        told = {**asdict(request(work)), "tied": self.root is None}
+        told = {**asdict(request(work)), "tied": self.root is None, "umask": users_mask()}
         runner.write_whole(folder / runner.REQUEST, told)
         tells, their_end = os.pipe()
         try:

@@ -29,7 +29,7 @@ CLAIM, CHILD, EXIT, REQUEST, OUTPUT, STOP = "claim", "child", "exit.json", "orde
 KILL_AGAIN_SECONDS = 5.0
 
 Request = dict[str, Any]
-"""The content of `order.json`: the members of `processes.ProcessRequest`, and `tied`."""
+"""The content of `order.json`: the members of `processes.ProcessRequest`, `tied` and `umask` (-1: the runner's own)."""
 
 
 def started_at(pid: int) -> str | None:
@@ -127,6 +127,7 @@ class Runner:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=request.get("umask", -1),
             )
 
     def _watch(self, child: subprocess.Popen[bytes], request: Request) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from statewright.payload import JsonObject
 from statewright.stores.entries import EntryKind, Form
 
 HOUR_SECONDS: Final = 3600
@@ -103,13 +104,18 @@ ATTACHMENT: Final = EntryKind(
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """The key that seals session tokens."""
+    """The key that seals session tokens; empty if it must be replaced."""
 
     key: bytes
     stored: int = 0
 
 
-SESSION_KEY: Final = EntryKind("session-key", SessionKey, lambda _: "")
+def _without_key(members: JsonObject) -> JsonObject:
+    # Programs that wrote format 1 left the data folder readable for every user of the machine.
+    return {**members, "key": ""}
+
+
+SESSION_KEY: Final = EntryKind("session-key", SessionKey, lambda _: "", form=Form(2, upgrades={1: _without_key}))
 
 
 # ------------------------------------------------------------------ Secrets Manager

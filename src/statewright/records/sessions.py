@@ -2,7 +2,7 @@
 
 They are not stored. A session token has the identity and the expiry, sealed with a key of the store; the secret is
 derived from the access key. So they survive a restart and need no row. The verifier of signatures asks this module for
-the secret that belongs to a token.
+the secret that belongs to a token. A sealed token that is valid for longer than any operation issues is refused.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from statewright.records.generated_names import generated_name
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 
+LONGEST_MS: Final = 36 * 3_600_000
+"""No operation issues credentials for longer. Source: GetSessionToken, GetFederationToken."""
+_KEY_BYTES: Final = 32
 _SEAL_BYTES: Final = 32
 _HEADER: Final = "x-amz-security-token"
 _QUERY: Final = "X-Amz-Security-Token"
@@ -55,23 +58,25 @@ class Sessions:
         self._loading = asyncio.Lock()
 
     async def start(self) -> None:
-        """Read the store's key; the first server of a store generates it."""
+        """Read the store's key; the first server of a store generates it, as does one that finds a discarded key."""
         async with self._loading:
             if self._key is not None:
                 return
             found = await self._entries.get("")
-            if found is None:
-                found = await self._entries.write(SessionKey(chance.secret_bytes(32)))
+            if found is None or not found.key:
+                stored = found.stored if found is not None else 0
+                found = await self._entries.write(SessionKey(chance.secret_bytes(_KEY_BYTES), stored))
             self._key = found.key
 
     async def stop(self) -> None:
         """Do nothing; sessions hold no resources."""
 
     def issue(self, arn: str, user_id: str, seconds: int, request_id: str) -> Session:
-        """Issue credentials for so many seconds; the same ones for the same request within one millisecond."""
+        """Issue credentials for so many seconds, 36 hours at most; the same ones for the same request within one
+        millisecond."""
         now_ms = self._clock.now_ms()
         access_key = generated_name("ASIA", f"{request_id} {now_ms} {arn}", 16)
-        expires_ms = (now_ms // 1000 + seconds) * 1000
+        expires_ms = (now_ms // 1000 + min(seconds, LONGEST_MS // 1000)) * 1000
         said = orjson.dumps({"key": access_key, "arn": arn, "id": user_id, "until": expires_ms})
         token = base64.b64encode(self._sealed(b"token", said) + said).decode()
         return Session(access_key, self._secret(access_key), token, arn, user_id, expires_ms)
@@ -98,6 +103,9 @@ class Sessions:
         if not hmac.compare_digest(seal, self._sealed(b"token", said)):
             return None
         found: JsonObject = orjson.loads(said)
+        if found["until"] > self._clock.now_ms() + LONGEST_MS:
+            # Never issued: sealed with a stolen key, or by a server whose clock was wrong.
+            return None
         key = found["key"]
         return Session(key, self._secret(key), token, found["arn"], found["id"], found["until"])
 

@@ -34,9 +34,11 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
       statewright backup nightly.db
       statewright backup /var/backups --data /var/lib/statewright -o json
     """
+    from statewright.data_folder import keep_private
     from statewright.errors import StoreError
     from statewright.stores.sqlite.file import FILE_NAME
 
+    keep_private()
     file = Path(data) / FILE_NAME
     if not file.is_file():
         raise Stop(NOT_FOUND, f"There is no store in {data}.", "name the folder that the server was given: --data DIR")

@@ -91,7 +91,7 @@ def dev(
     """
     from statewright.cli.serving import logs
     from statewright.cli.serving.deploy import parameters_of
-    from statewright.cli.serving.serve import config_of
+    from statewright.cli.serving.serve import config_of, warn_of_readers
     from statewright.errors import StoreError
     from statewright.server import CannotServe, Ready, ServerOptions
     from statewright.server import serve as run_server
@@ -103,6 +103,7 @@ def dev(
     own_settings = root / SETTINGS_FILE
     config = config_of(settings or (str(own_settings) if own_settings.is_file() else None), limits, time_scale)
     logs.configure("text", log_level)
+    warn_of_readers(config, Path(settings) if settings is not None else own_settings)
     loader = Loader(
         root, config, frozenset(express), as_json=form == "json", stage=stage, parameters=parameters_of(parameters)
     )

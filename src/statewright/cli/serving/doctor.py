@@ -90,6 +90,7 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
     yield check_packages()
     yield check_sqlite()
     yield check_data(data)
+    yield check_privacy(data)
     config: Config | None = None
     try:
         config = _config(settings)
@@ -98,7 +99,7 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
     yield check_server(endpoint)
     if config is not None:
         yield check_settings(config, settings)
-        yield check_credentials(config)
+        yield check_credentials(config, Path(settings or SETTINGS_FILE))
         yield check_policies()
     yield check_environment()
     yield check_operations()
@@ -218,6 +219,27 @@ def check_data(folder: Path) -> Check:
     return Check("data", "ok", ", ".join(words), facts=facts)
 
 
+def check_privacy(folder: Path) -> Check:
+    """Check that no other user of the machine can read the data folder."""
+    from statewright.data_folder import openness
+
+    facts: dict[str, Any] = {"openPaths": []}
+    if not folder.is_dir():
+        return Check("privacy", "ok", "a data folder is made for its owner alone", facts=facts)
+    try:
+        found = openness(folder)
+    except OSError as problem:
+        return Check("privacy", "problem", f"{folder} cannot be read: {problem.strerror}", facts=facts)
+    facts["openPaths"] = [str(path) for path in found.paths]
+    if not found.paths:
+        return Check("privacy", "ok", f"only its owner can read {folder}", facts=facts)
+    if found.others:
+        words = f"{found.others[0]} belongs to another user, or other users can write there"
+        return Check("privacy", "problem", words, "name a folder of the server's own: --data DIR", facts)
+    hint = "start the server, which closes it; change the secrets that other users may have read"
+    return Check("privacy", "problem", f"other users of this machine can read {found.closable[0]}", hint, facts)
+
+
 def holder_of(folder: Path) -> str | None:
     """The process that has a data folder open, `pid 7 (...)`, or None. The lock is neither awaited nor kept."""
     from statewright.stores.sqlite.file import LOCK_NAME
@@ -325,14 +347,19 @@ def check_settings(config: Config, settings: str | None) -> Check:
     return Check("settings", "ok", f"{path}: {words}" if path.is_file() else f"defaults: {words}", facts=facts)
 
 
-def check_credentials(config: Config) -> Check:
-    """Check the access keys: which callers and addresses are accepted."""
+def check_credentials(config: Config, settings: Path) -> Check:
+    """Check the access keys: which callers and addresses are accepted, and who can read the secrets."""
+    from statewright.data_folder import is_open
+
     count = len(config.credentials)
     facts = {"accessKeys": sorted(config.credentials), "hosts": "any" if count else "loopback"}
     if count:
         words = (
             f"{count_words(count, 'access key')}: every signature is verified, and the server may listen on any address"
         )
+        if is_open(settings):
+            words = f"other users of this machine can read the secrets in {settings}"
+            return Check("credentials", "problem", words, f"chmod 600 {settings}", facts)
     else:
         words = "none: any credentials are accepted, and the server listens only on loopback addresses"
     return Check("credentials", "ok", words, facts=facts)

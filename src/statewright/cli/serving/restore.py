@@ -26,9 +26,11 @@ def restore(source: str, data: str, form: str) -> int:
       statewright restore nightly.db
       statewright restore nightly.db --data /var/lib/statewright && statewright serve --data /var/lib/statewright
     """
+    from statewright.data_folder import keep_private
     from statewright.errors import StoreError
     from statewright.stores.sqlite.file import FILE_NAME, FolderLock, connect, copy_database, refuse_others
 
+    keep_private()
     backup, folder = Path(source), Path(data)
     if not backup.is_file():
         raise Stop(NOT_FOUND, f"There is no backup {backup}.", "name the file that statewright backup wrote")

@@ -111,6 +111,7 @@ def serve(
         printer.flush()
 
     config = config_of(settings, limits, time_scale)
+    warn_of_readers(config, Path(settings or SETTINGS_FILE))
     options = ServerOptions(host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment())
     try:
         run_server(options, announce)
@@ -120,6 +121,18 @@ def serve(
         where = f"the store in {data} cannot be opened: " if store == "sqlite" else ""
         raise Stop(FAILED, f"{where}{problem}") from None
     return OK
+
+
+def warn_of_readers(config: Config, settings: Path) -> None:
+    """Log a warning if a settings file has secrets that other users can read."""
+    import logging
+
+    from statewright.data_folder import is_open
+
+    if (config.credentials or config.connections) and is_open(settings):
+        logging.getLogger("statewright.server").warning(
+            "other users of this machine can read the secrets in %s: chmod 600 %s", settings, settings
+        )
 
 
 def timeouts_of_environment() -> ConnectionTimeouts:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright.config import Config, Endpoint
+from statewright.data_folder import FOLDER_MODE
 
 SOCKET_NAME: Final = "volatile.sock"
 START_SECONDS: Final = 60.0
@@ -75,7 +76,9 @@ class VolatileServices:
             return False
 
     def _adopt(self) -> Endpoint | None:
-        """Connect to the child that an earlier server has left, if it answers."""
+        """Connect to the child that an earlier server of the same user has left, if it answers."""
+        if not _is_own(self._path):
+            return None
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(START_SECONDS)
         try:
@@ -94,7 +97,10 @@ class VolatileServices:
 
     def _start(self) -> Endpoint:
         log.info("starting moto for services that are neither Statewright's own nor configured")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        folder = self._path.parent
+        folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        if folder != Path(tempfile.gettempdir()) and not _is_own(folder):
+            raise OSError(f"moto could not be started: {folder} belongs to another user")
         self._path.unlink(missing_ok=True)
         environment = {**os.environ, "MOTO_ACCOUNT_ID": self._config.account, "TZ": "UTC"}
         child = subprocess.Popen(
@@ -117,6 +123,14 @@ class VolatileServices:
                 "moto could not be started; try: python -m statewright.integrations.endpoints.volatile_server /tmp/x"
             )
         return found
+
+
+def _is_own(path: Path) -> bool:
+    """True if a path exists and belongs to this user: in a shared folder another user may have been first."""
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def _socket_path(data: Path | None) -> Path:

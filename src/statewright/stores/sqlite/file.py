@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
+from statewright.data_folder import FILE_MODE, FOLDER_MODE
 from statewright.errors import StoreError, Unavailable
 from statewright.stores import fail_points
 from statewright.stores.object_rows import IN_FILE
@@ -80,8 +81,8 @@ class FolderLock:
         """
         self._descriptor: int | None = None
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+            folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, FILE_MODE)
         except OSError as error:
             reason = "it is a file; name a folder" if folder.is_file() else error.strerror
             raise Unavailable(f"data folder {folder} cannot be used: {reason}") from error
@@ -151,6 +152,8 @@ def connect(file: Path, *, durability: Durability = "full", writes: bool = False
     Raises: Unavailable.
     """
     with explained(file):
+        if writes:
+            _make_private(file)
         connection = sqlite3.connect(
             file, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=5.0
         )
@@ -173,6 +176,17 @@ def connect(file: Path, *, durability: Durability = "full", writes: bool = False
             connection.close()
             raise
         return connection
+
+
+def _make_private(file: Path) -> None:
+    """Make a file that is missing, empty as a new database is: SQLite would make one that all users may read.
+
+    Its write-ahead log gets the same mode.
+    """
+    # A file that exists is not opened: closing it would end the locks that SQLite holds on it in this process. Where
+    # none can be made, SQLite says why.
+    with contextlib.suppress(OSError):
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE_MODE))
 
 
 def migrate(connection: sqlite3.Connection, file: Path, newest: int = SCHEMA_VERSION) -> None:
@@ -270,6 +284,7 @@ def copy_database(source: sqlite3.Connection, target: Path, *, replace: bool = F
     unfinished = target.with_name(target.name + ".part")
     try:
         unfinished.unlink(missing_ok=True)
+        _make_private(unfinished)
         with explained(unfinished):
             copy = sqlite3.connect(unfinished)
             try:

@@ -105,7 +105,7 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch):
 
 def test_what_is_configured():
     config = Config(credentials={"AKID": "s"}, endpoints={"sqs": Endpoint("http://q:1")})
-    assert doctor.check_credentials(config).facts == {"accessKeys": ["AKID"], "hosts": "any"}
+    assert doctor.check_credentials(config, Path("none")).facts == {"accessKeys": ["AKID"], "hosts": "any"}
     assert "sqs at http://q:1" in doctor.check_integrations(config).message
 
 
