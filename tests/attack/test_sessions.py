@@ -13,7 +13,7 @@ from statewright.records.entries import SESSION_KEY
 from statewright.records.sessions import LONGEST_MS, Session, Sessions
 from statewright.stores.entries import Entries
 from statewright.stores.memory.store import MemoryStore
-from statewright.stores.protocol import Record
+from statewright.stores.protocol import EntryRow
 
 ARN = "arn:aws:sts::000000000000:assumed-role/r/me"
 OLD_KEY = bytes(range(32))
@@ -91,7 +91,7 @@ def test_a_stolen_key_seals_nothing_for_longer_than_is_ever_issued() -> None:
 def test_the_key_of_a_folder_that_was_open_is_replaced_once() -> None:
     async def run(clock: VirtualClock, store: MemoryStore) -> None:
         body = orjson.dumps({"key": base64.b64encode(OLD_KEY).decode()})
-        await store.catalogue.write([Record("session-key", "", "", 0, 1, body)], [])
+        await store.catalogue.write([EntryRow("session-key", "", "", 0, 1, body)], [])
         before = forged(OLD_KEY, clock.now_ms() + 900_000)
         sessions = await started(clock, store)
         assert opened(sessions, before) is None
