@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 
 import orjson
 
-from statewright.clock import VirtualClock, run_virtual
 from statewright.records.entries import SESSION_KEY
 from statewright.records.sessions import LONGEST_MS, Session, Sessions
 from statewright.stores.entries import Entries
 from statewright.stores.memory.store import MemoryStore
 from statewright.stores.protocol import EntryRow
+from statewright.virtual_clock import VirtualClock, run_virtual
 
 ARN = "arn:aws:sts::000000000000:assumed-role/r/me"
 OLD_KEY = bytes(range(32))
