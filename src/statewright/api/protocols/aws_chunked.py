@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +23,7 @@ SIGNED_TRAILER: Final = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
 UNSIGNED_TRAILER: Final = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 KINDS: Final = (SIGNED, SIGNED_TRAILER, UNSIGNED_TRAILER)
 
+_HEX: Final = re.compile(rb"[0-9a-fA-F]{1,16}")
 _LONGEST_LINE: Final = 16 * 1024
 _LONGEST_CHUNK: Final = 1 << 40
 _EMPTY: Final = hashlib.sha256(b"").hexdigest()
@@ -84,11 +86,10 @@ class Decoder:
 
     def _head(self, line: bytes) -> None:
         size, _, extension = line.partition(b";")
-        try:
-            length = int(size, 16)
-        except ValueError:
-            raise _broken() from None
-        if not 0 <= length < _LONGEST_CHUNK:
+        if _HEX.fullmatch(size) is None:
+            raise _broken()
+        length = int(size, 16)
+        if length >= _LONGEST_CHUNK:
             raise _broken()
         self._expected = extension.partition(b"chunk-signature=")[2].decode("latin-1")
         self._left = length

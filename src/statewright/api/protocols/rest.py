@@ -37,8 +37,8 @@ class Bodies(Protocol):
     def read(self, shape_name: str, body: bytes) -> JsonObject:
         """Read the members in a body, as JSON services have them: instants as epoch seconds. Raises: ApiError."""
 
-    def check(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Compare a body with the digests in its head, if the service has any. Raises: ApiError."""
+    def check(self, incoming: Incoming, body: bytes) -> None:
+        """Compare a body with the digests that its request declares, if the service has any. Raises: ApiError."""
 
     def write(self, operation: str, shape_name: str, value: Json) -> bytes:
         """Write the body of an answer; instants are epoch milliseconds. `shape_name`: the output's or its payload's."""
@@ -86,7 +86,7 @@ class RestWire:
                 request[payload] = upload_of(incoming)
                 return
             body = await incoming.body()
-            self._bodies.check(incoming.headers, body)
+            self._bodies.check(incoming, body)
             if target["type"] == "blob":
                 request[payload] = body
             elif target["type"] == "string":
@@ -97,6 +97,7 @@ class RestWire:
         if not any("location" not in member for member in shape["members"].values()):
             return
         body = await incoming.body()
+        self._bodies.check(incoming, body)
         if body:
             request.update(self._bodies.read(shape["name"], body))
 
@@ -165,7 +166,7 @@ class JsonBodies:
     def __init__(self, service: str) -> None:
         self._service = service
 
-    def check(self, _headers: Mapping[str, str], _body: bytes) -> None:
+    def check(self, _incoming: Incoming, _body: bytes) -> None:
         """Check nothing: JSON services have no digests of bodies beyond the signature."""
 
     def read(self, _shape_name: str, body: bytes) -> JsonObject:

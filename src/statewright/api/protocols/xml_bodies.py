@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from typing import Final
 
+from statewright.api.auth import presigned_hash
 from statewright.api.models import Model, load_model
-from statewright.api.protocols.wire import Answer
+from statewright.api.protocols.wire import Answer, Incoming
 from statewright.api.protocols.xml_tree import Element, XmlError, parse_xml
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
@@ -73,13 +74,14 @@ class XmlBodies:
     def __init__(self, service: str) -> None:
         self._service = service
 
-    def check(self, headers: Mapping[str, str], body: bytes) -> None:
-        """Compare a body with the digests in its head. Raises: ApiError (`BadDigest` and others)."""
-        if not any(name == "content-md5" or name.startswith(_SUMS) for name in headers):
+    def check(self, incoming: Incoming, body: bytes) -> None:
+        """Compare a body with the digests that its request declares. Raises: ApiError (`BadDigest` and others)."""
+        is_declared = any(name == "content-md5" or name.startswith(_SUMS) for name in incoming.headers)
+        if not is_declared and presigned_hash(incoming.query) is None:
             return
         from statewright.api.s3.digests import check_body
 
-        check_body(headers, body)
+        check_body(incoming, body)
 
     def read(self, shape_name: str, body: bytes) -> JsonObject:
         """Read members by name; instants as epoch seconds. Raises: ApiError (`MalformedXML`)."""

@@ -58,8 +58,7 @@ def body_of(app: App, call: Call, request: JsonObject) -> tuple[Body, Promise]:
 
 def _hash_of(app: App, call: Call) -> str | None:
     """The hash that a signature covers instead of the body, if signatures are verified."""
-    declared = call.headers.get("x-amz-content-sha256", "")
-    return declared if app.config.credentials and auth.is_hash(declared) else None
+    return auth.promised_hash(call.headers, call.query) if app.config.credentials else None
 
 
 def _seed(app: App, call: Call) -> Seed | None:

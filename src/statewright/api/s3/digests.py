@@ -1,28 +1,33 @@
-"""Checks of bodies that are read as a whole (XML documents) against the digests in their request's head."""
+"""Checks of bodies that are read as a whole (XML documents) against the digests that their request declares."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
 
 from statewright.api import auth
+from statewright.api.protocols.aws_chunked import is_chunked
+from statewright.api.protocols.wire import Incoming
 from statewright.objects import faults
 from statewright.objects.checksums import check_algorithm, check_value, hasher, text_of
 
 
-def check_body(headers: Mapping[str, str], body: bytes) -> None:
-    """Compare a body with every digest in its head.
+def check_body(incoming: Incoming, body: bytes) -> None:
+    """Compare a body with every digest in its head, and with the hash in its query.
 
     Raises: ApiError (`BadDigest`, `InvalidDigest`, `XAmzContentSHA256Mismatch`, `InvalidRequest`).
     """
+    headers = incoming.headers
+    if is_chunked(headers) is not None:
+        # Without its decoder the signatures of its chunks would go unchecked.
+        raise faults.not_here("Bodies in signed chunks are read for objects and parts only.")
     given = headers.get("content-md5")
     if given is not None:
         digest = hashlib.md5(body, usedforsecurity=False).digest()
         if base64.b64encode(digest).decode() != given.strip():
             raise faults.bad_digest("Content-MD5")
-    declared = headers.get("x-amz-content-sha256", "")
-    if auth.is_hash(declared) and hashlib.sha256(body).hexdigest() != declared:
+    declared = auth.promised_hash(headers, incoming.query)
+    if declared is not None and hashlib.sha256(body).hexdigest() != declared:
         raise faults.content_sha256_mismatch()
     for name, value in headers.items():
         algorithm = name.removeprefix("x-amz-checksum-").upper()
