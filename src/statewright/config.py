@@ -7,6 +7,7 @@ part that uses it. Every part of the server shares the one `Config`.
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -25,6 +26,8 @@ DEFAULT_PORT: Final = 4566
 FILE_NAME: Final = "statewright.toml"
 MOST_TIME_SCALE: Final = 1000
 
+ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
+"""An origin as browsers write it."""
 AUTHORISATIONS: Final = ("none", "basic", "api-key", "oauth")
 """Kinds of `auth` that a connection may name."""
 TOKEN_METHODS: Final = ("POST", "GET", "PUT")
@@ -83,6 +86,18 @@ class JobSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Exceptions to what is refused over HTTP.
+
+    `origins` are those of web pages that may call the server. `allow` are addresses and networks that the server may
+    send requests to for its callers, although they are link-local.
+    """
+
+    origins: frozenset[str] = frozenset()
+    allow: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The settings that all parts of the server share.
 
@@ -103,6 +118,7 @@ class Config:
     rates: RateSettings = field(default_factory=RateSettings)
     volatile: bool = True
     jobs: JobSettings = field(default_factory=JobSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
     extensions: bool = False
     project: ProjectSettings = field(default_factory=ProjectSettings)
     tables: Mapping[str, Mapping[str, JsonMapping]] = field(default_factory=dict)
@@ -180,6 +196,11 @@ class _Reader:
 
     def texts(self, keys: tuple[str, ...], value: object) -> dict[str, str]:
         return {key: self.text((*keys, key), item) for key, item in self.table(keys, value).items()}
+
+    def list_of_texts(self, keys: tuple[str, ...], value: object) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            self.refuse(keys, "must be a list of strings")
+        return value
 
     def url(self, keys: tuple[str, ...], value: object) -> str:
         text = self.text(keys, value, 'an address such as "http://127.0.0.1:8000"')
@@ -358,6 +379,21 @@ def _jobs(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, jobs=JobSettings(engine, slots, images))
 
 
+def _http(reader: _Reader, config: Config, value: object) -> Config:
+    table = reader.table(("http",), value, ("origins", "allow"))
+    found = {name: reader.list_of_texts(("http", name), given) for name, given in table.items()}
+    for origin in found.get("origins", ()):
+        if not ORIGIN.fullmatch(origin):
+            reader.refuse(("http", "origins"), f'must be origins such as "http://localhost:3000", not {origin!r}')
+    for network in found.get("allow", ()):
+        try:
+            ipaddress.ip_network(network, strict=False)
+        except ValueError:
+            reader.refuse(("http", "allow"), f'must be addresses or networks such as "169.254.170.2", not {network!r}')
+    settings = HttpSettings(frozenset(found.get("origins", ())), tuple(found.get("allow", ())))
+    return replace(config, http=settings)
+
+
 def _extensions(reader: _Reader, config: Config, value: object) -> Config:
     if not isinstance(value, bool):
         reader.refuse(("extensions",), "must be true or false")
@@ -385,6 +421,7 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "volatile": _volatile,
     "time_scale": _time_scale,
     "jobs": _jobs,
+    "http": _http,
     "extensions": _extensions,
     "project": _project,
     **{section: _tables(section) for section in TABLES},

@@ -62,7 +62,8 @@ class CannotServe(Exception):
 class ServerOptions:
     """Options of a server. `data` is the folder for durable files, used with the store `sqlite` only.
 
-    `store` is one of `STORES`, or the address of a PostgreSQL database.
+    `store` is one of `STORES`, or the address of a PostgreSQL database. `origins` are those of web pages that may call,
+    beside those of the settings.
     """
 
     host: str = "127.0.0.1"
@@ -70,7 +71,7 @@ class ServerOptions:
     data: Path = Path(DATA_FOLDER)
     store: str = "sqlite"
     config: Config = field(default_factory=Config)
-    own_origins: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
     timeouts: ConnectionTimeouts = field(default_factory=ConnectionTimeouts)
 
 
@@ -119,7 +120,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     if options.config.time_scale != 1:
         log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
-    api = Api(system.app, options.own_origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
+    origins = options.origins | options.config.http.origins
+    api = Api(system.app, origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
     listens = listener(api, lambda: on_ready(ready), options.timeouts)
     try:
         await system.start()

@@ -36,6 +36,9 @@ PAGES = {
     "a rebound name, GET": {"Host": "evil.example:4566"},
     "a rebound name, typed": {"Host": "evil.example:4566", "Sec-Fetch-Site": "none"},
     "a rebound name, disguised": {"Host": "evil.example:4566", "User-Agent": "aws-sdk-js/3", "Accept-Language": ""},
+    "a page on another port": {"Origin": "http://127.0.0.1:3000", "Sec-Fetch-Site": "same-site"},
+    "a page on another port, old browser": {"Origin": "http://localhost:3000"},
+    "a link or an image of a page on another port": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
     "another port, by another name": {"Host": "evil.example:4566", "Origin": "http://127.0.0.1:4566"},
 }
 """What browsers send beside the request, by who makes it."""
@@ -153,12 +156,12 @@ TARGET = {"X-Amz-Target": "AWSStepFunctions.ListActivities", "Content-Type": "ap
         {},
         {"Host": "sync-states.us-east-1.amazonaws.com"},
         {"Host": "statewright:4566", "User-Agent": "Boto3/1.40"},
-        {**BROWSER, "Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site"},
+        {"Accept-Language": "*", "Sec-Fetch-Mode": "cors", "User-Agent": "node"},
         {**BROWSER, "Host": "127.0.0.1:4566", "Origin": "http://127.0.0.1:4566", "Sec-Fetch-Site": "same-origin"},
         {**BROWSER, "Host": "localhost:4566", "Origin": "http://localhost:4566"},
     ],
 )
-def test_programs_and_pages_on_loopback_are_answered(server, headers):
+def test_programs_and_own_pages_are_answered(server, headers):
     assert send(server, "POST", "/", {**TARGET, **headers}, b"{}")[0] == 200
 
 
@@ -169,6 +172,8 @@ def test_a_page_of_ours_by_another_name(tmp_path):
         assert send(server, "POST", "/", {**ours, "Origin": "https://flows.example"}, b"{}")[0] == 200
         check_refused(send(server, "POST", "/", {**ours, "Origin": "http://flows.example"}, b"{}"))
         check_refused(send(server, "POST", "/", {**ours, "Origin": "https://evil.flows.example"}, b"{}"))
+        there = {**BROWSER, **TARGET, "Origin": "https://flows.example", "Sec-Fetch-Site": "cross-site"}
+        assert send(server, "POST", "/", there, b"{}")[0] == 200
     finally:
         assert server.stop() == 0
 

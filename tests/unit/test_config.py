@@ -128,3 +128,24 @@ def test_rates_of_the_api():
     assert found["DescribeExecution"] == Rate(300, 15)
     alone = parse_config("[limits.rates]\nStopExecution = {bucket = 1, refill = 0}").rates
     assert alone.of("us-east-1") == {"StopExecution": Rate(1, 0)}
+
+
+def test_exceptions_over_http():
+    config = parse_config('[http]\norigins = ["http://localhost:3000"]\nallow = ["169.254.170.2", "fe80::/10"]\n')
+    assert config.http.origins == {"http://localhost:3000"}
+    assert config.http.allow == ("169.254.170.2", "fe80::/10")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('origins = "http://a"', "must be a list of strings"),
+        ('origins = ["localhost:3000"]', "must be origins such as"),
+        ('origins = ["http://localhost:3000/"]', "must be origins such as"),
+        ('allow = ["here"]', "must be addresses or networks such as"),
+        ("deny = []", "is not a setting"),
+    ],
+)
+def test_exceptions_over_http_that_are_none(line, said):
+    with pytest.raises(ConfigError, match=said):
+        parse_config(f"[http]\n{line}\n")

@@ -57,11 +57,12 @@ WARN_SECONDS: Final = 1.0
 class Api:
     """The application. `sampler` returns further figures for `/metrics`; while `draining`, new calls are refused.
 
-    `body_bytes` is the longest body for any service when the limits on payloads are lifted.
+    `origins` are those of web pages that may call. `body_bytes` is the longest body for any service when the limits on
+    payloads are lifted.
     """
 
     app: App
-    own_origins: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
     body_bytes: int | None = None
     sampler: Sampler | None = None
     counters: CallCounters = field(default_factory=CallCounters)
@@ -83,7 +84,7 @@ class Api:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         handling = _Handling(scope, _new_id(), time.perf_counter())
         try:
-            guard.refuse_web_pages(headers, self.own_origins, is_page=scope["path"] in PAGES)
+            guard.refuse_web_pages(headers, self.origins, is_page=scope["path"] in PAGES)
             answer = await self._page(scope, headers)
             if answer is None and scope["path"] == time_scale.PATH and "authorization" not in headers:
                 answer = await self._time_scale(scope, headers, receive)

@@ -10,10 +10,16 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from statewright.config import ORIGIN
 from statewright.errors import ApiError
 
 _LOOPBACK: Final = re.compile(r"localhost|(.+\.)?localhost|127(\.[0-9]{1,3}){3}|\[?::1\]?", re.IGNORECASE)
-_ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
+
+HARMLESS: Final = ((b"content-security-policy", b"sandbox"), (b"x-content-type-options", b"nosniff"))
+"""Headers of answers whose content callers have stored: a page among them would have the API's origin.
+
+With these it has none, runs no scripts, and is no page unless it was stored as one.
+"""
 
 
 def is_loopback(host: str) -> bool:
@@ -21,32 +27,43 @@ def is_loopback(host: str) -> bool:
     return _LOOPBACK.fullmatch(host) is not None
 
 
+def is_origin(text: str) -> bool:
+    """True if a text is an origin as browsers write it: `scheme://host[:port]`."""
+    return ORIGIN.fullmatch(text) is not None
+
+
 def refuse_web_pages(
-    headers: Mapping[str, str], own_origins: frozenset[str] = frozenset(), *, is_page: bool = False
+    headers: Mapping[str, str], allowed: frozenset[str] = frozenset(), *, is_page: bool = False
 ) -> None:
-    """Refuse requests from web pages, except Statewright's own; let those from programs pass.
+    """Refuse requests from web pages, except the server's own and those that the operator named.
 
-    `own_origins` are `scheme://host[:port]` of Statewright's own pages under a name that is not loopback. `is_page` is
-    for pages that people open in a browser, which only show something.
+    Every other port of loopback is another origin: any program of any user can serve a page there. `allowed` are the
+    origins that were named, as `scheme://host[:port]`. `is_page` is for pages that people open in a browser, which only
+    show something. Requests of programs pass.
 
-    Raises: ApiError (`CrossOriginRequestRefused`) for a request that a browser sends on behalf of another site.
+    Raises: ApiError (`CrossOriginRequestRefused`) for a request that a browser sends on behalf of another origin.
     """
     origin = headers.get("origin")
-    if origin is not None and origin not in own_origins and not _is_loopback_origin(origin):
-        raise _refused(f"its Origin is {origin[:200]}")
     site = headers.get("sec-fetch-site")
-    if site == "cross-site":
-        raise _refused("a page of another site made it (Sec-Fetch-Site: cross-site)")
-    if site is None and not _is_browser(headers):
-        return
-    if site is None and origin is None and not is_page:
-        # An old browser does not say for which page it fetches an image or a link.
-        raise _refused("a browser sent it that does not say for which page (Sec-Fetch-Site)")
+    host = headers.get("host", "")
+    if site is None and origin is None:
+        if not _is_browser(headers):
+            return
+        if not is_page:
+            # An old browser does not say for which page it fetches an image or a link.
+            raise _refused("a browser sent it that does not say for which page (Sec-Fetch-Site)")
+    elif origin is not None:
+        if origin not in allowed and not (site in (None, "same-origin", "none") and _is_loopback_of(origin, host)):
+            raise _refused(f"its Origin is {origin[:200]}", origin)
+    elif site not in ("same-origin", "none"):
+        # Images, links and forms that only read have no Origin. A page may omit its Referer, but cannot forge it.
+        page = _origin_of(headers.get("referer", ""))
+        if page not in allowed:
+            raise _refused(f"a page of another origin made it (Sec-Fetch-Site: {(site or '')[:20]})", page)
     # A page whose name was made to resolve to loopback counts as the same site; only its Host shows that it is not.
     # Over plain http such a page is not trusted, and its browser sends neither Origin nor Sec-Fetch-Site with GET.
-    host = headers.get("host", "")
-    if not is_loopback(_without_port(host)) and not any(urlsplit(own).netloc == host for own in own_origins):
-        raise _refused(f"a browser sent it to the foreign host {host[:200]}")
+    if not is_loopback(_without_port(host)) and not any(urlsplit(one).netloc == host for one in allowed):
+        raise _refused(f"a browser sent it to the foreign host {host[:200]}", f"http://{host}")
 
 
 def refuse_length(declared: str | None, limit: int) -> None:
@@ -65,13 +82,22 @@ def too_long(limit: int) -> ApiError:
 
 def _is_browser(headers: Mapping[str, str]) -> bool:
     # A page may change its browser's User-Agent, but cannot make it omit the user's languages.
-    return "accept-language" in headers or headers.get("user-agent", "").startswith("Mozilla/")
+    if "accept-language" not in headers and not headers.get("user-agent", "").startswith("Mozilla/"):
+        return False
+    # Browsers send both of these or neither, and let no page set them. Node.js' own `fetch` sends only this one.
+    return "sec-fetch-mode" not in headers
 
 
-def _is_loopback_origin(origin: str) -> bool:
-    # Browsers send exactly this form; any other is an attack.
-    parts = _ORIGIN.fullmatch(origin)
-    return parts is not None and is_loopback(parts[1])
+def _is_loopback_of(origin: str, host: str) -> bool:
+    """True if an origin is that of a server on loopback, by its Host header."""
+    return is_origin(origin) and urlsplit(origin).netloc == host and is_loopback(_without_port(host))
+
+
+def _origin_of(address: str) -> str:
+    """The origin of a page's address; empty if it has none."""
+    scheme, separator, rest = address.partition("://")
+    origin = scheme + separator + rest.partition("/")[0]
+    return origin if is_origin(origin) else ""
 
 
 def _without_port(host: str) -> str:
@@ -80,7 +106,11 @@ def _without_port(host: str) -> str:
     return host.partition(":")[0]
 
 
-def _refused(why: str) -> ApiError:
-    return ApiError(
-        "CrossOriginRequestRefused", f"The request was refused because {why}. Web pages may not call this server."
-    )
+def _refused(why: str, origin: str = "") -> ApiError:
+    text = f"The request was refused because {why}. Web pages of other origins may not call this server."
+    if is_origin(origin):
+        text += (
+            f" If you trust this one, start the server with --origin {origin}, or name it in `origins` of [http] in "
+            "statewright.toml."
+        )
+    return ApiError("CrossOriginRequestRefused", text)

@@ -11,11 +11,14 @@ from statewright.errors import ApiError
     [
         {},
         {"host": "sync-states.example.com"},
-        {"host": "127.0.0.1:4566", "origin": "http://localhost:3000"},
         {"host": "127.0.0.1:4566", "origin": "http://127.0.0.1:4566"},
         {"host": "[::1]:4566", "origin": "http://[::1]:4566", "sec-fetch-site": "same-origin"},
         {"host": "localhost:4566", "sec-fetch-site": "none"},
-        {"host": "localhost:4566", "origin": "http://app.localhost:3000", "sec-fetch-site": "same-site"},
+        {"host": "localhost:4566", "sec-fetch-site": "same-origin"},
+        {"host": "localhost:4566", "origin": "https://flows.example:4566", "sec-fetch-site": "cross-site"},
+        {"host": "localhost:4566", "referer": "https://flows.example:4566/a?b", "sec-fetch-site": "cross-site"},
+        # Node.js' own fetch.
+        {"host": "localhost:4566", "accept-language": "*", "sec-fetch-mode": "cors", "user-agent": "node"},
         {"host": "flows.example:4566", "origin": "https://flows.example:4566", "sec-fetch-site": "same-origin"},
     ],
 )
@@ -27,6 +30,17 @@ def test_programs_and_own_pages_pass(headers):
     "headers",
     [
         {"host": "127.0.0.1:4566", "origin": "https://evil.example"},
+        # Pages of other ports and names of loopback.
+        {"host": "127.0.0.1:4566", "origin": "http://localhost:4566"},
+        {"host": "127.0.0.1:4566", "origin": "http://127.0.0.1:3000"},
+        {"host": "127.0.0.1:4566", "origin": "http://127.0.0.1"},
+        {"host": "localhost:4566", "origin": "http://app.localhost:3000", "sec-fetch-site": "same-site"},
+        {"host": "localhost:4566", "origin": "http://localhost:4566", "sec-fetch-site": "same-site"},
+        {"host": "localhost:4566", "sec-fetch-site": "same-site"},
+        {"host": "localhost:4566", "sec-fetch-site": "same-site", "referer": "http://localhost:4566/"},
+        {"host": "localhost:4566", "sec-fetch-site": "same-site", "referer": "http://localhost:3000/"},
+        {"host": "localhost:4566", "sec-fetch-site": "anything"},
+        {"origin": "http://localhost:3000"},
         {"host": "127.0.0.1:4566", "origin": "null"},
         {"host": "127.0.0.1:4566", "origin": ""},
         {"host": "127.0.0.1:4566", "origin": "http://localhost.evil.example"},
@@ -57,6 +71,14 @@ def test_pages_are_shown_to_old_browsers_on_loopback_only():
     refuse_web_pages({"host": "127.0.0.1:4566", "user-agent": "Mozilla/5.0"}, is_page=True)
     with pytest.raises(ApiError):
         refuse_web_pages({"host": "rebound.evil.example", "user-agent": "Mozilla/5.0"}, is_page=True)
+
+
+def test_the_refusal_names_the_way_to_allow_a_page():
+    with pytest.raises(ApiError, match="start the server with --origin http://localhost:3000, or name it in `origins`"):
+        refuse_web_pages({"host": "localhost:4566", "origin": "http://localhost:3000"})
+    with pytest.raises(ApiError) as caught:
+        refuse_web_pages({"host": "localhost:4566", "origin": "null"})
+    assert "--origin" not in caught.value.message
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from statewright.api.guard import HARMLESS
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.config import Config, Endpoint
 from statewright.errors import ApiError
@@ -78,7 +79,8 @@ def _request_at(endpoint: Endpoint, incoming: Incoming, body: bytes) -> Request:
 
 def _answer_of(response: Response) -> Answer:
     kind = b"application/octet-stream"
-    headers = []
+    # What another service stores may be a page; it must not have the origin of this server.
+    headers = list(HARMLESS)
     for name, values in response.headers.items():
         if name.lower() == "content-type":
             kind = values[0].encode("latin-1") or kind

@@ -22,7 +22,7 @@ from statewright.api.models import Model, load_model
 from statewright.api.protocols import rest_routes
 from statewright.api.protocols.json10 import sound
 from statewright.api.protocols.uploads import upload_of
-from statewright.api.protocols.wire import JSON_TYPE, Answer, Incoming
+from statewright.api.protocols.wire import JSON_TYPE, Answer, Headers, Incoming
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
@@ -48,12 +48,23 @@ class Bodies(Protocol):
 
 
 class RestWire:
-    """REST for one service, by signing name. `path_of` returns the path of a request: S3 has part of it in the Host."""
+    """REST for one service, by signing name.
 
-    def __init__(self, service: str, bodies: Bodies, path_of: Callable[[Incoming], str] | None = None) -> None:
+    `path_of` returns the path of a request: S3 has part of it in the Host. `headers_of` has further headers of answers,
+    by operation.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        bodies: Bodies,
+        path_of: Callable[[Incoming], str] | None = None,
+        headers_of: Mapping[str, Headers] | None = None,
+    ) -> None:
         self._service = service
         self._bodies = bodies
         self._path_of = path_of
+        self._headers_of = headers_of or {}
 
     async def read(self, incoming: Incoming) -> tuple[str, JsonObject]:
         """Read the operation from method, path and query, and its members.
@@ -111,7 +122,7 @@ class RestWire:
         if "output" not in trait:
             return Answer(status, b"")
         shape = model["shapes"][trait["output"]["shape"]]
-        headers: list[tuple[bytes, bytes]] = []
+        headers: list[tuple[bytes, bytes]] = [*self._headers_of.get(operation, ())]
         rest: JsonObject = {}
         for name, value in result.items():
             if value is None:

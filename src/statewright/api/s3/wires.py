@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statewright.api.guard import HARMLESS
 from statewright.api.protocols.rest import RestWire
 from statewright.api.protocols.wire import Wire
 from statewright.api.protocols.xml_bodies import XmlBodies
@@ -10,4 +11,4 @@ from statewright.api.s3.paths import path_of
 
 def wire(service: str, _protocol: str) -> Wire:
     """The wire of S3's only protocol."""
-    return RestWire(service, XmlBodies(service), path_of)
+    return RestWire(service, XmlBodies(service), path_of, {"GetObject": HARMLESS, "HeadObject": HARMLESS})

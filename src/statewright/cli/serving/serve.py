@@ -57,7 +57,7 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     "origins",
     multiple=True,
     metavar="URL",
-    help="Origin of a web page that may call, as scheme://host[:port]; loopback pages always may.",
+    help="Origin of web pages that may call, as scheme://host[:port]; the server's own pages always may.",
 )
 @click.option(
     "--log",
@@ -98,6 +98,7 @@ def serve(
       statewright serve --data /var/lib/statewright --log json
       statewright serve --store postgresql://statewright@db.example/statewright
     """
+    from statewright.api.guard import is_origin
     from statewright.cli.serving import logs
     from statewright.errors import StoreError
     from statewright.server import CannotServe, Ready, ServerOptions
@@ -105,6 +106,9 @@ def serve(
 
     logs.configure(log_format, log_level)
     printer = stdout()
+    for origin in origins:
+        if not is_origin(origin):
+            raise Stop(USAGE, f"--origin {origin} is not an origin such as http://localhost:3000")
 
     def announce(ready: Ready) -> None:
         printer.line(ready.line)

@@ -60,7 +60,7 @@ def test_with_options(served, tmp_path):
     assert (options.host, options.port, options.store, str(options.data)) == ("::1", 0, "memory", "d")
     assert options.config.limits == OPEN
     assert options.config.region == "eu-west-1"
-    assert options.own_origins == {"https://a"}
+    assert options.origins == {"https://a"}
 
 
 def test_settings_with_a_mistake(served, tmp_path, capsys):
