@@ -93,7 +93,8 @@ def test_a_presigned_put_does_not_become_a_copy(strict, s3):
 )
 def test_no_header_of_the_service_is_added_to_a_presigned_address(strict, s3, header):
     url = s3.generate_presigned_url("put_object", {"Bucket": "inbox", "Key": "k"}, 60)
-    refused = ask(strict, url, **{header: "x"})
+    headers: dict[str, Any] = {header: "x"}
+    refused = ask(strict, url, **headers)
     assert (refused.status, NOT_SIGNED in refused.body) == (403, True)
 
 
