@@ -121,7 +121,7 @@ def signature(
 
 
 def _payload_hash(request: Request, signed_headers: tuple[str, ...], service: str, *, presigned: bool) -> str:
-    """What the signature covers in place of the body.
+    """The text that the signature covers in place of the body.
 
     Only S3 takes a declaration for it, and compares a declared hash with the body while it reads that. For every other
     service, the body that came is hashed.
@@ -147,7 +147,7 @@ def _payload_hash(request: Request, signed_headers: tuple[str, ...], service: st
 
 
 def presigned_hash(query: str) -> str | None:
-    """What the query of a presigned request declares about its body: a hash, or one of `PAYLOAD_KINDS`."""
+    """The hash, or one of `PAYLOAD_KINDS`, that the query of a presigned request declares for its body."""
     if "X-Amz-Content-Sha256=" not in query:
         return None
     return dict(parse_qsl(query)).get("X-Amz-Content-Sha256")
