@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statewright.projects.intrinsics import Unresolved, resolve
+from statewright.projects.evaluation import Unresolved
+from statewright.projects.intrinsics import resolve
 from statewright.projects.reading import read_project
 from statewright.projects.resources import Project
 from tests.thoroughness import examples

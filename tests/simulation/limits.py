@@ -20,7 +20,7 @@ from statewright.engine.concurrency.semaphores import PERMIT
 from statewright.engine.dispatch import Later, ScheduledCall, Succeeded, TaskResult
 from statewright.engine.engine import Engine
 from statewright.engine.executions.forks import Wish
-from statewright.engine.executions.live import QUEUED
+from statewright.engine.executions.kinds import QUEUED
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.engine.machines.machines import Machines, Target

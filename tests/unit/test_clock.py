@@ -484,9 +484,6 @@ def test_the_queue_is_in_order_after_many_were_cancelled():
     assert [queue.pop_next()[1] for _ in range(len(queue))] == sorted(due_ms[::10])
 
 
-# --- lengths of time ------------------------------------------------------------------------------------------------
-
-
 # ---------------------------------------------------------------------- virtual time, driven by hand
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable
 
 from statewright.engine.activities import Activities, ActivityTask
 from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
-from statewright.engine.executions import live as kinds
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions import kinds
+from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.names import ExecutionNames
+from statewright.engine.executions.work import Batch
 from statewright.engine.inputs import Input
 from statewright.engine.machines.activities import ActivityRecords
 from statewright.engine.runner import Runner

@@ -20,7 +20,7 @@ from statewright.engine.concurrency.admission import Admission
 from statewright.engine.concurrency.semaphores import Semaphores
 from statewright.engine.dispatch import Integrations, ScheduledCall, TaskResult
 from statewright.engine.effects import Effects, calls_of
-from statewright.engine.executions import live as kinds
+from statewright.engine.executions import kinds
 from statewright.engine.executions.forks import Forks, Wish
 from statewright.engine.executions.history_log import HistoryLog
 from statewright.engine.executions.listing import Listing

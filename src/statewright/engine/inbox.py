@@ -19,7 +19,7 @@ from typing import Final
 
 import orjson
 
-from statewright.engine.executions import live as kinds
+from statewright.engine.executions import kinds
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.redrives import Redrive
 from statewright.engine.executions.tokens import read_output, read_task_token, still_open

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.live import LiveExecution
+from statewright.engine.executions.work import Batch
 
 
 class CommitListener(Protocol):

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.views import Head
+from statewright.engine.executions.work import Batch
 from statewright.engine.express.billing import BILLED_MB, billed_ms
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState

@@ -11,7 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.live import LiveExecution
+from statewright.engine.executions.work import Batch
 from statewright.engine.shard import Shard
 from statewright.errors import StoreError
 

@@ -16,8 +16,9 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from statewright.asl.program import Program
-from statewright.engine.executions.live import Batch, LiveExecution, Work, decode_live
+from statewright.engine.executions.live import LiveExecution, decode_live
 from statewright.engine.executions.views import Head, Tail
+from statewright.engine.executions.work import Batch, Work
 from statewright.engine.heavy.steps import HeavySteps, LeavesTheLoop
 from statewright.engine.heavy.wire import Delivery
 from statewright.engine.inputs import Accept, AlreadyThere, Input, Quarantined

@@ -12,7 +12,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
-from statewright.projects.intrinsics import waits
+from statewright.projects.evaluation import waits
 from statewright.projects.resources import Resource
 from statewright.projects.sources import Steps, meant
 

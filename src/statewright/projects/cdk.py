@@ -14,7 +14,7 @@ from typing import Final
 
 from statewright.payload import Json, JsonMapping
 from statewright.projects.cloudformation import Identity, Stack, stack_name
-from statewright.projects.intrinsics import Unresolved
+from statewright.projects.evaluation import Unresolved
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, Resource
 from statewright.projects.sources import Sources, Steps, meant

@@ -16,19 +16,8 @@ from typing import Final
 
 from statewright import chance
 from statewright.payload import Json
-from statewright.projects.intrinsics import (
-    LATER,
-    NO_VALUE,
-    Evaluation,
-    Lookup,
-    Refused,
-    Unresolved,
-    fold,
-    resolve,
-    text_of,
-    truth,
-    waits,
-)
+from statewright.projects.evaluation import LATER, NO_VALUE, Lookup, Refused, Unresolved, text_of, waits
+from statewright.projects.intrinsics import condition_of, fold, resolve
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sources import Sources, Steps, Template, meant
 
@@ -287,7 +276,7 @@ class Stack:
         def refuse(_path: Steps, reason: str) -> None:
             raise Refused(reason)
 
-        return truth(Evaluation(self, refuse), "Condition", value)
+        return condition_of(value, self, refuse)
 
     def _kept(self, id_: str, body: Mapping[str, Json], place: Place) -> bool:
         name = body.get("Condition")

@@ -13,7 +13,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
-from statewright.projects.intrinsics import NO_VALUE, Unresolved, text_of, waits
+from statewright.projects.evaluation import NO_VALUE, Unresolved, text_of, waits
 from statewright.projects.sources import Steps
 
 SERVERLESS: Final = "AWS::Serverless-2016-10-31"

@@ -2,7 +2,7 @@
 
 Owns what each function means. Readers fold a value, so that only what needs resources is left; deployment resolves the
 rest. What a name refers to is the scope's business (`cloudformation.py`), expanding `Fn::ForEach` and `Fn::Transform`
-that of `expansion.py`.
+that of `expansion.py`, walking over a value that of `evaluation.py`.
 
 Source: CloudFormation template reference, "Intrinsic function reference".
 """
@@ -14,73 +14,30 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final
 
 from statewright.errors import Step
 from statewright.payload import Json
+from statewright.projects.evaluation import (
+    LATER,
+    NO_VALUE,
+    Evaluation,
+    Function,
+    Lookup,
+    Refuse,
+    Refused,
+    Scope,
+    Unresolved,
+    target_of,
+    text_of,
+    waits,
+)
 
-MAX_NESTING: Final = 150
-"""How deep functions and values may nest. Our own limit, far above what people write by hand."""
 MAX_SUBNETS: Final = 256
 """Source: template reference, Fn::Cidr, `count`."""
 
 _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
-_DYNAMIC: Final = re.compile(r"\{\{resolve:([^{}]+)\}\}")
 _ZONES: Final = ("a", "b", "c")
-
-
-class _Mark:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-LATER: Final[Any] = _Mark("LATER")
-"""A scope's answer for a value that is known only after deployment."""
-NO_VALUE: Final[Any] = _Mark("NO_VALUE")
-"""`AWS::NoValue`: the member or element that has it is left out."""
-
-
-class Unresolved(Exception):
-    """A reference or function that has no value. The text is a sentence for the user."""
-
-
-class Refused(Unresolved):
-    """A mistake that has been told already, on its way out."""
-
-
-class Lookup(Protocol):
-    """The values of existing resources, known during deployment. Both raise `Unresolved`."""
-
-    def ref(self, id: str) -> Json:
-        """The value of `Ref` for a resource or a pseudo parameter."""
-        ...
-
-    def attribute(self, id: str, name: str) -> Json:
-        """The value of `Fn::GetAtt`."""
-        ...
-
-
-class Scope(Lookup, Protocol):
-    """The values that a reader knows. `ref` and `attribute` may return `LATER`; all raise `Unresolved`."""
-
-    def condition(self, name: str) -> bool:
-        """True if a named condition holds."""
-        ...
-
-    def mapping(self, name: str, first: str, second: str) -> Json:
-        """A value of a mapping; `LookupError` where there is none, which a default may replace."""
-        ...
-
-    def imported(self, name: str) -> Json:
-        """The value that another stack exports."""
-        ...
-
-
-Refuse = Callable[[tuple[Step, ...], str], None]
-"""Called with each problem and its path from the value's root."""
 
 
 def resolve(value: Json, look: Lookup, dynamic: Callable[[str], str] | None = None) -> Json:
@@ -95,7 +52,7 @@ def resolve(value: Json, look: Lookup, dynamic: Callable[[str], str] | None = No
         where = "/".join(str(step) for step in path)
         raise Refused(f"{where}: {reason}" if where else reason)
 
-    found = Evaluation(_Deployed(look), refuse, dynamic).value(value)
+    found = Evaluation(_Deployed(look), refuse, FUNCTIONS, dynamic).value(value)
     return None if found is NO_VALUE else found
 
 
@@ -105,163 +62,12 @@ def fold(value: Json, scope: Scope, refuse: Refuse, path: tuple[Step, ...] = (),
     `noted` is called with every id that is left for later, and its path. Returns `NO_VALUE` for a value that is
     to be left out.
     """
-    return Evaluation(scope, refuse, path=path, noted=noted).value(value)
+    return Evaluation(scope, refuse, FUNCTIONS, path=path, noted=noted).value(value)
 
 
-def references(value: Json) -> list[str]:
-    """The ids that a folded value needs, in order, each once."""
-    found: dict[str, None] = {}
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            if len(part) == 1:
-                (name, argument), *_ = part.items()
-                if name == "Ref" and isinstance(argument, str):
-                    found[argument] = None
-                    continue
-                if name == "Fn::GetAtt":
-                    target = _target(argument)
-                    if target:
-                        found[target[0]] = None
-            pending.extend(reversed(part.values()))
-        elif isinstance(part, list):
-            pending.extend(reversed(part))
-    return list(found)
-
-
-def text_of(value: Json) -> str:
-    """A scalar as template functions write it into a text. Raises: Unresolved for anything else."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return json.dumps(value)
-    if value is None:
-        raise Unresolved("found null where a string is needed")
-    raise Unresolved(f"{'a list' if isinstance(value, list) else 'an object'} found where a string is needed")
-
-
-def _target(argument: Json) -> tuple[str, Json] | None:
-    """The id and the attribute of an `Fn::GetAtt`."""
-    if isinstance(argument, str):
-        owner, dot, name = argument.partition(".")
-        return (owner, name) if dot and owner and name else None
-    if isinstance(argument, list) and len(argument) >= 2 and isinstance(argument[0], str):
-        rest = argument[1:]
-        if all(isinstance(part, str) for part in rest):
-            return argument[0], ".".join(rest)
-        return (argument[0], rest[0]) if len(rest) == 1 else None
-    return None
-
-
-class Evaluation:
-    """One value, resolved. Parts that must wait are known by `_waits`."""
-
-    def __init__(
-        self,
-        scope: Scope,
-        refuse: Refuse,
-        dynamic: Callable[[str], str] | None = None,
-        path: tuple[Step, ...] = (),
-        noted: Refuse | None = None,
-    ) -> None:
-        self._noted = noted
-        self._scope = scope
-        self._refuse = refuse
-        self._dynamic = dynamic
-        self._path: list[Step] = list(path)
-        self._base = len(path)
-
-    def value(self, value: Json) -> Json:
-        """Work a value out; `NO_VALUE` for one that is to be left out."""
-        if isinstance(value, str):
-            return self._text(value)
-        if len(self._path) - self._base > MAX_NESTING:
-            self._refuse(tuple(self._path), f"values are nested more than {MAX_NESTING} levels deep here")
-            return value
-        if isinstance(value, list):
-            return self._list(value)
-        if not isinstance(value, dict):
-            return value
-        if len(value) == 1:
-            ((name, argument),) = value.items()
-            function = FUNCTIONS.get(name)
-            if function is not None:
-                return self._call(function, name, argument, value)
-            if isinstance(name, str) and name.startswith("Fn::"):
-                self._refuse(tuple(self._path), f"{name} is not a known function")
-                return value
-        return self._object(value)
-
-    def argument(self, step: Step, value: Json) -> Json:
-        """Resolve a part of the value."""
-        self._path.append(step)
-        try:
-            return self.value(value)
-        finally:
-            self._path.pop()
-
-    def known(self, step: Step, value: Json, what: str) -> str:
-        """An argument that must be a text now. Raises: Unresolved."""
-        found = self.argument(step, value)
-        if waits(found):
-            raise Unresolved(f"{what} must be known before anything is deployed")
-        try:
-            return text_of(found)
-        except Unresolved:
-            raise Unresolved(f"{what} must be a text") from None
-
-    def later(self, name: str) -> None:
-        """Note that a name is left for later."""
-        if self._noted is not None:
-            self._noted(tuple(self._path), name)
-
-    @property
-    def scope(self) -> Scope:
-        """The ids that names refer to."""
-        return self._scope
-
-    def _call(self, function: _Function, name: str, argument: Json, whole: Json) -> Json:
-        self._path.append(name)
-        try:
-            return function(self, argument)
-        except Refused:
-            raise
-        except Unresolved as problem:
-            self._refuse(tuple(self._path), str(problem))
-            return whole
-        finally:
-            self._path.pop()
-
-    def _text(self, value: str) -> str:
-        if self._dynamic is None or "{{resolve:" not in value:
-            return value
-        look = self._dynamic
-        return _DYNAMIC.sub(lambda found: look(found[1]), value)
-
-    def _list(self, value: list[Json]) -> list[Json]:
-        made = [self.argument(index, part) for index, part in enumerate(value)]
-        return [part for part in made if part is not NO_VALUE]
-
-    def _object(self, value: dict[str, Json]) -> dict[str, Json]:
-        made = {name: self.argument(name, part) for name, part in value.items()}
-        return {name: part for name, part in made.items() if part is not NO_VALUE}
-
-
-def waits(value: Json) -> bool:
-    """True if a folded value still holds a function."""
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            if len(part) == 1 and next(iter(part)) in FUNCTIONS:
-                return True
-            pending.extend(part.values())
-        elif isinstance(part, list):
-            pending.extend(part)
-    return False
+def condition_of(value: Json, scope: Scope, refuse: Refuse) -> bool:
+    """The value of a condition as a template declares it. Raises: Unresolved."""
+    return _truth(Evaluation(scope, refuse, FUNCTIONS), "Condition", value)
 
 
 def _ref(now: Evaluation, argument: Json) -> Json:
@@ -277,7 +83,7 @@ def _ref(now: Evaluation, argument: Json) -> Json:
 
 
 def _get_att(now: Evaluation, argument: Json) -> Json:
-    target = _target(argument)
+    target = target_of(argument)
     if target is None:
         raise Unresolved('Fn::GetAtt needs the id of a resource and the name of an attribute: ["Queue", "Arn"]')
     owner, name = target
@@ -414,7 +220,7 @@ def _if(now: Evaluation, argument: Json) -> Json:
     return now.argument(index, argument[index])
 
 
-def truth(now: Evaluation, step: Step, value: Json) -> bool:
+def _truth(now: Evaluation, step: Step, value: Json) -> bool:
     """A condition's value. Raises: Unresolved."""
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("Condition"), str):
         return now.scope.condition(value["Condition"])
@@ -429,7 +235,7 @@ def truth(now: Evaluation, step: Step, value: Json) -> bool:
 def _many(now: Evaluation, argument: Json, name: str) -> list[bool]:
     if not isinstance(argument, list) or not 1 <= len(argument) <= 10:
         raise Unresolved(f"{name} needs a list of 2 to 10 conditions")
-    return [truth(now, index, part) for index, part in enumerate(argument)]
+    return [_truth(now, index, part) for index, part in enumerate(argument)]
 
 
 def _and(now: Evaluation, argument: Json) -> Json:
@@ -443,7 +249,7 @@ def _or(now: Evaluation, argument: Json) -> Json:
 def _not(now: Evaluation, argument: Json) -> Json:
     if not isinstance(argument, list) or len(argument) != 1:
         raise Unresolved("Fn::Not needs a list of one condition")
-    return not truth(now, 0, argument[0])
+    return not _truth(now, 0, argument[0])
 
 
 def _equals(now: Evaluation, argument: Json) -> Json:
@@ -526,8 +332,7 @@ def _to_json(now: Evaluation, argument: Json) -> Json:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
-_Function = Callable[[Evaluation, Json], Json]
-FUNCTIONS: Final[dict[str, _Function]] = {
+FUNCTIONS: Final[dict[str, Function]] = {
     "Ref": _ref,
     "Fn::GetAtt": _get_att,
     "Fn::Sub": _sub,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from statewright.projects.intrinsics import references
+from statewright.projects.evaluation import references
 from statewright.projects.resources import Place, Resource
 from statewright.projects.sources import Sources, meant
 

@@ -16,9 +16,9 @@ from statewright.asl.loading import DEFINITION_ENDINGS, files_below
 from statewright.config import FILE_NAME, Config, line_of
 from statewright.engine.machines.limits import MOST_AT_ONCE, MOST_PER_SECOND
 from statewright.payload import Json, JsonMapping
+from statewright.projects.evaluation import references
 from statewright.projects.folder import find_machines
 from statewright.projects.functions import find_functions, function_files
-from statewright.projects.intrinsics import references
 from statewright.projects.resources import Finding, Place, Project, Resource
 
 FUNCTION_SECONDS: Final = 60

@@ -15,7 +15,7 @@ from typing import Final
 from statewright.payload import Json
 from statewright.projects import cdk
 from statewright.projects.cloudformation import Identity, stack_name
-from statewright.projects.intrinsics import text_of
+from statewright.projects.evaluation import text_of
 from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project, ProjectError, ProjectKind
 from statewright.projects.sam.config import read_samconfig

@@ -15,7 +15,7 @@ from statewright.payload import Json
 from statewright.projects import expansion
 from statewright.projects.artifacts import Locate, attach, local_path
 from statewright.projects.cloudformation import Identity, Stack
-from statewright.projects.intrinsics import Unresolved
+from statewright.projects.evaluation import Unresolved
 from statewright.projects.sam import template as sam
 from statewright.projects.sources import Sources, Steps, Template, meant
 

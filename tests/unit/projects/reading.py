@@ -7,7 +7,8 @@ from textwrap import dedent
 from typing import Any
 
 from statewright.payload import Json
-from statewright.projects.intrinsics import Unresolved, resolve
+from statewright.projects.evaluation import Unresolved
+from statewright.projects.intrinsics import resolve
 from statewright.projects.reading import read_project
 from statewright.projects.resources import Project
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from statewright.payload import Json
-from statewright.projects.intrinsics import LATER, NO_VALUE, Unresolved, fold, references, resolve, waits
+from statewright.projects.evaluation import LATER, NAMES, NO_VALUE, Unresolved, references, waits
+from statewright.projects.intrinsics import FUNCTIONS, fold, resolve
 from tests.unit.projects.reading import Deployed
 
 
@@ -216,3 +217,7 @@ def test_references_are_in_order_and_once() -> None:
     assert references(value) == ["Queue", "Table"]
     assert waits(value)
     assert not waits({"Ref": "x", "d": 1})
+
+
+def test_every_function_that_a_value_may_wait_for_is_there() -> None:
+    assert FUNCTIONS.keys() == NAMES

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from statewright.clock import Timer
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.live import LiveExecution
+from statewright.engine.executions.work import Batch
 from statewright.engine.inputs import Input
 from statewright.engine.machines.limits import Limit
 from statewright.engine.runner import Runner

@@ -20,8 +20,9 @@ import orjson
 
 from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult
 from statewright.engine.executions.history_pages import decode_page
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.names import ExecutionNames
+from statewright.engine.executions.work import Batch
 from statewright.engine.shard import Shard
 from statewright.errors import ApiError
 from statewright.formats import damaged, members_in

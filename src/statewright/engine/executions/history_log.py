@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.logs import ExecutionLogs
 from statewright.engine.executions.views import Head
+from statewright.engine.executions.work import Batch
 from statewright.engine.machines.programs import Programs
 from statewright.engine.metering import ExecutionMeter
 from statewright.interpreter.history import HistoryEvent

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from statewright.clock import Clock
-from statewright.engine.executions.live import Batch, LiveExecution
+from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.views import ExecutionView, StatusChange, view_from
+from statewright.engine.executions.work import Batch
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,11 @@ from typing import Final, cast
 import orjson
 
 from statewright.arn import MAP_RUN, parse_arn
-from statewright.engine.executions.live import STOP_RUN, Batch, LiveExecution
+from statewright.engine.executions.kinds import STOP_RUN
+from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.names import MAP_RUN_IDS, ExecutionNames, labelled
 from statewright.engine.executions.views import Head
+from statewright.engine.executions.work import Batch
 from statewright.engine.inbox import Inbox
 from statewright.engine.inputs import Input
 from statewright.engine.list_tokens import read_token, write_token

@@ -28,8 +28,9 @@ from statewright.projects.deploy.kinds import (
 )
 from statewright.projects.deploy.record import OtherProjects, Record
 from statewright.projects.deploy.registry import IGNORED, kind_of
+from statewright.projects.evaluation import Unresolved
 from statewright.projects.functions import CodeError
-from statewright.projects.intrinsics import Unresolved, resolve
+from statewright.projects.intrinsics import resolve
 from statewright.projects.resources import Place, Project, Resource
 
 _REVISIONS: Final = frozenset(

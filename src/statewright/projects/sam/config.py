@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
-from statewright.projects.intrinsics import Unresolved, text_of
+from statewright.projects.evaluation import Unresolved, text_of
 from statewright.projects.resources import Place
 from statewright.projects.sources import Sources
 

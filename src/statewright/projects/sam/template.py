@@ -13,8 +13,8 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.projects.cloudformation import Stack
+from statewright.projects.evaluation import NO_VALUE, waits
 from statewright.projects.expansion import SERVERLESS, transforms_of
-from statewright.projects.intrinsics import NO_VALUE, waits
 from statewright.projects.resources import Resource
 from statewright.projects.sam.events import Making, function_events, invoke_config, machine_events
 from statewright.projects.sources import meant

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from statewright.payload import Json
-from statewright.projects.intrinsics import Unresolved, text_of
+from statewright.projects.evaluation import Unresolved, text_of
 from statewright.projects.sources import Sources, Steps, Template, meant
 
 _SOURCE: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9_.-]*)\s*(?:\(([^()]*)\))?(?::(?!:)(.*))?", re.DOTALL)

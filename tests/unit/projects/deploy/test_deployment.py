@@ -13,7 +13,7 @@ from statewright.projects.deploy.calls import CallRefused
 from statewright.projects.deploy.deployment import Deployment, Report, generated_name
 from statewright.projects.deploy.kinds import Known
 from statewright.projects.deploy.record import OtherProjects, Record, read_record, write_record
-from statewright.projects.intrinsics import references
+from statewright.projects.evaluation import references
 from statewright.projects.resources import Place, Project, Resource
 
 ACCOUNT = "000000000000"
