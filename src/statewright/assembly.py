@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from statewright.api.building import Ground, Part
+from statewright.api.building import Building, Ground, Part
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
+from statewright.api.cloudwatch.service import build_metrics
 from statewright.api.operations import App
-from statewright.api.services import build_services
+from statewright.api.services import Services
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
@@ -52,6 +53,9 @@ class System:
             for part in self._parts():
                 begun.append(part)
                 await part.start()
+            services = self.app.services
+            services.make.run(begun)
+            services.make.start(services.parts())
         except BaseException:
             for part in reversed(begun):
                 # The last one may be only partly started.
@@ -80,11 +84,16 @@ def assemble(
     data: Path | None,
     endpoint: Callable[[], str],
     on_lost: Callable[[], None] = lambda: None,
+    *,
+    has_all_parts: bool = True,
 ) -> System:
     """Assemble a system on an open store; nothing runs before its `start`.
 
     `data` is the folder for files beside the store, None if everything is in memory; `endpoint` returns the address at
     which functions and jobs reach this process. `on_lost` is called once another process has taken over the store.
+
+    Without `has_all_parts`, the parts of services are built and started when they are first used: only for an empty
+    store in memory, because parts recover their stored state and continue their stored work when they start.
     """
     clock.pauses.scale = config.time_scale
     metrics = Recorder(clock, data / "metrics" if data is not None else None)
@@ -107,9 +116,12 @@ def assemble(
     target_calls = TargetCalls(calls, integrations.posts)
     deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics)
     posts = Deliveries(store.catalogue, clock, target_calls, POST)
-    services = build_services(
-        Ground(store, clock, config, data, endpoint, metrics, engine, integrations, deliveries, posts)
-    )
+    ground = Ground(store, clock, config, data, endpoint, metrics, engine, integrations, deliveries, posts)
+    services = Services(Building(ground))
+    # Metrics are counted from the start, by the engine, too.
+    services.make(build_metrics)
+    if has_all_parts:
+        services.build_all()
     rates = config.rates.of(config.region)
     throttle = Throttle(rates, clock, metrics) if rates else None
     forwarding = Forwarding(config, integrations.blocking, integrations.volatile)

@@ -12,11 +12,14 @@ import os
 import random
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import TypeVar
 
+T = TypeVar("T")
 Draws = random.Random
 """A sequence of draws, as functions take it as an argument."""
 
 _DRAW: ContextVar[Callable[[int], bytes]] = ContextVar("statewright.chance", default=os.urandom)
+_SEED: ContextVar[int | None] = ContextVar("statewright.chance.seed", default=None)
 
 
 def random_bytes(count: int) -> bytes:
@@ -67,4 +70,15 @@ def secret_draws() -> Draws:
 
 def sow(seed: int) -> None:
     """Draw from a seed in the present context and every task and timer that is started in it."""
+    _SEED.set(seed)
     _DRAW.set(random.Random(seed).randbytes)
+
+
+def apart(name: str, work: Callable[[], T]) -> T:
+    """Do work that draws from the seed and a name, if there is a seed: whatever others have drawn, and without effect
+    on what they draw next. To be run in a context of its own, which tasks and timers that it starts share.
+    """
+    seed = _SEED.get()
+    if seed is not None:
+        _DRAW.set(random.Random(f"{seed} {name}").randbytes)
+    return work()

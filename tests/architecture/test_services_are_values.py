@@ -8,9 +8,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import fields
 
-from statewright.api.building import BUILD, Ground
+from statewright.api.building import Ground
 from statewright.api.operations import App
-from statewright.api.services import SERVICES, Services
+from statewright.api.services import PARTS, SERVICES, Services
 from statewright.assembly import System
 from tests.architecture.source import Module, broken, modules
 
@@ -83,13 +83,16 @@ def test_no_hook_is_set_on_what_another_module_made() -> None:
     assert broken(hooks, [one for one in modules() if one.package in ROOMS and "runtimes" not in one.name]) == []
 
 
-def test_every_part_has_a_type_and_is_built_as_that() -> None:
+def test_every_part_has_a_type_and_is_built_in_the_folder_of_a_service() -> None:
+    untyped = {"Any", "object", "Mapping", "dict"}
     for made in (App, Ground, Services, System):
         for one in fields(made):
-            assert not {"Any", "object", "Mapping", "dict"} & set(str(one.type).replace("[", " ").split()), one.name
-    for one in fields(Services):
-        assert one.metadata[BUILD].__annotations__["return"] == one.type
-        assert one.metadata[BUILD].__module__ in {f"{service.package}.service" for service in SERVICES}
+            assert not untyped & set(str(one.type).replace("[", " ").split()), one.name
+    for part in PARTS:
+        assert part.build.__annotations__["return"] not in untyped, part.name
+        assert part.build.__module__ in {f"{service.package}.service" for service in SERVICES}
+    names = [name for name in vars(Services) if not name.startswith("_") and not callable(getattr(Services, name))]
+    assert names == [part.name for part in PARTS]
 
 
 def module(text: str) -> Module:

@@ -1,15 +1,19 @@
 """Construction of the parts of a system: each by a function of its service's folder, when it is first needed.
 
-Owns what all parts are built on (`Ground`), and ensures that each part is built once. The list of parts and the order
-in which they start belong to `services.py`; `assembly.py` creates the ground.
+Owns what all parts are built on (`Ground`), that each part is built once, and the start of parts that are first used
+while the system runs. The list of parts and the order in which they start belong to `services.py`; `assembly.py`
+creates the ground, and has all parts built before the start if the store may hold entries of theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable
+from contextvars import copy_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast, runtime_checkable
+
+from statewright import chance
 
 if TYPE_CHECKING:
     from statewright.clock import Clock
@@ -21,8 +25,6 @@ if TYPE_CHECKING:
     from statewright.stores.store import Store
 
 T = TypeVar("T")
-BUILD: Final = "build"
-CALLS_OTHERS: Final = "calls others"
 
 
 @runtime_checkable
@@ -57,12 +59,18 @@ class Ground:
 
 
 class Building:
-    """A system under construction. Calling it with the function that builds a part returns that part."""
+    """A system under construction. Calling it with the function that builds a part returns that part.
+
+    Parts may be built while the system runs; `start` then starts them. A part is built and started in a context of its
+    own: its draws derive from the seed and its name, and not from what was built before.
+    """
 
     def __init__(self, ground: Ground) -> None:
         self.ground: Final = ground
-        self._built: dict[Callable[[Building], object], object] = {}
-        self._under_way: list[Callable[[Building], object]] = []
+        self._context = copy_context()
+        self._built: dict[Build, object] = {}
+        self._under_way: list[Build] = []
+        self._started: list[Part] | None = None
 
     def __call__(self, build: Callable[[Building], T]) -> T:
         """The part that a function builds, built on the first call.
@@ -74,16 +82,53 @@ class Building:
                 names = " needs ".join(one.__qualname__ for one in (*self._under_way, build))
                 raise RuntimeError(f"these parts need each other: {names}")
             self._under_way.append(build)
-            self._built[build] = build(self)
+            self._built[build] = self._apart(build.__qualname__, lambda: build(self))
             self._under_way.remove(build)
         return cast(T, self._built[build])
 
+    def found(self, build: Callable[[Building], T]) -> T | None:
+        """The part that a function builds; `None` if it has not been built."""
+        return cast("T | None", self._built.get(build))
 
-def built(build: Callable[[Building], T], *, calls_others: bool = False) -> T:
-    """Declare a field of `Services`: the part that a function builds.
+    def run(self, started: Iterable[Part]) -> None:
+        """Note that the system runs, with the parts that have been started."""
+        self._started = list(started)
 
-    `calls_others` marks a part that calls other parts on its own initiative: it starts after the engine, and stops
-    before it.
+    def start(self, parts: Iterable[Part]) -> None:
+        """If the system runs, start those of its parts that do not run yet, in the given order.
+
+        A part is first used in the midst of an operation, which does not wait. Its start need not wait either: only a
+        system without stored state, with a store in memory, builds parts while it runs.
+
+        Raises: RuntimeError for a start that waits.
+        """
+        if self._started is None:
+            return
+        for part in parts:
+            if not any(one is part for one in self._started):
+                name = type(part).__qualname__
+                self._apart(f"start of {name}", lambda: _run_through(part.start, name))  # noqa: B023
+                self._started.append(part)
+
+    def _apart(self, name: str, work: Callable[[], T]) -> T:
+        """Do work in the context of the system, with draws of its own."""
+        return self._context.copy().run(chance.apart, name, work)
+
+
+Build = Callable[[Building], object]
+"""A function that builds a part."""
+
+
+def _run_through(start: Callable[[], Coroutine[object, None, None]], name: str) -> None:
+    """Run the start of a part to its end, in one go: a store in memory lets other tasks run, but waits for nothing.
+
+    Raises: RuntimeError if the start waits.
     """
-    part: T = field(metadata={BUILD: build, CALLS_OTHERS: calls_others})
-    return part
+    starting = start()
+    try:
+        while starting.send(None) is None:
+            pass
+    except StopIteration:
+        return
+    starting.close()
+    raise RuntimeError(f"{name} waits for something when it starts, so it must be built before the system starts")

@@ -6,12 +6,12 @@ line in `SERVICES`, and a field of `Services` for each part that it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Generic, Self, TypeVar, overload
 
 from statewright.api.batch.service import SERVICE as BATCH
-from statewright.api.building import BUILD, CALLS_OTHERS, Building, Ground, Part, built
+from statewright.api.building import Building, Part
 from statewright.api.cloudwatch.service import SERVICE as MONITORING
 from statewright.api.cloudwatch.service import build_dashboards, build_metrics
 from statewright.api.dynamodb.service import SERVICE as DYNAMODB
@@ -45,26 +45,7 @@ from statewright.api.sts.service import SERVICE as STS
 from statewright.api.sts.service import build_sessions
 from statewright.errors import ApiError
 
-if TYPE_CHECKING:
-    from statewright.events.buses import Buses
-    from statewright.events.object_notices import ObjectNotices
-    from statewright.events.scheduler import Scheduler
-    from statewright.functions.event_sources.mappings import EventSources
-    from statewright.functions.functions import Functions
-    from statewright.jobs.jobs import Jobs
-    from statewright.metrics.recorder import Recorder
-    from statewright.objects.lifecycle import Lifecycles
-    from statewright.objects.objects import Objects
-    from statewright.queues.queues import Queues
-    from statewright.records.dashboards import Dashboards
-    from statewright.records.identities import Identities
-    from statewright.records.log_groups import LogGroups
-    from statewright.records.log_reading import Extents
-    from statewright.records.parameters import Parameters
-    from statewright.records.secrets import Secrets
-    from statewright.records.sessions import Sessions
-    from statewright.tables.tables import Tables
-    from statewright.topics.topics import Topics
+T = TypeVar("T")
 
 SERVICES: Final = (
     STATES,
@@ -102,39 +83,75 @@ def service_named(name: str) -> Service:
     raise ApiError("UnknownService", f"There is no service {name} here.")
 
 
-@dataclass(frozen=True, slots=True)
+class Built(Generic[T]):
+    """A field of `Services`: the part that a function builds, when it is first read."""
+
+    def __init__(self, build: Callable[[Building], T], *, calls_others: bool = False) -> None:
+        self.build: Final = build
+        self.calls_others: Final = calls_others
+        self.name = ""
+
+    def __set_name__(self, owner: type[Services], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, services: None, owner: type[Services]) -> Self: ...
+
+    @overload
+    def __get__(self, services: Services, owner: type[Services]) -> T: ...
+
+    def __get__(self, services: Services | None, owner: type[Services]) -> Self | T:
+        if services is None:
+            return self
+        part = services.make(self.build)
+        services.make.start(services.parts())
+        # The next reads find the part without this descriptor.
+        vars(services)[self.name] = part
+        return part
+
+
+@dataclass(frozen=True)
 class Services:
-    """The parts of a system that its services work on, in the order in which they start."""
+    """The parts of a system that its services work on, in the order in which they start.
 
-    metrics: Recorder = built(build_metrics)
-    objects: Objects = built(build_objects)
-    object_notices: ObjectNotices = built(build_object_notices)
-    queues: Queues = built(build_queues)
-    tables: Tables = built(build_tables)
-    functions: Functions = built(build_functions)
-    event_sources: EventSources = built(build_event_sources)
-    jobs: Jobs = built(build_jobs)
-    sessions: Sessions = built(build_sessions)
-    identities: Identities = built(build_identities)
-    secrets: Secrets = built(build_secrets)
-    parameters: Parameters = built(build_parameters)
-    topics: Topics = built(build_topics)
-    log_groups: LogGroups = built(build_log_groups)
-    log_extents: Extents = built(build_log_extents)
-    dashboards: Dashboards = built(build_dashboards)
-    scheduler: Scheduler = built(build_scheduler, calls_others=True)
-    buses: Buses = built(build_buses, calls_others=True)
-    lifecycles: Lifecycles = built(build_lifecycles, calls_others=True)
+    Those that call others on their own initiative start after the engine, and stop before it.
+    """
 
-    def parts(self, *, calls_others: bool) -> Iterator[Part]:
-        """The parts that run, in the order of their start: those that call others on their own initiative, or not."""
-        for one in fields(self):
-            part: object = getattr(self, one.name)
-            if one.metadata[CALLS_OTHERS] == calls_others and isinstance(part, Part):
+    make: Building
+
+    metrics = Built(build_metrics)
+    objects = Built(build_objects)
+    object_notices = Built(build_object_notices)
+    queues = Built(build_queues)
+    tables = Built(build_tables)
+    functions = Built(build_functions)
+    event_sources = Built(build_event_sources)
+    jobs = Built(build_jobs)
+    sessions = Built(build_sessions)
+    identities = Built(build_identities)
+    secrets = Built(build_secrets)
+    parameters = Built(build_parameters)
+    topics = Built(build_topics)
+    log_groups = Built(build_log_groups)
+    log_extents = Built(build_log_extents)
+    dashboards = Built(build_dashboards)
+    scheduler = Built(build_scheduler, calls_others=True)
+    buses = Built(build_buses, calls_others=True)
+    lifecycles = Built(build_lifecycles, calls_others=True)
+
+    def build_all(self) -> None:
+        """Build every part that has not been built, and start it if the system runs."""
+        for one in PARTS:
+            one.__get__(self, Services)
+
+    def parts(self, *, calls_others: bool | None = None) -> Iterator[Part]:
+        """The parts that run, as far as they are built, in the order of their start: all, or those that call others on
+        their own initiative, or those that do not."""
+        for one in PARTS:
+            part: object = self.make.found(one.build)
+            if calls_others in (None, one.calls_others) and isinstance(part, Part):
                 yield part
 
 
-def build_services(ground: Ground) -> Services:
-    """Build every part; nothing runs before it is started."""
-    make = Building(ground)
-    return Services(**{one.name: make(one.metadata[BUILD]) for one in fields(Services)})
+PARTS: Final = tuple(one for one in vars(Services).values() if isinstance(one, Built))
+"""The fields of `Services`, in their order."""

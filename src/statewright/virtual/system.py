@@ -30,10 +30,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from statewright import chance
 from statewright.api.app import Api
+from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.services import service_named
 from statewright.asl import extensions
 from statewright.assembly import System, assemble
@@ -45,6 +46,9 @@ from statewright.stores.memory.store import MemoryStore
 from statewright.stores.store import Store
 from statewright.virtual import transport
 from statewright.virtual_clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop
+
+if TYPE_CHECKING:
+    from statewright.functions.functions import Functions
 
 T = TypeVar("T")
 Instant = datetime | int
@@ -199,7 +203,7 @@ class VirtualSystem:
         """Have a model stand in for a function, which is created if it is not there; returns its ARN."""
         live = self._live
         client = self.client("lambda")
-        live.enter(live.system.app.services.functions.model_with, function, model)
+        live.enter(lambda: live.system.app.services.functions.model_with(function, model))
         try:
             found: str = client.get_function(FunctionName=function)["Configuration"]["FunctionArn"]
         except client.exceptions.ResourceNotFoundException:
@@ -220,7 +224,8 @@ class VirtualSystem:
         What was not committed is gone, and so are invocations under way. Models stay.
         """
         live = self._live
-        now_ms, models = live.clock.now_ms(), dict(live.system.app.services.functions.invoker.models)
+        functions = live.functions
+        now_ms, models = live.clock.now_ms(), dict(functions.invoker.models) if functions is not None else {}
         self._running = None
         live.kill()
         self._seed += 1
@@ -228,8 +233,10 @@ class VirtualSystem:
 
     @property
     def parts(self) -> System:
-        """The system's parts, for those who look inside."""
-        return self._live.system
+        """The system with all its parts, to look inside. Parts that nothing has used so far are started."""
+        live = self._live
+        live.complete()
+        return live.system
 
     # ------------------------------------------------------------------ what runs
 
@@ -240,9 +247,10 @@ class VirtualSystem:
         return self._running
 
     def _started(self, start_ms: int, seed: int, models: Mapping[str, ModelRunner] | None = None) -> _Running:
+        """Start on the store. `models` are given when it is not the first start."""
         folder = self._data if self._data is not None else Path(self._files.name) if self._files is not None else None
         assert folder is not None
-        return _Running(self.config, start_ms, seed, folder, self._memory, models or {}, self._prepare)
+        return _Running(self.config, start_ms, seed, folder, self._memory, models, self._prepare)
 
     def _answer(self, request: Any) -> Any:
         live = self._live
@@ -264,9 +272,11 @@ class _Running:
 
     def __init__(
         self, config: Config, start_ms: int, seed: int, folder: Path, memory: MemoryStore | None,
-        models: Mapping[str, ModelRunner], prepare: Callable[[System], None] | None = None,
+        models: Mapping[str, ModelRunner] | None, prepare: Callable[[System], None] | None = None,
     ) -> None:  # fmt: skip
         self._prepare = prepare
+        # An empty store in memory: the parts are built when they are first used.
+        self._is_complete = memory is None or models is not None
         self.clock = VirtualClock(start_ms)
         self.loop = VirtualLoop(self.clock, stall_is_error=True)
         self.loop.nothing_comes_from_outside()
@@ -277,13 +287,15 @@ class _Running:
         self._is_killed = False
         self.store = memory if memory is not None else _store_in(folder, self.clock)
         self._port: Port | None = None
-        self.run(self._start(config, folder, models))
+        self.run(self._start(config, folder, models or {}))
 
     async def _start(self, config: Config, folder: Path, models: Mapping[str, ModelRunner]) -> None:
         await self.store.open("virtual")
-        system = assemble(config, self.clock, self.store, folder, self._worker_address)
+        complete = self._is_complete
+        system = assemble(config, self.clock, self.store, folder, self._worker_address, has_all_parts=complete)
         self.system, self.api = system, Api(system.app)
-        system.app.services.functions.invoker.models.update(models)
+        if models:
+            system.app.services.functions.invoker.models.update(models)
         if self._prepare is not None:
             self._prepare(system)
         await system.start()
@@ -326,26 +338,44 @@ class _Running:
         if self.loop.is_running():
             raise RuntimeError("a virtual system is called from within itself, or by two threads at once")
 
-    def enter(self, function: Callable[..., T], *given: Any) -> T:
-        """Call what draws lots, with the system's chance."""
-        return self._context.run(function, *given)
+    def enter(self, function: Callable[[], T]) -> T:
+        """Call a function that draws from the system's chance or uses parts that may not have been used before."""
+        if self.loop.is_running():
+            return function()
+
+        async def called() -> T:
+            return function()
+
+        return self.run(called())
+
+    def complete(self) -> None:
+        """Build and start the parts that nothing has used so far."""
+        if not self._is_complete:
+            self.enter(self.system.app.services.build_all)
+            self._is_complete = True
+
+    @property
+    def functions(self) -> Functions | None:
+        """The functions; `None` if nothing has used them."""
+        return self.system.app.services.make.found(build_functions)
 
     def is_idle(self) -> bool:
         """True if nothing is under way: see `VirtualSystem.run_until_idle`."""
-        parts = self.system.app
-        if parts.services.functions.invoker.concurrency.running or parts.services.functions.events.count:
+        functions = self.functions
+        if functions is not None and (functions.invoker.concurrency.running or functions.events.count):
             return False
         return self.run(self._has_nothing_to_do())
 
     async def _has_nothing_to_do(self) -> bool:
-        parts = self.system.app
+        services = self.system.app.services
         if (await self.store.executions.count_by_status(None))["RUNNING"]:
             return False
         if await self.system.deliveries.is_busy() or await self.system.posts.is_busy():
             return False
-        for queue_arn in parts.services.event_sources.polled():
+        event_sources = services.make.found(build_event_sources)
+        for queue_arn in event_sources.polled() if event_sources is not None else ():
             with contextlib.suppress(Exception):
-                counts = await parts.services.queues.counts(parts.services.queues.find(queue_arn))
+                counts = await services.queues.counts(services.queues.find(queue_arn))
                 if counts.visible or counts.in_flight or counts.delayed:
                     return False
         return True
@@ -366,7 +396,8 @@ class _Running:
         """End as a process does that dies: nothing more reaches the store."""
         self._is_killed = True
         self.run(self.store.close())
-        self.system.app.services.functions.invoker.close()
+        if self.functions is not None:
+            self.functions.invoker.close()
         self._end()
 
     def _end(self) -> None:

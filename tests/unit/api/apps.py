@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
+from statewright.api.building import Building
 from statewright.api.operations import App
-from statewright.api.services import Services
+from statewright.api.services import PARTS, Services
 from statewright.clock import Clock, RealClock
 from statewright.config import Config
 
@@ -25,7 +25,10 @@ class NotGiven:
 def services_of(**parts: Any) -> Services:
     """Services of which a test gives some."""
     given = {"sessions": SimpleNamespace(session_of=lambda _headers, _query: None), **parts}
-    return Services(**{one.name: given.get(one.name, NotGiven(one.name)) for one in fields(Services)})
+    nothing: Any = None
+    made = Services(Building(nothing))
+    vars(made).update({one.name: given.get(one.name, NotGiven(one.name)) for one in PARTS})
+    return made
 
 
 def app_of(config: Config | None = None, clock: Clock | None = None, **parts: Any) -> App:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import asyncio
 from typing import Any
 
 import pytest
 
-from statewright.api.building import BUILD, Building
-from statewright.api.services import Services
+from statewright.api.building import Building
+from statewright.api.services import PARTS
 from statewright.virtual import VirtualSystem
 
 
@@ -18,6 +18,32 @@ def build_cellar(_make: Building) -> list[str]:
 
 def build_house(make: Building) -> list[list[str]]:
     return [make(build_cellar)]
+
+
+class Door:
+    """A part that runs."""
+
+    def __init__(self, waits: bool = False) -> None:
+        self.started = 0
+        self._waits = waits
+
+    async def start(self) -> None:
+        """Start, perhaps after waiting for something."""
+        await asyncio.sleep(0)
+        if self._waits:
+            await asyncio.get_running_loop().create_future()
+        self.started += 1
+
+    async def stop(self) -> None:
+        """Stop."""
+
+
+def build_door(_make: Building) -> Door:
+    return Door()
+
+
+def build_gate(_make: Building) -> Door:
+    return Door(waits=True)
 
 
 def build_hen(make: Building) -> object:
@@ -43,8 +69,34 @@ def test_parts_that_need_each_other_are_refused():
         Building(nothing)(build_hen)
 
 
+def test_parts_are_started_once_by_the_system_or_when_they_are_built():
+    nothing: Any = None
+    make = Building(nothing)
+    assert make.found(build_door) is None
+    door, other = make(build_door), Door()
+    make.start([door])
+    assert door.started == 0, "the system does not run"
+    make.run([door])
+    make.start([door, other])
+    make.start([door, other])
+    assert (door.started, other.started) == (0, 1)
+    assert make.found(build_door) is door
+
+
+def test_a_part_whose_start_waits_cannot_be_built_while_the_system_runs():
+    nothing: Any = None
+
+    async def built_late() -> None:
+        make = Building(nothing)
+        make.run([])
+        make.start([make(build_gate)])
+
+    with pytest.raises(RuntimeError, match="Door waits for something when it starts"):
+        asyncio.run(built_late())
+
+
 def test_every_part_of_a_system_is_built_and_started_in_order():
-    builders = [one.metadata[BUILD] for one in fields(Services)]
+    builders = [one.build for one in PARTS]
     assert len(builders) == len(set(builders))
     with VirtualSystem() as system:
         services = system.parts.app.services
