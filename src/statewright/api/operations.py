@@ -21,6 +21,7 @@ from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.payload import Json
+from statewright.stores.completion import Completion
 
 if TYPE_CHECKING:
     from statewright.engine.engine import Engine
@@ -75,7 +76,8 @@ class Call:
     """One call as its operation sees it. Names of `headers` are in lower case; `access_key` is the signer's, if any.
 
     `raw_path` and `query` are as sent, still escaped. `sent_by` names the task that makes the call and its idempotency
-    key; `None` for calls from outside.
+    key; `None` for calls from outside. An operation whose repetition would do harm completes the outbox row of that
+    task in the transaction of its write, with its answer (`completion`).
     """
 
     service: str
@@ -86,6 +88,7 @@ class Call:
     raw_path: str = "/"
     query: str = ""
     sent_by: str | None = None
+    completion: Completion[Json] | None = None
 
 
 Operation = Callable[[App, Call, Json], Awaitable[Json]]

@@ -1,7 +1,9 @@
 """Effects: what leaves the process once its commit is durable, and how its result comes back.
 
 An outbox row names an effect until the execution has taken its result, so a new owner dispatches it again under the
-same idempotency key. `Integrations` is all the engine knows of functions, queues and services.
+same idempotency key. The transaction of an effect on one of Statewright's own services completes the row with the
+answer (`stores.completion`); then the answer is taken and the effect not repeated. `Integrations` is all the engine
+knows of functions, queues and services.
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ from statewright.interpreter import events
 from statewright.interpreter.commands import ScheduleTask
 from statewright.payload import Json, Payload, dump_row, embedded, parse_json
 from statewright.stores import fail_points
+from statewright.stores.protocol import ExecutionStore
 
-CALL_VERSION: Final = 1
+CALL_VERSION: Final = 2
+UNANSWERED_VERSION: Final = 1
+"""The format of rows without an answer, which an older program reads, too."""
 _WHAT: Final = "the call of a task"
 
 logger = logging.getLogger(__name__)
@@ -34,7 +39,8 @@ class ScheduledCall:
 
     `token` is set where the answer may come by token. `deadline_ms` is the instant of the task's timeout, `None`
     without one. `submitted` is the answer to a `.sync` request that was already accepted before a restart: such a
-    call must be followed up, not sent again.
+    call must be followed up, not sent again. `outbox` is the id of its outbox row, 0 for the call of an EXPRESS
+    execution, which has none. `answer` is the result of a call that has happened and whose row is completed.
     """
 
     execution_arn: str
@@ -52,6 +58,8 @@ class ScheduledCall:
     region: str = "us-east-1"
     trace_header: str | None = None
     submitted: Payload | None = None
+    outbox: int = 0
+    answer: TaskResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +246,7 @@ def call_of(
     now_ms: int,
     trace_header: str | None = None,
 ) -> ScheduledCall:
-    """The call that a command asks for."""
+    """The call that a command asks for; `key` is the id of its outbox row, or a text where there is none."""
     return ScheduledCall(
         execution_arn=arn,
         state=command.state,
@@ -254,43 +262,80 @@ def call_of(
         task_id=command.task_id,
         region=region,
         trace_header=trace_header,
+        outbox=key if isinstance(key, int) else 0,
     )
 
 
 def encode_call(call: ScheduledCall, parameters: Payload) -> bytes:
-    """An outbox row's body."""
-    return dump_row(
-        [
-            CALL_VERSION,
-            call.execution_arn,
-            call.state,
-            call.resource.arn,
-            embedded(parameters.text),
-            call.token,
-            call.attempt,
-            call.idempotency_key,
-            call.role_arn,
-            call.deadline_ms,
-            call.heartbeat_ms,
-            list(call.iterations),
-            call.task_id,
-            call.region,
-            call.trace_header,
-            embedded(call.submitted.text) if call.submitted is not None else None,
-            call.submitted is not None,
-        ]
-    )
+    """An outbox row's body, without an answer."""
+    return dump_row(_fields(UNANSWERED_VERSION, call, parameters))
 
 
-def decode_call(body: bytes) -> ScheduledCall:
-    """Read an outbox row's body back. Raises: Unreadable."""
+def encode_answer(call: ScheduledCall, result: TaskResult) -> bytes:
+    """The body of a call's outbox row once the call has happened: without its parameters, with its result.
+
+    An output that is a `Payload` is not encoded again when the execution takes it.
+    """
+    told: list[object]
+    if isinstance(result, Failed):
+        told = ["failed", result.error, result.cause, result.how]
+    else:
+        kind = "succeeded" if isinstance(result, Succeeded) else "submitted"
+        told = [kind, embedded(payload_of(result.output).text)]
+    return dump_row([*_fields(CALL_VERSION, call, _DROPPED), told])
+
+
+_DROPPED: Final = Payload(None)
+
+
+def _fields(version: int, call: ScheduledCall, parameters: Payload) -> list[object]:
+    return [
+        version,
+        call.execution_arn,
+        call.state,
+        call.resource.arn,
+        embedded(parameters.text),
+        call.token,
+        call.attempt,
+        call.idempotency_key,
+        call.role_arn,
+        call.deadline_ms,
+        call.heartbeat_ms,
+        list(call.iterations),
+        call.task_id,
+        call.region,
+        call.trace_header,
+        embedded(call.submitted.text) if call.submitted is not None else None,
+        call.submitted is not None,
+    ]
+
+
+def decode_call(body: bytes, outbox: int = 0) -> ScheduledCall:
+    """Read the body of an outbox row of this id back. Raises: Unreadable."""
     try:
         fields = array_in(parse_json(body), _WHAT, CALL_VERSION)
         resource, iterations = parse_resource(fields[3]), tuple(fields[11])
         submitted = Payload(fields[15]) if fields[16] else None
+        answer = _told(fields[17]) if fields[0] > UNANSWERED_VERSION else None
         return ScheduledCall(
             fields[1], fields[2], resource, fields[4], fields[5], fields[6], fields[7], fields[8], fields[9],
-            fields[10], iterations, fields[12], fields[13], fields[14], submitted,
+            fields[10], iterations, fields[12], fields[13], fields[14], submitted, outbox, answer,
         )  # fmt: skip
     except (IndexError, TypeError, ValueError) as problem:
         raise damaged(_WHAT, problem) from None
+
+
+def _told(fields: list[Json]) -> TaskResult:
+    kind = fields[0]
+    if kind == "failed":
+        return Failed(fields[1], fields[2], fields[3])
+    return (Succeeded if kind == "succeeded" else Submitted)(Payload(fields[1]))
+
+
+async def answer_in(store: ExecutionStore, call: ScheduledCall) -> TaskResult | None:
+    """The result of a call that has happened, as its outbox row has it; `None` if the row has none.
+
+    For a call that is about to be repeated because its answer was lost. Raises: Unavailable, OwnershipLost.
+    """
+    row = await store.sent(call.outbox) if call.outbox else None
+    return decode_call(row.body).answer if row is not None else None

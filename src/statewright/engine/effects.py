@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from statewright.engine.activities import Activities, ActivityTask
-from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call
+from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call, event_of
 from statewright.engine.executions import kinds
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.names import ExecutionNames
@@ -70,8 +70,10 @@ class Effects:
                 self.offer(execution, call, parameters)
 
     def recover(self, row: OutboxRow, call: ScheduledCall) -> None:
-        """Go on with a call or an activity's task of before the restart."""
-        if row.kind == kinds.TASK:
+        """Go on with a call or an activity's task of before the restart; a call that has happened is not repeated."""
+        if call.answer is not None:
+            self._runner.tell(row.execution, Input(event_of(call, call.answer), call=call))
+        elif row.kind == kinds.TASK:
             self.dispatch(row.execution, call)
         else:
             self.offer(row.execution, call)
@@ -145,4 +147,4 @@ class Effects:
 
 def calls_of(outbox: list[OutboxRow]) -> dict[int, ScheduledCall]:
     """The calls that an outbox names, by row id."""
-    return {row.id: decode_call(row.body) for row in outbox if row.kind in (kinds.TASK, kinds.ACTIVITY)}
+    return {row.id: decode_call(row.body, row.id) for row in outbox if row.kind in (kinds.TASK, kinds.ACTIVITY)}

@@ -26,6 +26,7 @@ from statewright.events.rules import Event, Rules
 from statewright.instants import iso_seconds
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, dump_json, parse_json
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged
@@ -162,7 +163,9 @@ class Buses:
 
     # ------------------------------------------------------------------ events
 
-    async def put(self, entries: Sequence[JsonMapping]) -> list[dict[str, str]]:
+    async def put(
+        self, entries: Sequence[JsonMapping], completion: Completion[list[dict[str, str]]] | None = None
+    ) -> list[dict[str, str]]:
         """Put events; the answer has an id or an error for each, in order. Returns once their deliveries are durable.
 
         Raises: ApiError (`ValidationException`) for entries that are too long together.
@@ -182,7 +185,7 @@ class Buses:
             answers.append({"EventId": event["id"]})
             # An unknown bus accepts the event, which is then dropped (observed).
             deliveries += self.rules.deliveries_for(bus_name(entry.get("EventBusName")), event)
-        await self._deliveries.accept(deliveries)
+        await self._deliveries.accept(deliveries, completion=adapted(completion, lambda _: answers))
         if self.rules.meter is not None:
             self.rules.meter.put(len(answers), sum("ErrorCode" in one for one in answers))
         return answers

@@ -36,6 +36,7 @@ from statewright.events.targets import (
 )
 from statewright.metrics.recorder import Recorder
 from statewright.payload import JsonMapping
+from statewright.stores.completion import Completion, if_made
 from statewright.stores.entries import Entries, EntryKind
 from statewright.stores.ids import IdSource
 from statewright.stores.protocol import CatalogueStore, EntryRow
@@ -110,10 +111,12 @@ class Deliveries:
         deliveries: Sequence[Delivery],
         put: Sequence[EntryRow] = (),
         delete: Sequence[tuple[str, str]] = (),
+        completion: Completion[bool] | None = None,
     ) -> bool:
         """Write new deliveries in one transaction with other changes, and start them; False on a conflict."""
         rows = [*put, *(self._kind.row(one) for one in deliveries)]
-        while (rows or delete) and not await self._catalogue.write(rows, delete):
+        completes = if_made(completion, True)
+        while (rows or delete) and not await self._catalogue.write(rows, delete, completes):
             if put or delete:
                 return False
             # A number that is taken already: the clock has been set back.

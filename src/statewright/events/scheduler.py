@@ -38,6 +38,7 @@ from statewright.events.schedule_records import (
 from statewright.events.targets import UNIVERSAL
 from statewright.instants import iso_seconds
 from statewright.payload import JsonMapping
+from statewright.stores.completion import Completion, adapted, if_made
 from statewright.stores.entries import Entries
 from statewright.stores.store import Store
 from statewright.tags import retagged
@@ -78,7 +79,7 @@ class Scheduler:
 
     # ------------------------------------------------------------------ schedules
 
-    async def create(self, name: str, request: JsonMapping) -> Schedule:
+    async def create(self, name: str, request: JsonMapping, completion: Completion[Schedule] | None = None) -> Schedule:
         """Create a schedule. The request has the members of CreateSchedule.
 
         Raises: ApiError (`ValidationException`, `ConflictException`, `ResourceNotFoundException`).
@@ -92,7 +93,7 @@ class Scheduler:
                         **fields)  # fmt: skip
         check(made, now_ms, self._deliveries.calls)
         made = self._armed(replace(made, anchor_ms=_anchor(made, now_ms)), now_ms)
-        if await self._catalogue.write([SCHEDULE.row(made), made.timer()]):
+        if await self._write(made, completion):
             self._arm(made)
             return made
         there = await self._find(group, name)
@@ -100,7 +101,7 @@ class Scheduler:
             return there
         raise ApiError("ConflictException", f"Schedule {name} already exists.")
 
-    async def update(self, name: str, request: JsonMapping) -> Schedule:
+    async def update(self, name: str, request: JsonMapping, completion: Completion[Schedule] | None = None) -> Schedule:
         """Replace a schedule: what the request leaves out has its default again. Raises: ApiError, as `create`.
 
         A rate keeps its phase as long as expression and start stay the same.
@@ -115,15 +116,19 @@ class Scheduler:
             made = replace(made, anchor_ms=there.anchor_ms if same else _anchor(made, now_ms))
             check(made, now_ms, self._deliveries.calls, there)
             made = self._armed(made, now_ms)
-            if await self._catalogue.write([SCHEDULE.row(made), made.timer()]):
+            if await self._write(made, completion):
                 self._due.disarm(made.number)
                 self._arm(made)
                 return made
         raise ApiError("ConflictException", f"Schedule {name} is being changed; try again.")
 
-    async def delete(self, group: str, name: str) -> None:
+    async def _write(self, schedule: Schedule, completion: Completion[Schedule] | None) -> bool:
+        rows = [SCHEDULE.row(schedule), schedule.timer()]
+        return await self._catalogue.write(rows, (), if_made(completion, schedule))
+
+    async def delete(self, group: str, name: str, completion: Completion[bool] | None = None) -> None:
         """Delete a schedule; invocations under way continue. Raises: ApiError (`ResourceNotFoundException`)."""
-        await self._drop(await self.get(group, name))
+        await self._drop(await self.get(group, name), completion)
 
     async def get(self, group: str, name: str) -> Schedule:
         """A schedule. Raises: ApiError (`ResourceNotFoundException`)."""
@@ -160,13 +165,15 @@ class Scheduler:
     async def _find(self, group: str, name: str) -> Schedule | None:
         return await self._schedules.get(f"{group}/{name}")
 
-    async def _drop(self, schedule: Schedule) -> None:
+    async def _drop(self, schedule: Schedule, completion: Completion[bool] | None = None) -> None:
         self._due.disarm(schedule.number)
-        await self._catalogue.write([], [SCHEDULE.name_of(schedule), (DUE, timer_key(schedule.number))])
+        await self._catalogue.write([], [SCHEDULE.name_of(schedule), (DUE, timer_key(schedule.number))], completion)
 
     # ------------------------------------------------------------------ groups
 
-    async def create_group(self, name: str, tags: Mapping[str, str], token: str | None) -> Group:
+    async def create_group(
+        self, name: str, tags: Mapping[str, str], token: str | None, completion: Completion[Group] | None = None
+    ) -> Group:
         """Create a group. Raises: ApiError (`ConflictException`, `ServiceQuotaExceededException`)."""
         there = await self._groups.get(name)
         if there is None:
@@ -175,7 +182,7 @@ class Scheduler:
             now_ms = self._clock.now_ms()
             made = Group(name, now_ms, now_ms, tags=dict(tags), token=token)
             try:
-                return await self._groups.write(made)
+                return await self._groups.write(made, completion=adapted(completion, lambda _: made))
             except Conflict:
                 there = await self._groups.get(name)
         if there is not None and token is not None and there.token == token:
@@ -189,14 +196,15 @@ class Scheduler:
             raise ApiError("ResourceNotFoundException", f"Schedule group {name} does not exist.")
         return found
 
-    async def delete_group(self, name: str) -> None:
+    async def delete_group(self, name: str, completion: Completion[bool] | None = None) -> None:
         """Delete a group with its schedules, in the background. Raises: ApiError."""
         group = await self.group(name)
         if name == DEFAULT_GROUP:
             # The text is Statewright's own.
             raise invalid("The default schedule group cannot be deleted.")
         if group.state != "DELETING":
-            group = await self._write_group(replace(group, state="DELETING", modified_ms=self._clock.now_ms()))
+            going = replace(group, state="DELETING", modified_ms=self._clock.now_ms())
+            group = await self._write_group(going, completion)
             self._due.spawn(self._clear(group))
 
     async def list_groups(self, prefix: str, after: str | None, limit: int) -> tuple[list[Group], str | None]:
@@ -216,9 +224,9 @@ class Scheduler:
         group = await self.group(name)
         await self._write_group(replace(group, tags=retagged(group.tags, tags, remove)))
 
-    async def _write_group(self, group: Group) -> Group:
+    async def _write_group(self, group: Group, completion: Completion[bool] | None = None) -> Group:
         try:
-            return await self._groups.write(group)
+            return await self._groups.write(group, completion=completion)
         except Conflict:
             raise ApiError("ConflictException", f"Schedule group {group.name} is being changed; try again.") from None
 

@@ -14,13 +14,14 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from statewright.clock import Clock
-from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
+from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, encode_answer
 from statewright.errors import ApiError, StoreError
 from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.function_calls import FunctionCalls, InvokeFunction, invocation_headers
 from statewright.integrations.patterns import Answers, Follower, named_uuid, too_large
 from statewright.payload import Json
+from statewright.stores.completion import Completion
 
 LONGEST_BODY_BYTES: Final = 16 * 1024 * 1024
 """The longest streamed answer that is read: far above the limit of any state."""
@@ -33,8 +34,13 @@ class InvokeOwn(Protocol):
     def content_type(self) -> str:
         """The Content-Type that its answers have over HTTP."""
 
-    def __call__(self, operation: str, request: ApiObject, *, request_id: str) -> Awaitable[Json]:
-        """The answer. Raises: ApiError, with the HTTP status that a caller outside would see; StoreError."""
+    def __call__(
+        self, operation: str, request: ApiObject, *, request_id: str, completion: Completion[Json] | None = None
+    ) -> Awaitable[Json]:
+        """The answer, with which a write completes the outbox row of the task that makes the call.
+
+        Raises: ApiError, with the HTTP status that a caller outside would see; StoreError.
+        """
 
 
 class OwnServices:
@@ -115,9 +121,17 @@ class OwnServices:
 
         self._follower.follow(task, poll, stop, name=jobs.name_of(task, submitted))
 
-    async def _invoke(self, task: ScheduledCall, operation: str, request: ApiObject, request_id: str) -> ApiObject:
+    async def _invoke(
+        self,
+        task: ScheduledCall,
+        operation: str,
+        request: ApiObject,
+        request_id: str,
+        completion: Completion[Json] | None = None,
+    ) -> ApiObject:
         """The answer of the task's service. Raises: ApiError, StoreError."""
-        return dict(await self._invokers[_service(task)](operation, request, request_id=request_id))
+        invoke = self._invokers[_service(task)]
+        return dict(await invoke(operation, request, request_id=request_id, completion=completion))
 
     async def _invoked(self, task: ScheduledCall) -> TaskResult:
         functions = self._functions
@@ -145,11 +159,28 @@ class OwnServices:
             return prepared
         api, service = prepared.api, _service(task)
         request_id = _request_id(task)
+
+        def result_of(answer: ApiObject) -> TaskResult:
+            if api.dialect == "optimised" and not prepared.is_bare:
+                answer["ResponseMetadata"] = self._metadata(service, answer, request_id)
+            return finished(task, prepared, answer)
+
+        told: list[TaskResult] = []
+
+        def body_of(answer: Json) -> bytes:
+            result = result_of(dict(answer))
+            told[:] = (result,)
+            return encode_answer(task, result)
+
+        completion = Completion(task.outbox, body_of) if task.outbox else None
         try:
-            answer = await self._invoke(task, api.operation.name, prepared.request, request_id)
+            answer = await self._invoke(task, api.operation.name, prepared.request, request_id, completion)
         except (ApiError, StoreError) as problem:
             extended = named_uuid(request_id, "extended") if service == "s3" else None
             return refused(task, refusal_by(api, problem, request_id, extended))
+        if told:
+            # The result that the outbox row has, with its date.
+            return told[0]
         self._functions.passed(task)
         for member, value in answer.items():
             if isinstance(value, AsyncIterator):
@@ -157,9 +188,7 @@ class OwnServices:
                 if body is None:
                     return too_large(task)
                 answer[member] = body
-        if api.dialect == "optimised" and not prepared.is_bare:
-            answer["ResponseMetadata"] = self._metadata(service, answer, request_id)
-        return finished(task, prepared, answer)
+        return result_of(answer)
 
     def _metadata(self, service: str, answer: ApiMapping, request_id: str) -> ApiObject:
         date = self._functions.date()

@@ -191,7 +191,7 @@ class Polls:
         plan, task = poll.plan, poll.task
         poll.asked += 1
         call = replace(
-            task, resource=plan.resource, parameters=plan.parameters, token=None,
+            task, resource=plan.resource, parameters=plan.parameters, token=None, outbox=0,
             idempotency_key=f"{task.idempotency_key}-{poll.asked}",
         )  # fmt: skip
         end = self._outcome(poll, await self._ask(call))

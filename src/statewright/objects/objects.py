@@ -39,6 +39,7 @@ from statewright.objects.state import ObjectState
 from statewright.objects.uploads import Uploads, check_number
 from statewright.objects.vault import Piece
 from statewright.payload import Json, JsonMapping
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.key_pages import after_prefix
 from statewright.stores.object_rows import (
     IN_FILE,
@@ -48,7 +49,9 @@ from statewright.stores.object_rows import (
     ObjectRow,
     Refused,
     SegmentRow,
+    WriteOutcome,
     Written,
+    if_written,
 )
 from statewright.stores.protocol import EntryRow
 from statewright.stores.store import Store
@@ -182,6 +185,7 @@ class Objects:
         settings: Settings = PLAIN,
         promise: Promise = NOTHING_PROMISED,
         demand: Demand = NO_DEMAND,
+        completion: Completion[ObjectView] | None = None,
     ) -> ObjectView:
         """Write an object, replacing the one under its key; it is durable and visible when this returns.
 
@@ -194,10 +198,17 @@ class Objects:
             # Checked before the bytes arrive, and again when the row is written.
             await self.check_demand(home, name, demand)
         received = await receive(self.state.vault, body, promise)
-        return await self.write_row(home, name, received, settings, demand)
+        return await self.write_row(home, name, received, settings, demand, completion=completion)
 
     async def write_row(
-        self, bucket: Bucket, name: bytes, received: Received, settings: Settings, demand: Demand, event: str = PUT
+        self,
+        bucket: Bucket,
+        name: bytes,
+        received: Received,
+        settings: Settings,
+        demand: Demand,
+        event: str = PUT,
+        completion: Completion[ObjectView] | None = None,
     ) -> ObjectView:
         """Write the row of an object whose body was received. Raises: ApiError, Unavailable."""
         checksum = Checksum(received.algorithm, received.checksums[received.algorithm])
@@ -206,10 +217,12 @@ class Objects:
             bucket.id, name, received.id, received.size, self.state.clock.now_ms(), received.md5, received.place, head
         )
         notes = self.state.notes(bucket.name, row, event)
-        outcome = await self.state.announce(self.state.store.objects.put(row, received.body, demand, notes), notes)
+        view = object_of(bucket.name, row)
+        writing = self.state.store.objects.put(row, received.body, demand, notes, if_written(completion, view))
+        outcome = await self.state.announce(writing, notes)
         if isinstance(outcome, Written):
             self.state.vault.free(outcome.freed)
-            return object_of(bucket.name, row)
+            return view
         await discard(self.state.vault, received)
         raise self.state.refusal(bucket.name, name, outcome, demand)
 
@@ -278,17 +291,34 @@ class Objects:
         first = sum(row.size for row in rows[: part - 1])
         return first, first + rows[part - 1].size - 1
 
-    async def delete(self, bucket: str, key: str, *, version: str | None = None, demand: Demand = NO_DEMAND) -> None:
+    async def delete(
+        self,
+        bucket: str,
+        key: str,
+        *,
+        version: str | None = None,
+        demand: Demand = NO_DEMAND,
+        completion: Completion[bool] | None = None,
+    ) -> None:
         """Delete an object; a missing one counts as deleted.
 
         Raises: ApiError (`NoSuchBucket`, `PreconditionFailed`, `NoSuchVersion`).
         """
-        (outcome,) = await self.delete_many(bucket, [(key, demand, version)])
+
+        def deleted(refused: Sequence[ApiError | None]) -> bool | None:
+            return True if refused[0] is None else None
+
+        wanted = [(key, demand, version)]
+        (outcome,) = await self.delete_many(bucket, wanted, completion=adapted(completion, deleted))
         if outcome is not None:
             raise outcome
 
     async def delete_many(
-        self, bucket: str, wanted: Sequence[tuple[str, Demand, str | None]], event: str = DELETED
+        self,
+        bucket: str,
+        wanted: Sequence[tuple[str, Demand, str | None]],
+        event: str = DELETED,
+        completion: Completion[list[ApiError | None]] | None = None,
     ) -> list[ApiError | None]:
         """Delete objects, each by key, demand and version, in one transaction; the refusal of each, or `None`.
 
@@ -308,14 +338,21 @@ class Objects:
         if self.state.outbox is not None and NOTIFICATION in home.settings:
             now_ms = self.state.clock.now_ms()
             notes = self.state.outbox.prepare(home, [Change(event, name.decode(), now_ms) for _, name, _ in chosen])
-        writing = self.state.store.objects.delete(home.id, [(name, demand) for _, name, demand in chosen], notes)
+
+        def answers(outcomes: Sequence[WriteOutcome]) -> list[ApiError | None]:
+            found = list(refused)
+            for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
+                if not isinstance(outcome, Written):
+                    found[place] = self.state.refusal(bucket, name, outcome, demand)
+            return found
+
+        deletions = [(name, demand) for _, name, demand in chosen]
+        writing = self.state.store.objects.delete(home.id, deletions, notes, adapted(completion, answers))
         outcomes = await self.state.announce(writing, list(chain.from_iterable(notes)))
-        for (place, name, demand), outcome in zip(chosen, outcomes, strict=True):
+        for outcome in outcomes:
             if isinstance(outcome, Written):
                 self.state.vault.free(outcome.freed)
-            else:
-                refused[place] = self.state.refusal(bucket, name, outcome, demand)
-        return refused
+        return answers(outcomes)
 
     async def list_keys(
         self,
@@ -367,6 +404,7 @@ class Objects:
         tags: Mapping[str, str] | None = None,
         algorithm: str | None = None,
         demand: Demand = NO_DEMAND,
+        completion: Completion[ObjectView] | None = None,
     ) -> ObjectView:
         """Copy an object, named by bucket, key and version. A body in one file is shared, not copied.
 
@@ -400,7 +438,7 @@ class Objects:
                 stream = self.state.vault.read(pieces)
         if received is None:
             received = await receive(self.state.vault, stream, Promise(length=view.size, algorithm=wanted))
-        return await self.write_row(home, name, received, kept, demand, COPIED)
+        return await self.write_row(home, name, received, kept, demand, COPIED, completion)
 
     async def copy_part(
         self,

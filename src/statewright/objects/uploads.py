@@ -31,7 +31,17 @@ from statewright.objects.records import (
     upload_of,
 )
 from statewright.objects.state import ObjectState
-from statewright.stores.object_rows import IN_SEGMENTS, Demand, Missing, ObjectRow, SegmentRow, UploadRow, Written
+from statewright.stores.completion import Completion, if_made
+from statewright.stores.object_rows import (
+    IN_SEGMENTS,
+    Demand,
+    Missing,
+    ObjectRow,
+    SegmentRow,
+    UploadRow,
+    Written,
+    if_written,
+)
 
 ID_PREFIX: Final = "sw"
 
@@ -78,7 +88,14 @@ class Uploads:
         self._state = state
 
     async def create(
-        self, bucket: str, key: str, *, settings: Settings, algorithm: str | None = None, kind: str | None = None
+        self,
+        bucket: str,
+        key: str,
+        *,
+        settings: Settings,
+        algorithm: str | None = None,
+        kind: str | None = None,
+        completion: Completion[Upload] | None = None,
     ) -> Upload:
         """Begin an upload.
 
@@ -101,9 +118,10 @@ class Uploads:
         number = await self._state.vault.next_id()
         head = upload_head(settings, algorithm, kind or kinds[0])
         row = UploadRow(number, home.id, name, self._state.clock.now_ms(), head)
-        if not await self._state.store.uploads.create(row):
+        upload = upload_of(bucket, row)
+        if not await self._state.store.uploads.create(row, if_made(completion, upload)):
             raise faults.no_such_bucket(bucket)
-        return upload_of(bucket, row)
+        return upload
 
     async def find(self, bucket: str, key: str, upload_id: str) -> Upload:
         """An upload in progress. Raises: ApiError (`NoSuchBucket`, `NoSuchUpload`)."""
@@ -148,10 +166,10 @@ class Uploads:
         rows = await self._state.store.objects.segments(upload.id, after=after, limit=limit)
         return [part_of(row) for row in rows]
 
-    async def abort(self, bucket: str, key: str, upload_id: str) -> None:
+    async def abort(self, bucket: str, key: str, upload_id: str, completion: Completion[bool] | None = None) -> None:
         """Abort an upload. Raises: ApiError (`NoSuchUpload`)."""
         upload = await self.find(bucket, key, upload_id)
-        outcome = await self._state.store.uploads.abort(upload.id)
+        outcome = await self._state.store.uploads.abort(upload.id, if_written(completion, True))
         if isinstance(outcome, Written):
             self._state.vault.free(outcome.freed)
 
@@ -166,6 +184,7 @@ class Uploads:
         checksum: Checksum | None = None,
         kind: str | None = None,
         size: int | None = None,
+        completion: Completion[ObjectView] | None = None,
     ) -> ObjectView:
         """Make an object of these parts; other uploaded parts are deleted.
 
@@ -193,14 +212,15 @@ class Uploads:
         row = ObjectRow(home.id, upload.row.key, upload.id, total, now_ms, f"{etag}-{len(parts)}", IN_SEGMENTS, head)
         notes = self._state.notes(bucket, row, COMPLETED)
         kept = [(part.number, part.row.id) for part in parts]
-        writing = self._state.store.uploads.complete(row, kept, demand, notes)
+        view = object_of(bucket, row)
+        writing = self._state.store.uploads.complete(row, kept, demand, notes, if_written(completion, view))
         outcome = await self._state.announce(writing, notes)
         if isinstance(outcome, Missing):
             raise faults.no_such_upload(upload_id)
         if not isinstance(outcome, Written):
             raise self._state.refusal(bucket, row.key, outcome, demand)
         self._state.vault.free(outcome.freed)
-        return object_of(bucket, row)
+        return view
 
     async def under_way(
         self,

@@ -26,6 +26,7 @@ from statewright.queues.attributes import (
 from statewright.queues.entries import QUEUE, REMAINS, QueueEntry
 from statewright.queues.queue import Queue
 from statewright.queues.state import Site
+from statewright.stores.completion import Completion, if_made
 from statewright.stores.entries import Entries, rows_below
 from statewright.stores.protocol import CatalogueStore, EntryRow
 from statewright.tags import retagged
@@ -155,7 +156,7 @@ class Catalogue:
             queue.state.check()
             await self._replace(queue, replace(queue.state.entry, tags=retagged(queue.state.entry.tags, put, drop)))
 
-    async def purge(self, queue: Queue) -> None:
+    async def purge(self, queue: Queue, completion: Completion[bool] | None = None) -> None:
         """See `Queues.purge`: the queue continues under a new number of rows."""
         async with self._change:
             queue.state.check()
@@ -169,16 +170,18 @@ class Catalogue:
             former = queue.state.entry.rows
             rows = await self._store.next_number("queue")
             entry = replace(queue.state.entry, rows=rows, purged_ms=now_ms)
-            await self._replace(queue, entry, _remains(former))
+            await self._replace(queue, entry, _remains(former), completion=completion)
             queue.state.lose_track()
             queue.state.touched()
             self._site.spawn(self._clear(former))
 
-    async def delete(self, queue: Queue) -> None:
+    async def delete(self, queue: Queue, completion: Completion[bool] | None = None) -> None:
         """See `Queues.delete_queue`."""
         async with self._change:
             queue.state.check()
-            if not await self._store.write([_remains(queue.state.entry.rows)], [QUEUE.name_of(queue.state.entry)]):
+            entry = queue.state.entry
+            completes = if_made(completion, True)
+            if not await self._store.write([_remains(entry.rows)], [QUEUE.name_of(entry)], completes):
                 raise Conflict(f"the rows of queue {queue.name} are being deleted already")
             self._deleted_ms[queue.name] = self._site.clock.now_ms()
             self._forget_index(queue)
@@ -194,8 +197,10 @@ class Catalogue:
             pass
         await self._store.write([], [(REMAINS.name, str(rows))])
 
-    async def _replace(self, queue: Queue, entry: QueueEntry, *more: EntryRow) -> None:
-        written = await self._entries.write(entry, also=more)
+    async def _replace(
+        self, queue: Queue, entry: QueueEntry, *more: EntryRow, completion: Completion[bool] | None = None
+    ) -> None:
+        written = await self._entries.write(entry, also=more, completion=completion)
         self._forget_index(queue)
         queue.state.set_entry(written)
         self._index(queue)

@@ -12,6 +12,7 @@ from statewright.queues.messages import Outgoing
 from statewright.queues.queue import Queue
 from statewright.queues.sending import count_sent, row_of
 from statewright.queues.state import QueueState, Site
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.queue_protocol import MessageRow, Once
 
 
@@ -23,7 +24,12 @@ class QueuedDelivery(NamedTuple):
     once: int = 0
 
 
-async def send_deliveries(site: Site, deliveries: Sequence[QueuedDelivery], onces: Sequence[Once]) -> list[int]:
+async def send_deliveries(
+    site: Site,
+    deliveries: Sequence[QueuedDelivery],
+    onces: Sequence[Once],
+    completion: Completion[list[int]] | None = None,
+) -> list[int]:
     """Send messages; once they are durable, return for each of `onces` the id of the first that has its key.
 
     Callers that have awaited `known` of the queues send in the order of their calls: nothing waits before the store
@@ -41,7 +47,7 @@ async def send_deliveries(site: Site, deliveries: Sequence[QueuedDelivery], once
     ]
     generations = {delivery.queue.state: delivery.queue.state.generation for delivery in deliveries}
     try:
-        answers = await site.store.send(rows, onces)
+        answers = await site.store.send(rows, onces, adapted(completion, lambda ids: ids[len(rows) :]))
     except BaseException:
         for queue in generations:
             queue.lose_track()

@@ -11,6 +11,7 @@ from statewright.queues.attributes import INVALID_PARAMETER
 from statewright.queues.messages import Handle, read_handle
 from statewright.queues.state import QueueState
 from statewright.queues.visibility import MADE_VISIBLE, InFlight, Visibility
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.queue_protocol import GroupChange
 
 LONGEST_HIDDEN_MS: Final = 12 * 3_600_000
@@ -81,7 +82,11 @@ async def _delete_doubtful(
     await queue.drop_proven(visibility, proofs)
 
 
-async def change_visibility(queue: QueueState, changes: Sequence[tuple[str, int]]) -> list[ApiError | None]:
+async def change_visibility(
+    queue: QueueState,
+    changes: Sequence[tuple[str, int]],
+    completion: Completion[list[ApiError | None]] | None = None,
+) -> list[ApiError | None]:
     """See `Queues.change_visibility`."""
     visibility = await queue.known()
     now_ms = queue.advance(visibility)
@@ -111,8 +116,10 @@ async def change_visibility(queue: QueueState, changes: Sequence[tuple[str, int]
             groups[message.group] += 0
     if rows:
         changed = queue.group_changes(visibility, groups, now_ms)
+        # The errors of doubtful handles are not known yet; a batch that has some is repeated after a crash.
+        known = completion if not doubtful else None
         try:
-            await queue.site.store.hide(list(dict(rows).items()), changed)
+            await queue.site.store.hide(list(dict(rows).items()), changed, adapted(known, lambda _: answers))
         except BaseException:
             queue.lose_track()
             raise

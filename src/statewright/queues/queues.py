@@ -23,6 +23,7 @@ from statewright.queues.meter import NAMESPACE
 from statewright.queues.move_tasks import MoveTask, MoveTasks
 from statewright.queues.queue import Queue
 from statewright.queues.state import QueueState, Site
+from statewright.stores.completion import Completion
 from statewright.stores.ids import FIRST_MS, SHARD, IdSource
 from statewright.stores.queue_protocol import Once
 from statewright.stores.store import Store
@@ -84,9 +85,9 @@ class Queues:
         """
         return await self._catalogue.create(name, attributes, tags or {})
 
-    async def delete_queue(self, queue: Queue) -> None:
+    async def delete_queue(self, queue: Queue, completion: Completion[bool] | None = None) -> None:
         """Delete a queue with its messages. Raises: ApiError (`QueueDoesNotExist`)."""
-        await self._catalogue.delete(queue)
+        await self._catalogue.delete(queue, completion)
 
     def find(self, reference: str) -> Queue:
         """The queue of a name, URL or ARN. Raises: ApiError (`QueueDoesNotExist`)."""
@@ -117,23 +118,30 @@ class Queues:
 
     # Messages
 
-    async def send(self, queue: Queue, entries: Sequence[Outgoing]) -> list[Sent]:
+    async def send(
+        self, queue: Queue, entries: Sequence[Outgoing], completion: Completion[list[Sent]] | None = None
+    ) -> list[Sent]:
         """Send messages; return once they are durable.
 
         Raises: ApiError (`InvalidParameterValueException` for a FIFO message that has no deduplication id where the
             queue makes none).
         """
         self._forget()
-        return await sending.send(queue.state, entries)
+        return await sending.send(queue.state, entries, completion)
 
     def next_number(self) -> int:
         """A new number from the sequence of message numbers, for a message of another kind."""
         return self._site.ids.next()
 
-    async def fan_out(self, deliveries: Sequence[QueuedDelivery], onces: Sequence[Once] = ()) -> list[int]:
+    async def fan_out(
+        self,
+        deliveries: Sequence[QueuedDelivery],
+        onces: Sequence[Once] = (),
+        completion: Completion[list[int]] | None = None,
+    ) -> list[int]:
         """Send messages to several queues in one transaction; see `fan_out.send_deliveries`."""
         self._forget()
-        return await send_deliveries(self._site, deliveries, onces)
+        return await send_deliveries(self._site, deliveries, onces, completion)
 
     def find_arn(self, arn: str) -> Queue | None:
         """The queue of an ARN, if it exists."""
@@ -175,16 +183,21 @@ class Queues:
         """
         return await by_handle.delete(queue.state, handles)
 
-    async def change_visibility(self, queue: Queue, changes: Sequence[tuple[str, int]]) -> list[ApiError | None]:
+    async def change_visibility(
+        self,
+        queue: Queue,
+        changes: Sequence[tuple[str, int]],
+        completion: Completion[list[ApiError | None]] | None = None,
+    ) -> list[ApiError | None]:
         """Hide messages, by handle, for so many milliseconds from now, 0 to make them visible; return the error of
         each handle (`ReceiptHandleIsInvalid`, `MessageNotInflight`, `InvalidParameterValueException` beyond twelve
         hours or for a handle that is no longer the message's).
         """
-        return await by_handle.change_visibility(queue.state, changes)
+        return await by_handle.change_visibility(queue.state, changes, completion)
 
-    async def purge(self, queue: Queue) -> None:
+    async def purge(self, queue: Queue, completion: Completion[bool] | None = None) -> None:
         """Delete every message, including those in flight. Raises: ApiError (`PurgeQueueInProgress`)."""
-        await self._catalogue.purge(queue)
+        await self._catalogue.purge(queue, completion)
 
     async def counts(self, queue: Queue) -> Counts:
         """Numbers of messages visible, in flight and delayed: exact, except that messages past their retention

@@ -11,21 +11,29 @@ from statewright.queues.attributes import INVALID_PARAMETER, QueueSettings
 from statewright.queues.fair import ALONE
 from statewright.queues.messages import Outgoing, Sent, encode_extra, message_id_of, sequence_number_of
 from statewright.queues.state import QueueState
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.queue_protocol import MessageRow
 
 DEDUPLICATION_MS: Final = 5 * 60_000
 """Source: developer guide, exactly-once processing."""
 
 
-async def send(queue: QueueState, entries: Sequence[Outgoing]) -> list[Sent]:
+async def send(
+    queue: QueueState, entries: Sequence[Outgoing], completion: Completion[list[Sent]] | None = None
+) -> list[Sent]:
     """See `Queues.send`."""
     await queue.known()
     now_ms = queue.site.clock.now_ms()
     numbers = queue.site.ids.several(len(entries)) if entries else ()
     rows = [row_of(queue, message, number, now_ms) for message, number in zip(entries, numbers, strict=True)]
     generation = queue.generation
+    fifo = queue.settings.fifo
+
+    def sent(ids: Sequence[int]) -> list[Sent]:
+        return [Sent(message_id_of(number), sequence_number_of(number) if fifo else None) for number in ids]
+
     try:
-        ids = await queue.site.store.send(rows)
+        ids = await queue.site.store.send(rows, (), adapted(completion, sent))
     except BaseException:
         queue.lose_track()
         raise
@@ -33,8 +41,7 @@ async def send(queue: QueueState, entries: Sequence[Outgoing]) -> list[Sent]:
     count_sent(queue, new, generation, now_ms)
     if len(new) < len(rows) and (meter := queue.meter) is not None:
         meter.repeated(len(rows) - len(new))
-    fifo = queue.settings.fifo
-    return [Sent(message_id_of(number), sequence_number_of(number) if fifo else None) for number in ids]
+    return sent(ids)
 
 
 def count_sent(queue: QueueState, rows: Sequence[MessageRow], generation: int, now_ms: int) -> None:

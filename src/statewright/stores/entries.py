@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from statewright.errors import Conflict
 from statewright.formats import Format, Upgrade, members_of
+from statewright.stores.completion import Completion, if_made
 from statewright.stores.protocol import CatalogueStore, EntryRow
 
 Name = tuple[str, str]
@@ -175,12 +176,19 @@ class Entries(Generic[T]):
         """The kind and key of every entry below a parent; reads no bodies."""
         return [(one.kind, one.key) async for one in rows_below(self._catalogue, self.kind.name, parent)]
 
-    async def write(self, value: T, *, also: Sequence[EntryRow] = (), delete: Sequence[Name] = ()) -> T:
+    async def write(
+        self,
+        value: T,
+        *,
+        also: Sequence[EntryRow] = (),
+        delete: Sequence[Name] = (),
+        completion: Completion[bool] | None = None,
+    ) -> T:
         """Write an entry with rows of other kinds, and delete: all or nothing; the value as it is stored then.
 
         Raises: Conflict when another writer was faster.
         """
-        if not await self._catalogue.write([self.kind.row(value), *also], delete):
+        if not await self._catalogue.write([self.kind.row(value), *also], delete, if_made(completion, True)):
             raise Conflict(f"{self.kind.name} {self.kind.key_of(value)} was changed by another writer")
         return dataclasses.replace(value, stored=value.stored + 1)
 

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.protocol import EntryRow
+
+T = TypeVar("T")
 
 IN_ROW: Final = 0
 IN_FILE: Final = 1
@@ -106,6 +109,11 @@ class Missing:
 WriteOutcome = Written | Refused | Missing
 
 
+def if_written(completion: Completion[T] | None, value: T) -> Completion[WriteOutcome] | None:
+    """The completion of a write, for a caller that has this value if it went through."""
+    return adapted(completion, lambda outcome: value if isinstance(outcome, Written) else None)
+
+
 @dataclass(frozen=True, slots=True)
 class KeyPage:
     """A page of a listing, in order: objects, and prefixes that stand for all keys below them.
@@ -133,7 +141,12 @@ class ObjectStore(Protocol):
         """Delete a bucket without objects, and the uploads under way in it: the files freed. `None`: not empty."""
 
     async def put(
-        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[EntryRow] = ()
+        self,
+        row: ObjectRow,
+        body: bytes | None,
+        demand: Demand,
+        notes: Sequence[EntryRow] = (),
+        completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
         """Write an object, replacing an existing one. `body` is its bytes where `row.place` is `IN_ROW`.
 
@@ -159,7 +172,11 @@ class ObjectStore(Protocol):
         merged."""
 
     async def delete(
-        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]] = ()
+        self,
+        bucket: int,
+        wanted: Sequence[tuple[bytes, Demand]],
+        notes: Sequence[Sequence[EntryRow]] = (),
+        completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:
         """Delete objects; a missing one counts as deleted. `notes`, if any, are for each that existed."""
 
@@ -179,7 +196,7 @@ class UploadStore(Protocol):
     Raises (all methods): Unavailable when the database does not answer; OwnershipLost.
     """
 
-    async def create(self, row: UploadRow) -> bool:
+    async def create(self, row: UploadRow, completion: Completion[bool] | None = None) -> bool:
         """Begin an upload; False when the bucket is gone."""
 
     async def find(self, upload: int) -> UploadRow | None:
@@ -194,12 +211,17 @@ class UploadStore(Protocol):
         """Write a part over the one with its number."""
 
     async def complete(
-        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow] = ()
+        self,
+        row: ObjectRow,
+        kept: Sequence[tuple[int, int]],
+        demand: Demand,
+        notes: Sequence[EntryRow] = (),
+        completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
         """Turn an upload into an object of the same id, with these parts alone: by number and id.
 
         `Missing` also where one of them has been replaced.
         """
 
-    async def abort(self, upload: int) -> WriteOutcome:
+    async def abort(self, upload: int, completion: Completion[WriteOutcome] | None = None) -> WriteOutcome:
         """Delete an upload and its parts."""

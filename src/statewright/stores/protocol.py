@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from statewright.stores.completion import Completion
+
 STATUSES: Final = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "PENDING_REDRIVE")
 """Statuses of executions and Map Runs; a store keeps the index."""
 
@@ -198,6 +200,9 @@ class ExecutionStore(Protocol):
     async def due(self, shard: int, until_ms: int, limit: int, after: TimerRow | None = None) -> list[TimerRow]:
         """Timers due up to an instant, by (due, execution, timer), after the place of `after`."""
 
+    async def sent(self, number: int) -> OutboxRow | None:
+        """One row of the outbox; waits for a transaction under way that completes it."""
+
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """Everything in the outbox and inbox of a shard, by id, for a new owner to recover."""
 
@@ -239,7 +244,12 @@ class CatalogueStore(Protocol):
     async def get(self, kind: str, key: str) -> EntryRow | None:
         """One entry."""
 
-    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(
+        self,
+        put: Sequence[EntryRow],
+        delete: Sequence[tuple[str, str]] = (),
+        completion: Completion[bool] | None = None,
+    ) -> bool:
         """Insert or replace (where `version` is one more than the stored one; 1 inserts), and delete.
 
         All or nothing; False when any version does not fit, and then nothing is written.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final, Protocol
 
+from statewright.stores.completion import Completion, completed
 from statewright.stores.queue_protocol import Claim, Claimed, Gone, GroupChange, MessageRow, Move, Once
 from statewright.stores.statements import SqlRow
 
@@ -28,6 +29,7 @@ class SendTask:
 
     rows: Sequence[MessageRow]
     onces: Sequence[Once] = ()
+    completion: Completion[list[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class HideTask:
 
     changes: Sequence[tuple[int, int]]
     groups: Sequence[GroupChange]
+    completion: Completion[None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ class QueueSql(Protocol):
 
     def run(self, name: str, *given: object) -> int:
         """Run a statement; how many rows it changed."""
+
+    def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Complete outbox rows, by id, with bodies; none is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,12 @@ def write_queue_tasks(sql: QueueSql, tasks: Sequence[QueueTask]) -> list[object]
         answers[place] = _claim(sql, receive.claim)
     for place, other in works:
         answers[place] = other.work(sql)
+    completions = [
+        (task.completion, answer)
+        for task, answer in zip(tasks, answers, strict=True)
+        if isinstance(task, SendTask | HideTask)
+    ]
+    sql.complete(completed(completions))
     return answers
 
 

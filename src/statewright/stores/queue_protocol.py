@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from statewright.stores.completion import Completion
+
 
 class MessageRow(NamedTuple):
     """A message to send. `group` orders a FIFO queue's messages; `tenant` marks a standard queue's.
@@ -164,7 +166,9 @@ class QueueStore(Protocol):
     Raises (all methods): Unavailable when the database does not answer; OwnershipLost when another process has it.
     """
 
-    async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
+    async def send(
+        self, rows: Sequence[MessageRow], onces: Sequence[Once] = (), completion: Completion[list[int]] | None = None
+    ) -> list[int]:
         """Insert messages; the id of each, which for a duplicate is that of the message it repeats.
 
         Behind them the id of each of `onces`, which is that of the first for one already used; the rows that depend on
@@ -182,7 +186,12 @@ class QueueStore(Protocol):
         `groups` describes the messages in `ids`; groups of the others are updated, too.
         """
 
-    async def hide(self, changes: Sequence[tuple[int, int]], groups: Sequence[GroupChange] = ()) -> None:
+    async def hide(
+        self,
+        changes: Sequence[tuple[int, int]],
+        groups: Sequence[GroupChange] = (),
+        completion: Completion[None] | None = None,
+    ) -> None:
         """Give messages another (id, visible_ms)."""
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from statewright.stores import sql_objects
+from statewright.stores.completion import Completion
 from statewright.stores.object_rows import (
     BucketRow,
     Demand,
@@ -24,7 +25,7 @@ T = TypeVar("T")
 class Runner(Protocol):
     """The ways in which a store runs work."""
 
-    def write(self, work: Callable[[Sql], T]) -> Awaitable[T]:
+    def write(self, work: Callable[[Sql], T], completion: Completion[T] | None = None) -> Awaitable[T]:
         """As a transaction, durable when it returns."""
 
     def point(self, work: Callable[[Sql], T]) -> Awaitable[T]:
@@ -53,10 +54,15 @@ class SqlObjects:
         return await self._runner.write(lambda sql: sql_objects.drop_bucket(sql, bucket))
 
     async def put(
-        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[EntryRow] = ()
+        self,
+        row: ObjectRow,
+        body: bytes | None,
+        demand: Demand,
+        notes: Sequence[EntryRow] = (),
+        completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
         """See `ObjectStore.put`."""
-        return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand, notes))
+        return await self._runner.write(lambda sql: sql_objects.put(sql, row, body, demand, notes), completion)
 
     async def change_head(
         self, bucket: int, key: bytes, object_id: int, head: bytes, notes: Sequence[EntryRow] = ()
@@ -81,10 +87,16 @@ class SqlObjects:
         return await self._runner.scan(lambda sql: sql_objects.keys(sql, bucket, prefix, delimiter, start, limit))
 
     async def delete(
-        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]] = ()
+        self,
+        bucket: int,
+        wanted: Sequence[tuple[bytes, Demand]],
+        notes: Sequence[Sequence[EntryRow]] = (),
+        completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:
         """See `ObjectStore.delete`."""
-        return await self._runner.write(lambda sql: sql_objects.delete(sql, bucket, wanted, notes)) if wanted else []
+        if not wanted:
+            return []
+        return await self._runner.write(lambda sql: sql_objects.delete(sql, bucket, wanted, notes), completion)
 
     async def doom(self, ids: Sequence[int]) -> None:
         """See `ObjectStore.doom`."""
@@ -105,9 +117,9 @@ class SqlUploads:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    async def create(self, row: UploadRow) -> bool:
+    async def create(self, row: UploadRow, completion: Completion[bool] | None = None) -> bool:
         """See `UploadStore.create`."""
-        return await self._runner.write(lambda sql: sql_objects.create_upload(sql, row))
+        return await self._runner.write(lambda sql: sql_objects.create_upload(sql, row), completion)
 
     async def find(self, upload: int) -> UploadRow | None:
         """See `UploadStore.find`."""
@@ -124,11 +136,16 @@ class SqlUploads:
         return await self._runner.write(lambda sql: sql_objects.put_part(sql, row, body))
 
     async def complete(
-        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow] = ()
+        self,
+        row: ObjectRow,
+        kept: Sequence[tuple[int, int]],
+        demand: Demand,
+        notes: Sequence[EntryRow] = (),
+        completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
         """See `UploadStore.complete`."""
-        return await self._runner.write(lambda sql: sql_objects.complete(sql, row, kept, demand, notes))
+        return await self._runner.write(lambda sql: sql_objects.complete(sql, row, kept, demand, notes), completion)
 
-    async def abort(self, upload: int) -> WriteOutcome:
+    async def abort(self, upload: int, completion: Completion[WriteOutcome] | None = None) -> WriteOutcome:
         """See `UploadStore.abort`."""
-        return await self._runner.write(lambda sql: sql_objects.abort(sql, upload))
+        return await self._runner.write(lambda sql: sql_objects.abort(sql, upload), completion)

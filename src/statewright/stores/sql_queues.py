@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from statewright.stores.completion import Completion
 from statewright.stores.queue_plan import (
     ClaimTask,
     DropTask,
@@ -42,9 +43,11 @@ class SqlQueues:
     def __init__(self, submit: Callable[[QueueTask], Awaitable[Any]]) -> None:
         self._submit = submit
 
-    async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
+    async def send(
+        self, rows: Sequence[MessageRow], onces: Sequence[Once] = (), completion: Completion[list[int]] | None = None
+    ) -> list[int]:
         """See `QueueStore.send`."""
-        ids: list[int] = await self._submit(SendTask(rows, onces))
+        ids: list[int] = await self._submit(SendTask(rows, onces, completion))
         return ids
 
     async def claim(self, claim: Claim) -> list[list[Claimed]]:
@@ -61,9 +64,14 @@ class SqlQueues:
         gone: list[Gone] = await self._submit(ProofTask(proofs)) if proofs else []
         return gone
 
-    async def hide(self, changes: Sequence[tuple[int, int]], groups: Sequence[GroupChange] = ()) -> None:
+    async def hide(
+        self,
+        changes: Sequence[tuple[int, int]],
+        groups: Sequence[GroupChange] = (),
+        completion: Completion[None] | None = None,
+    ) -> None:
         """See `QueueStore.hide`."""
-        await self._submit(HideTask(changes, groups))
+        await self._submit(HideTask(changes, groups, completion))
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:
         """See `QueueStore.move`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from statewright.stores.completion import completed
 from statewright.stores.statements import SqlRow
 from statewright.stores.table_protocol import Change, Counted, ItemKey, StoredItem
 
@@ -21,6 +22,9 @@ class TableSql(Protocol):
 
     def write(self, name: str, rows: Sequence[SqlRow]) -> None:
         """Run a statement over rows; none is nothing."""
+
+    def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Complete outbox rows, by id, with bodies; none is nothing."""
 
 
 def write_table_changes(sql: TableSql, changes: Sequence[Change]) -> list[object]:
@@ -49,4 +53,5 @@ def write_table_changes(sql: TableSql, changes: Sequence[Change]) -> list[object
     sql.write("drop_items", [key for key, item in written.items() if item is None])
     sql.write("put_items", [(*key, *item) for key, item in written.items() if item is not None])
     sql.write("count_items", [(space, *by) for space, by in counts.items() if any(by)])
+    sql.complete(completed((change.completion, answer) for change, answer in zip(changes, answers, strict=True)))
     return answers

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
+from statewright.stores.completion import Completion
+
 BEHIND_ALL: Final = b"\xff"
 """Behind every sort key; those of `tables` begin with a lower byte."""
 
@@ -61,6 +63,8 @@ class Change:
 
     keys: Sequence[ItemKey]
     decide: Callable[[Sequence[StoredItem | None]], Decision]
+    completion: Completion[Any] | None = None
+    """Completed with the decision's answer."""
 
 
 class Span(NamedTuple):

@@ -15,6 +15,7 @@ from statewright.background import Background
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.payload import Json
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Counted, Decision, ItemKey, StoredItem
 from statewright.tables import reads, transactions
@@ -26,6 +27,9 @@ from statewright.tables.reads import Page
 from statewright.tables.table import Table, not_found
 from statewright.tables.values import invalid
 from statewright.tables.writes import Write, Written, carry_out
+
+Transacted = list[tuple[Write, Written]]
+"""The writes of a transaction and their effects."""
 
 FORGET_EVERY_MS: Final = 60_000
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.\-]+")
@@ -106,7 +110,7 @@ class Tables:
 
     # Items
 
-    async def write(self, write: Write) -> Written:
+    async def write(self, write: Write, completion: Completion[Written] | None = None) -> Written:
         """Carry out a write. Raises: ApiError (`ConditionFailed` among them)."""
 
         def decide(found: Sequence[StoredItem | None]) -> Decision:
@@ -114,10 +118,12 @@ class Tables:
             decision.answer = carry_out(write, found[0], decision)
             return decision
 
-        written: Written = await self.store.tables.change(Change((write.place,), decide))
+        written: Written = await self.store.tables.change(Change((write.place,), decide, completion))
         return written
 
-    async def write_all(self, writes: Sequence[Write]) -> list[Written]:
+    async def write_all(
+        self, writes: Sequence[Write], completion: Completion[list[Written]] | None = None
+    ) -> list[Written]:
         """Carry out writes of different items that have no conditions."""
 
         def decide(found: Sequence[StoredItem | None]) -> Decision:
@@ -125,7 +131,8 @@ class Tables:
             decision.answer = [carry_out(write, one, decision) for write, one in zip(writes, found, strict=True)]
             return decision
 
-        written: list[Written] = await self.store.tables.change(Change([write.place for write in writes], decide))
+        change = Change([write.place for write in writes], decide, completion)
+        written: list[Written] = await self.store.tables.change(change)
         return written
 
     async def get(self, places: Sequence[ItemKey]) -> list[StoredItem | None]:
@@ -140,7 +147,9 @@ class Tables:
         """A page of a scan. Raises: ApiError."""
         return await reads.scan(self.store.tables, table, request)
 
-    async def transact(self, request: Mapping[str, Json]) -> list[tuple[Write, Written]]:
+    async def transact(
+        self, request: Mapping[str, Json], completion: Completion[Transacted] | None = None
+    ) -> Transacted:
         """Carry out a transaction; nothing if one with its token was carried out before.
 
         Raises: ApiError (`Cancelled` among them).
@@ -151,5 +160,9 @@ class Tables:
         if token is not None and now_ms - self._forgot_ms >= FORGET_EVERY_MS:
             self._forgot_ms = now_ms
             self._background.spawn(transactions.forget_tokens(self.store.tables, now_ms))
-        written = await transactions.write_together(self.store.tables, writes, shows, token)
-        return list(zip(writes, written, strict=True)) if written is not None else []
+
+        def answer(written: Sequence[Written] | None) -> Transacted:
+            return list(zip(writes, written, strict=True)) if written is not None else []
+
+        done = adapted(completion, answer)
+        return answer(await transactions.write_together(self.store.tables, writes, shows, token, done))

@@ -18,6 +18,7 @@ import orjson
 from statewright.errors import ApiError
 from statewright.formats import Format
 from statewright.payload import Json
+from statewright.stores.completion import Completion
 from statewright.stores.table_protocol import Change, Decision, ItemKey, Span, StoredItem, TableStore
 from statewright.tables.table import Table
 from statewright.tables.values import invalid
@@ -146,7 +147,11 @@ def writes_of(actions: Sequence[Json], find: Callable[[str], Table]) -> tuple[li
 
 
 async def write_together(
-    store: TableStore, writes: Sequence[Write], shows: Sequence[bool], token: ClientToken | None
+    store: TableStore,
+    writes: Sequence[Write],
+    shows: Sequence[bool],
+    token: ClientToken | None,
+    completion: Completion[list[Written] | None] | None = None,
 ) -> list[Written] | None:
     """Carry out writes, all or none; `None` if a transaction with this token was carried out before.
 
@@ -183,7 +188,7 @@ async def write_together(
         decision.answer = written
         return decision
 
-    answer: list[Written] | None = await store.change(Change(keys, decide))
+    answer: list[Written] | None = await store.change(Change(keys, decide, completion))
     return answer
 
 

@@ -29,6 +29,7 @@ from statewright.payload import JsonMapping, JsonObject
 from statewright.queues.fan_out import QueuedDelivery
 from statewright.queues.messages import Outgoing, message_id_of, sequence_number_of
 from statewright.queues.queues import Queues
+from statewright.stores.completion import Completion, adapted
 from statewright.stores.queue_protocol import Once
 from statewright.topics.attributes import MESSAGE_BYTES
 from statewright.topics.messages import Envelope, Message, Published, confirmation, function_event
@@ -87,17 +88,23 @@ class Publisher:
     async def stop(self) -> None:
         """Do nothing: the store has everything that is in memory."""
 
-    async def publish(self, hub: Hub, messages: Sequence[Message]) -> list[Receipt | ApiError]:
+    async def publish(
+        self, hub: Hub, messages: Sequence[Message], completion: Completion[list[Receipt | ApiError]] | None = None
+    ) -> list[Receipt | ApiError]:
         """See `Topics.publish`."""
         checked = [self._checked(hub, message) for message in messages]
         sound = [one for one in checked if isinstance(one, Message)]
         numbers = [self._queues.next_number() for _ in sound]
-        firsts = await self._send(hub, list(zip(numbers, sound, strict=True)))
+        fifo = hub.topic.fifo
+
+        def answers(firsts: Sequence[int]) -> list[Receipt | ApiError]:
+            made = iter(Receipt(message_id_of(first), sequence_number_of(first) if fifo else None) for first in firsts)
+            return [one if isinstance(one, ApiError) else next(made) for one in checked]
+
+        firsts = await self._send(hub, list(zip(numbers, sound, strict=True)), adapted(completion, answers))
         for one in sound:
             self.meters.published(hub.topic.name, one.size_bytes)
-        fifo = hub.topic.fifo
-        receipts = iter(Receipt(message_id_of(first), sequence_number_of(first) if fifo else None) for first in firsts)
-        return [one if isinstance(one, ApiError) else next(receipts) for one in checked]
+        return answers(firsts)
 
     async def request_confirmation(self, subscriber: Subscriber) -> None:
         """Send an HTTP endpoint the token that confirms its subscription; other protocols get none."""
@@ -154,25 +161,36 @@ class Publisher:
 
     # ------------------------------------------------------------------ the fan-out
 
-    async def _send(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> list[int]:
-        """Send messages to all subscribers; for each its number, or that of the message that it repeats."""
+    async def _send(
+        self, hub: Hub, messages: Sequence[tuple[int, Message]], completion: Completion[list[int]] | None
+    ) -> list[int]:
+        """Send messages to all subscribers; for each its number, or that of the message that it repeats.
+
+        The last transaction completes: that of the queues, or that of the deliveries if no queue gets a message.
+        """
+        numbers = [number for number, _ in messages]
         while True:
             made = self._fan_out(hub, messages)
             work: list[Coroutine[object, object, None]] = [self._invoke(one) for one in made.invocations]
-            if made.deliveries:
+            is_for_queues = bool(made.queued or made.onces)
+            if made.deliveries and is_for_queues:
                 work.append(self._deliver(made.deliveries))
             if work:
                 await asyncio.gather(*work)
-            if not made.queued and not made.onces:
-                return [number for number, _ in messages]
+            if not is_for_queues:
+                if made.deliveries:
+                    await self._deliver(made.deliveries, adapted(completion, lambda _: numbers))
+                return numbers
             try:
-                firsts = await self._queues.fan_out(made.queued, made.onces)
+                firsts = await self._queues.fan_out(
+                    made.queued, made.onces, adapted(completion, lambda firsts: firsts or numbers)
+                )
             except ApiError as problem:
                 if problem.code != "QueueDoesNotExist":
                     raise
                 # A queue was deleted meanwhile: the other subscribers get the messages again, at least once.
                 continue
-            return firsts or [number for number, _ in messages]
+            return firsts or numbers
 
     def _fan_out(self, hub: Hub, messages: Sequence[tuple[int, Message]]) -> _FanOut:
         made = _FanOut([], [], [], [])
@@ -257,9 +275,9 @@ class Publisher:
         now_ms = self._clock.now_ms()
         return Delivery(self._deliveries.next_number(), target, payload, now_ms, now_ms)
 
-    async def _deliver(self, deliveries: Sequence[Delivery]) -> None:
+    async def _deliver(self, deliveries: Sequence[Delivery], completion: Completion[bool] | None = None) -> None:
         """Store deliveries. Raises: StoreError."""
-        if not await self._deliveries.accept(deliveries):
+        if not await self._deliveries.accept(deliveries, completion=completion):
             raise Conflict("a delivery with that number already exists")
 
     async def _invoke(self, delivery: Delivery) -> None:

@@ -20,6 +20,7 @@ from statewright.errors import ApiError
 from statewright.events.deliveries import Deliveries
 from statewright.metrics.recorder import Recorder
 from statewright.queues.queues import Queues
+from statewright.stores.completion import Completion
 from statewright.stores.entries import Entries
 from statewright.stores.protocol import CatalogueStore
 from statewright.stores.store import Store
@@ -291,12 +292,14 @@ class Topics:
 
     # ------------------------------------------------------------------ messages
 
-    async def publish(self, arn: str, messages: Sequence[Message]) -> list[Receipt | ApiError]:
+    async def publish(
+        self, arn: str, messages: Sequence[Message], completion: Completion[list[Receipt | ApiError]] | None = None
+    ) -> list[Receipt | ApiError]:
         """Publish messages, and return once they are durable: for each its receipt or its refusal.
 
         Raises: ApiError (`NotFound`, `InvalidParameter`), StoreError.
         """
-        return await self.publisher.publish(self.find(arn), messages)
+        return await self.publisher.publish(self.find(arn), messages, completion)
 
     # ------------------------------------------------------------------ below
 

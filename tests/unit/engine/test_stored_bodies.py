@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from statewright.asl.resources import parse_resource
-from statewright.engine.dispatch import ScheduledCall, decode_call, encode_call
+from statewright.engine.dispatch import (
+    CALL_VERSION,
+    Failed,
+    ScheduledCall,
+    Submitted,
+    Succeeded,
+    TaskResult,
+    decode_call,
+    encode_answer,
+    encode_call,
+)
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.requests import RunRequest, decode_request, encode_request
@@ -32,6 +43,21 @@ BODIES: dict[str, tuple[bytes, Callable[[bytes], Any], Any]] = {
         encode_request(RedriveMapRun(7, "arn:r", 1)), decode_request, RunRequest(7, "arn:r", 1, None),
     ),
 }  # fmt: skip
+KNOWN = {"the call of a task": CALL_VERSION}
+"""Formats beyond the first."""
+
+
+@pytest.mark.parametrize(
+    "result",
+    [Succeeded(Payload({"a": 1})), Succeeded(Payload(None)), Submitted(Payload([])), Failed("E", None, "refused")],
+)
+def test_a_call_that_has_happened_comes_back_with_its_answer_and_without_its_parameters(result: TaskResult) -> None:
+    answered = replace(CALL, parameters=None, outbox=5, answer=result)
+    assert decode_call(encode_answer(CALL, result), 5) == answered
+
+
+def test_a_call_without_an_answer_is_one_that_older_programs_read() -> None:
+    assert parse_json(encode_call(CALL, Payload(CALL.parameters)))[0] == 1
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -46,7 +72,7 @@ def test_a_newer_version_is_refused_by_name(name: str) -> None:
     with pytest.raises(Unreadable) as refused:
         read(b"[99" + body[2:])
     assert str(refused.value) == (
-        f"{name} was written by a newer Statewright (format 99, this one reads up to 1); "
+        f"{name} was written by a newer Statewright (format 99, this one reads up to {KNOWN.get(name, 1)}); "
         "start that version again or restore a backup"
     )
 

@@ -40,7 +40,9 @@ class Lambda:
         self.long: list[tuple[dict[str, Any], str]] = []
         self.short: list[tuple[str, bytes, str]] = []
 
-    async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Any:
+    async def __call__(
+        self, operation: str, request: dict[str, Any], *, request_id: str, completion: Any = None
+    ) -> Any:
         self.long.append((request, request_id))
         if len(self.long) > 1 and isinstance(self.done, Exception):
             raise self.done
@@ -146,7 +148,9 @@ def test_what_is_not_plain_goes_the_long_way(resource, parameters):
 
 def test_a_name_that_was_refused_is_validated_again():
     class Refusing(Lambda):
-        async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Any:
+        async def __call__(
+            self, operation: str, request: dict[str, Any], *, request_id: str, completion: Any = None
+        ) -> Any:
             self.long.append((request, request_id))
             raise ApiError("ValidationException", "1 validation error detected", status=400)
 

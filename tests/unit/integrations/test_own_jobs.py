@@ -47,7 +47,9 @@ class Service:
         self.shown: dict[str, Any] = {"lastStatus": "RUNNING", "status": "RUNNING", "jobId": "1"}
         self.refusal: ApiError | None = None
 
-    async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Any:
+    async def __call__(
+        self, operation: str, request: dict[str, Any], *, request_id: str, completion: Any = None
+    ) -> Any:
         self.asked.append(operation)
         if self.refusal is not None:
             raise self.refusal

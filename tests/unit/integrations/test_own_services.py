@@ -28,7 +28,9 @@ class Service:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.request_ids: list[str] = []
 
-    async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Any:
+    async def __call__(
+        self, operation: str, request: dict[str, Any], *, request_id: str, completion: Any = None
+    ) -> Any:
         self.asked.append((operation, request))
         self.request_ids.append(request_id)
         if isinstance(self.answer, Exception):

@@ -20,6 +20,7 @@ from statewright.api.services import SERVICES
 from statewright.errors import ApiError
 from statewright.integrations.registry import OwnCalls
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import Completion
 
 if TYPE_CHECKING:
     from statewright.functions.outcomes import Invoked
@@ -78,14 +79,17 @@ class OwnInvoker:
         self.content_type = XML_TYPE if service.protocols == (QUERY,) else JSON_TYPE
         """The content type that its answers would have on the wire."""
 
-    async def __call__(self, operation: str, request: JsonObject, *, request_id: str) -> Json:
+    async def __call__(
+        self, operation: str, request: JsonObject, *, request_id: str, completion: Completion[Json] | None = None
+    ) -> Json:
         """Run an operation. Raises: ApiError, with the HTTP status that a caller outside would see."""
         streamed = _streamed_member(self._service, operation)
         if streamed is not None:
             content = request.get(streamed) or b""
             request = {**request, streamed: Upload(_once(content), len(content))}
         try:
-            return await perform(self._calls.app, Call(self._service, operation, request_id), request)
+            call = Call(self._service, operation, request_id, completion=completion)
+            return await perform(self._calls.app, call, request)
         except ApiError as error:
             error.status = status_of(error, self._service)
             raise

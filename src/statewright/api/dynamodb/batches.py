@@ -5,18 +5,20 @@ Source: API reference, both pages; texts observed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import adapted
 from statewright.stores.table_protocol import ItemKey
 from statewright.tables.expressions.projections import Project
 from statewright.tables.reads import projection_of, read_units
 from statewright.tables.table import Table, parse
 from statewright.tables.tables import Tables
 from statewright.tables.values import Item, checked_item, invalid
-from statewright.tables.writes import Write, delete_key, put_item, refuse_legacy
+from statewright.tables.writes import Write, Written, delete_key, put_item, refuse_legacy
 
 MOST_READ: Final = 100
 MOST_WRITTEN: Final = 25
@@ -68,7 +70,7 @@ async def batch_get_item(app: App, call: Call, request: Json) -> Json:
 
 
 @operation("dynamodb", "BatchWriteItem")
-async def batch_write_item(app: App, _call: Call, request: Json) -> Json:
+async def batch_write_item(app: App, call: Call, request: Json) -> Json:
     """Put and delete items of several tables. They are written in one transaction, which the API does not promise."""
     tables: Tables = app.services.tables
     wanted = request["RequestItems"]
@@ -82,16 +84,18 @@ async def batch_write_item(app: App, _call: Call, request: Json) -> Json:
         writes += [_write_of(table, one) for one in requests]
     if len({write.place for write in writes}) < len(writes):
         raise invalid(_DUPLICATES)
-    written = await tables.write_all(writes)
-    units: dict[str, dict[str | None, float]] = {}
-    for write, done in zip(writes, written, strict=True):
-        of_table = units.setdefault(write.table.definition.name, {})
-        for name, amount in done.units.items():
-            of_table[name] = of_table.get(name, 0.0) + amount
-    consumed = [
-        capacity(request.get("ReturnConsumedCapacity"), tables.find(name), amounts) for name, amounts in units.items()
-    ]
-    return with_capacity({"UnprocessedItems": {}}, [one for one in consumed if one is not None])
+
+    def answer(written: Sequence[Written]) -> Json:
+        units: dict[Table, dict[str | None, float]] = {}
+        for write, done in zip(writes, written, strict=True):
+            of_table = units.setdefault(write.table, {})
+            for name, amount in done.units.items():
+                of_table[name] = of_table.get(name, 0.0) + amount
+        wanted = request.get("ReturnConsumedCapacity")
+        consumed = [capacity(wanted, table, amounts) for table, amounts in units.items()]
+        return with_capacity({"UnprocessedItems": {}}, [one for one in consumed if one is not None])
+
+    return answer(await tables.write_all(writes, adapted(call.completion, answer)))
 
 
 def _write_of(table: Table, given: Json) -> Write:

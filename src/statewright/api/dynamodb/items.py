@@ -6,8 +6,9 @@ from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import adapted
 from statewright.tables.reads import get_of, read_units
-from statewright.tables.table import Table, parse
+from statewright.tables.table import parse
 from statewright.tables.tables import Tables
 from statewright.tables.values import invalid
 from statewright.tables.writes import (
@@ -27,8 +28,7 @@ async def put_item(app: App, call: Call, request: Json) -> Json:
     tables: Tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
-    written = await _write(tables, call, request, put_of(table, request))
-    return _answer(call, request, table, written)
+    return await _write(tables, call, request, put_of(table, request))
 
 
 @operation("dynamodb", "DeleteItem")
@@ -37,8 +37,7 @@ async def delete_item(app: App, call: Call, request: Json) -> Json:
     tables: Tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
-    written = await _write(tables, call, request, delete_of(table, request))
-    return _answer(call, request, table, written)
+    return await _write(tables, call, request, delete_of(table, request))
 
 
 @operation("dynamodb", "UpdateItem")
@@ -46,14 +45,7 @@ async def update_item(app: App, call: Call, request: Json) -> Json:
     """Change attributes of an item, or create it."""
     tables: Tables = app.services.tables
     table = tables.find(request["TableName"])
-    write = update_of(table, request)
-    written = await _write(tables, call, request, write)
-    wanted = request.get("ReturnValues", "NONE")
-    if not wanted.startswith("UPDATED_"):
-        return _answer(call, request, table, written)
-    parts = updated_parts(write, written.before if wanted == "UPDATED_OLD" else written.after)
-    answer: JsonObject = {"Attributes": shown_item(call, parts)} if parts else {}
-    return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, written.units))
+    return await _write(tables, call, request, update_of(table, request))
 
 
 @operation("dynamodb", "GetItem")
@@ -70,20 +62,30 @@ async def get_item(app: App, call: Call, request: Json) -> Json:
     return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, {None: units}))
 
 
-async def _write(tables: Tables, call: Call, request: Json, write: Write) -> Written:
+async def _write(tables: Tables, call: Call, request: Json, write: Write) -> Json:
+    def answer(written: Written) -> Json:
+        return _answer(call, request, write, written)
+
     try:
-        return await tables.write(write)
+        return answer(await tables.write(write, adapted(call.completion, answer)))
     except ConditionFailed as failed:
         if failed.found is None or request.get("ReturnValuesOnConditionCheckFailure") != "ALL_OLD":
             raise
         raise ApiError(failed.code, failed.message, details={"Item": shown_item(call, failed.found)}) from None
 
 
-def _answer(call: Call, request: Json, table: Table, written: Written) -> Json:
+def _answer(call: Call, request: Json, write: Write, written: Written) -> Json:
     wanted = request.get("ReturnValues", "NONE")
-    shown = written.before if wanted == "ALL_OLD" else written.after if wanted == "ALL_NEW" else None
-    answer: JsonObject = {"Attributes": shown_item(call, shown)} if shown is not None else {}
-    return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), table, written.units))
+    answer: JsonObject = {}
+    if wanted.startswith("UPDATED_"):
+        parts = updated_parts(write, written.before if wanted == "UPDATED_OLD" else written.after)
+        if parts:
+            answer["Attributes"] = shown_item(call, parts)
+    else:
+        shown = written.before if wanted == "ALL_OLD" else written.after if wanted == "ALL_NEW" else None
+        if shown is not None:
+            answer["Attributes"] = shown_item(call, shown)
+    return with_capacity(answer, capacity(request.get("ReturnConsumedCapacity"), write.table, written.units))
 
 
 def _refuse_values(request: Json) -> None:

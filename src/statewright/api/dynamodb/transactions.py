@@ -9,9 +9,10 @@ from statewright.api.dynamodb.shown import capacity, shown_item, with_capacity
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import adapted
 from statewright.tables.reads import get_of, read_units
-from statewright.tables.table import parse
-from statewright.tables.tables import Tables
+from statewright.tables.table import Table, parse
+from statewright.tables.tables import Tables, Transacted
 from statewright.tables.transactions import Cancelled, Reason
 from statewright.tables.values import invalid
 
@@ -20,20 +21,23 @@ from statewright.tables.values import invalid
 async def transact_write_items(app: App, call: Call, request: Json) -> Json:
     """Execute several writes, all or none."""
     tables: Tables = app.services.tables
+
+    def answer(done: Transacted) -> Json:
+        units: dict[Table, dict[str | None, float]] = {}
+        for write, written in done:
+            of_table = units.setdefault(write.table, {})
+            for name, amount in written.units.items():
+                # A transaction prepares each write, then executes it.
+                of_table[name] = of_table.get(name, 0.0) + 2 * amount
+        wanted = request.get("ReturnConsumedCapacity")
+        consumed = [capacity(wanted, table, amounts, kind="Write") for table, amounts in units.items()]
+        return with_capacity({}, [one for one in consumed if one is not None])
+
     try:
-        done = await tables.transact(request)
+        return answer(await tables.transact(request, adapted(call.completion, answer)))
     except Cancelled as cancelled:
         reasons = [_shown_reason(call, reason) for reason in cancelled.reasons]
         raise ApiError(cancelled.code, cancelled.message, details={"CancellationReasons": reasons}) from None
-    units: dict[str, dict[str | None, float]] = {}
-    for write, written in done:
-        of_table = units.setdefault(write.table.definition.name, {})
-        for name, amount in written.units.items():
-            # A transaction prepares each write, then executes it.
-            of_table[name] = of_table.get(name, 0.0) + 2 * amount
-    wanted = request.get("ReturnConsumedCapacity")
-    consumed = [capacity(wanted, tables.find(name), amounts, kind="Write") for name, amounts in units.items()]
-    return with_capacity({}, [one for one in consumed if one is not None])
 
 
 def _shown_reason(call: Call, reason: Reason) -> Json:

@@ -12,6 +12,7 @@ from statewright.events.bus_records import DEFAULT_BUS, Bus, invalid, read_patte
 from statewright.events.buses import bus_name
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import adapted
 from statewright.tags import tags_by_key
 
 T = TypeVar("T")
@@ -134,12 +135,15 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("events", "PutEvents")
-async def put_events(app: App, _call: Call, request: Json) -> Json:
+async def put_events(app: App, call: Call, request: Json) -> Json:
     """Put events on buses; each of them succeeds or fails."""
     if request.get("EndpointId"):
         raise invalid("This version of Statewright has no global endpoints.")
-    answers = await app.services.buses.put(request["Entries"])
-    return {"FailedEntryCount": sum("ErrorCode" in one for one in answers), "Entries": answers}
+
+    def answer(entries: Sequence[Json]) -> Json:
+        return {"FailedEntryCount": sum("ErrorCode" in one for one in entries), "Entries": entries}
+
+    return answer(await app.services.buses.put(request["Entries"], adapted(call.completion, answer)))
 
 
 @operation("events", "TestEventPattern")

@@ -21,15 +21,16 @@ from statewright.api.s3.members import (
 )
 from statewright.objects import faults
 from statewright.objects.conditions import write_demand
-from statewright.objects.records import COMPOSITE, FULL_OBJECT, Checksum, Part
+from statewright.objects.records import COMPOSITE, FULL_OBJECT, Checksum, ObjectView, Part, Upload
 from statewright.objects.uploads import Chosen, upload_text
 from statewright.payload import JsonObject
+from statewright.stores.completion import adapted
 
 Request = JsonObject
 
 
 @operation("s3", "CreateMultipartUpload")
-async def create_multipart_upload(app: App, _call: Call, request: Request) -> Request:
+async def create_multipart_upload(app: App, call: Call, request: Request) -> Request:
     """Begin an upload."""
     check_owner(app, request)
     upload = await app.services.objects.uploads.create(
@@ -38,7 +39,12 @@ async def create_multipart_upload(app: App, _call: Call, request: Request) -> Re
         settings=settings_in(request),
         algorithm=request.get("ChecksumAlgorithm"),
         kind=request.get("ChecksumType"),
+        completion=adapted(call.completion, _begun),
     )
+    return _begun(upload)
+
+
+def _begun(upload: Upload) -> Request:
     answer: Request = {"Bucket": upload.bucket, "Key": upload.key, "UploadId": upload_text(upload.id)}
     if upload.algorithm is not None:
         answer |= {"ChecksumAlgorithm": upload.algorithm, "ChecksumType": upload.kind}
@@ -75,7 +81,7 @@ async def upload_part_copy(app: App, _call: Call, request: Request) -> Request:
 
 
 @operation("s3", "CompleteMultipartUpload")
-async def complete_multipart_upload(app: App, _call: Call, request: Request) -> Request:
+async def complete_multipart_upload(app: App, call: Call, request: Request) -> Request:
     """Assemble an object from the parts."""
     check_owner(app, request)
     parts = (request.get("MultipartUpload") or {}).get("Parts") or []
@@ -93,7 +99,12 @@ async def complete_multipart_upload(app: App, _call: Call, request: Request) -> 
         checksum=whole,
         kind=kind,
         size=request.get("MpuObjectSize"),
+        completion=adapted(call.completion, _assembled),
     )
+    return _assembled(view)
+
+
+def _assembled(view: ObjectView) -> Request:
     return {
         "Location": f"/{view.bucket}/{encoded(view.key, 'url')}",
         "Bucket": view.bucket,
@@ -105,10 +116,11 @@ async def complete_multipart_upload(app: App, _call: Call, request: Request) -> 
 
 
 @operation("s3", "AbortMultipartUpload")
-async def abort_multipart_upload(app: App, _call: Call, request: Request) -> Request:
+async def abort_multipart_upload(app: App, call: Call, request: Request) -> Request:
     """Abort an upload."""
     check_owner(app, request)
-    await app.services.objects.uploads.abort(request["Bucket"], request["Key"], request["UploadId"])
+    uploads = app.services.objects.uploads
+    await uploads.abort(request["Bucket"], request["Key"], request["UploadId"], adapted(call.completion, lambda _: {}))
     return {}
 
 

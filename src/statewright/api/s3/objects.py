@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from email.utils import formatdate
 from typing import Final
 
@@ -23,10 +24,12 @@ from statewright.api.s3.members import (
     tags_in,
     tags_in_header,
 )
+from statewright.errors import ApiError
 from statewright.objects import faults
 from statewright.objects.conditions import write_demand
 from statewright.objects.records import STANDARD, ObjectView
 from statewright.payload import JsonMapping, JsonObject
+from statewright.stores.completion import adapted
 from statewright.stores.object_rows import Demand
 
 Request = JsonObject
@@ -49,8 +52,18 @@ async def put_object(app: App, call: Call, request: Request) -> Request:
     settings = settings_in(request)
     body, promise = body_of(app, call, request)
     view = await app.services.objects.put(
-        request["Bucket"], request["Key"], body, settings=settings, promise=promise, demand=demand
+        request["Bucket"],
+        request["Key"],
+        body,
+        settings=settings,
+        promise=promise,
+        demand=demand,
+        completion=adapted(call.completion, _written),
     )
+    return _written(view)
+
+
+def _written(view: ObjectView) -> Request:
     return {"ETag": quoted(view.etag), **checksum_out(view.checksum), **encryption_out(view.settings)}
 
 
@@ -99,18 +112,22 @@ def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | No
 
 
 @operation("s3", "DeleteObject")
-async def delete_object(app: App, _call: Call, request: Request) -> Request:
+async def delete_object(app: App, call: Call, request: Request) -> Request:
     """Delete an object, if it exists."""
     check_owner(app, request)
     demand = write_demand(request.get("IfMatch"), None)
     await app.services.objects.delete(
-        request["Bucket"], request["Key"], version=request.get("VersionId"), demand=demand
+        request["Bucket"],
+        request["Key"],
+        version=request.get("VersionId"),
+        demand=demand,
+        completion=adapted(call.completion, lambda _: {}),
     )
     return {}
 
 
 @operation("s3", "DeleteObjects")
-async def delete_objects(app: App, _call: Call, request: Request) -> Request:
+async def delete_objects(app: App, call: Call, request: Request) -> Request:
     """Delete up to a thousand objects."""
     check_owner(app, request)
     wanted = request["Delete"]["Objects"]
@@ -122,23 +139,27 @@ async def delete_objects(app: App, _call: Call, request: Request) -> Request:
             raise faults.not_here("This version of Statewright deletes on condition of the ETag alone.")
         etag = bare(one["ETag"]) if one.get("ETag") else None
         chosen.append((one["Key"], Demand(etag=etag), one.get("VersionId")))
-    refused = await app.services.objects.delete_many(request["Bucket"], chosen)
-    answer: Request = {}
-    if not request["Delete"].get("Quiet"):
-        done = [one["Key"] for one, problem in zip(wanted, refused, strict=True) if problem is None]
-        answer["Deleted"] = [{"Key": key} for key in done]
-    errors = [
-        {"Key": one["Key"], "Code": problem.code, "Message": problem.message}
-        for one, problem in zip(wanted, refused, strict=True)
-        if problem is not None
-    ]
-    if errors:
-        answer["Errors"] = errors
-    return answer
+
+    def answer(refused: Sequence[ApiError | None]) -> Request:
+        found: Request = {}
+        if not request["Delete"].get("Quiet"):
+            done = [one["Key"] for one, problem in zip(wanted, refused, strict=True) if problem is None]
+            found["Deleted"] = [{"Key": key} for key in done]
+        errors = [
+            {"Key": one["Key"], "Code": problem.code, "Message": problem.message}
+            for one, problem in zip(wanted, refused, strict=True)
+            if problem is not None
+        ]
+        if errors:
+            found["Errors"] = errors
+        return found
+
+    completion = adapted(call.completion, answer)
+    return answer(await app.services.objects.delete_many(request["Bucket"], chosen, completion=completion))
 
 
 @operation("s3", "CopyObject")
-async def copy_object(app: App, _call: Call, request: Request) -> Request:
+async def copy_object(app: App, call: Call, request: Request) -> Request:
     """Copy an object, with its own settings or new ones."""
     check_owner(app, request)
     source = copy_source(request["CopySource"])
@@ -168,7 +189,12 @@ async def copy_object(app: App, _call: Call, request: Request) -> Request:
         tags=tags,
         algorithm=request.get("ChecksumAlgorithm"),
         demand=write_demand(request.get("IfMatch"), request.get("IfNoneMatch")),
+        completion=adapted(call.completion, _copied),
     )
+    return _copied(view)
+
+
+def _copied(view: ObjectView) -> Request:
     result = {"LastModified": view.modified_ms, "ETag": quoted(view.etag), **checksum_out(view.checksum)}
     return {"CopyObjectResult": result, **encryption_out(view.settings)}
 

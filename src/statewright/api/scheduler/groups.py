@@ -9,6 +9,7 @@ from statewright.api.scheduler.schedules import MOST_LISTED, TOKENS
 from statewright.errors import ApiError
 from statewright.events.schedule_records import Group
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import adapted
 from statewright.tags import MOST_TAGS, TagRule, tag_list, tags_by_key
 
 TAGS: Final = TagRule(lambda _: ApiError("ValidationException", f"A schedule group may have {MOST_TAGS} tags at most."))
@@ -23,11 +24,16 @@ def _shown(app: App, group: Group) -> JsonObject:
 
 
 @operation("scheduler", "CreateScheduleGroup")
-async def create_schedule_group(app: App, _call: Call, request: Json) -> Json:
+async def create_schedule_group(app: App, call: Call, request: Json) -> Json:
     """Create a group."""
     tags = tags_by_key(request.get("Tags"))
-    made = await app.services.scheduler.create_group(request["Name"], tags, request.get("ClientToken"))
-    return {"ScheduleGroupArn": made.arn(app.config)}
+
+    def answer(made: Group) -> Json:
+        return {"ScheduleGroupArn": made.arn(app.config)}
+
+    token = request.get("ClientToken")
+    completion = adapted(call.completion, answer)
+    return answer(await app.services.scheduler.create_group(request["Name"], tags, token, completion))
 
 
 @operation("scheduler", "GetScheduleGroup")
@@ -37,9 +43,9 @@ async def get_schedule_group(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("scheduler", "DeleteScheduleGroup")
-async def delete_schedule_group(app: App, _call: Call, request: Json) -> Json:
+async def delete_schedule_group(app: App, call: Call, request: Json) -> Json:
     """Delete a group with its schedules."""
-    await app.services.scheduler.delete_group(request["Name"])
+    await app.services.scheduler.delete_group(request["Name"], adapted(call.completion, lambda _: {}))
     return {}
 
 

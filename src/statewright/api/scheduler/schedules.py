@@ -6,26 +6,33 @@ from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
-from statewright.events.schedule_records import DEFAULT_GROUP, shown
+from statewright.events.schedule_records import DEFAULT_GROUP, Schedule, shown
 from statewright.pages import PageTokens
 from statewright.payload import Json
+from statewright.stores.completion import adapted
 
 TOKENS: Final = PageTokens[str]("scheduler", lambda _: ApiError("ValidationException", "Invalid NextToken."))
 MOST_LISTED: Final = 100
 
 
 @operation("scheduler", "CreateSchedule")
-async def create_schedule(app: App, _call: Call, request: Json) -> Json:
+async def create_schedule(app: App, call: Call, request: Json) -> Json:
     """Create a schedule."""
-    made = await app.services.scheduler.create(request["Name"], request)
-    return {"ScheduleArn": made.arn(app.config)}
+
+    def answer(made: Schedule) -> Json:
+        return {"ScheduleArn": made.arn(app.config)}
+
+    return answer(await app.services.scheduler.create(request["Name"], request, adapted(call.completion, answer)))
 
 
 @operation("scheduler", "UpdateSchedule")
-async def update_schedule(app: App, _call: Call, request: Json) -> Json:
+async def update_schedule(app: App, call: Call, request: Json) -> Json:
     """Replace every field of a schedule."""
-    made = await app.services.scheduler.update(request["Name"], request)
-    return {"ScheduleArn": made.arn(app.config)}
+
+    def answer(made: Schedule) -> Json:
+        return {"ScheduleArn": made.arn(app.config)}
+
+    return answer(await app.services.scheduler.update(request["Name"], request, adapted(call.completion, answer)))
 
 
 @operation("scheduler", "GetSchedule")
@@ -35,9 +42,10 @@ async def get_schedule(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("scheduler", "DeleteSchedule")
-async def delete_schedule(app: App, _call: Call, request: Json) -> Json:
+async def delete_schedule(app: App, call: Call, request: Json) -> Json:
     """Delete a schedule."""
-    await app.services.scheduler.delete(request.get("GroupName", DEFAULT_GROUP), request["Name"])
+    group = request.get("GroupName", DEFAULT_GROUP)
+    await app.services.scheduler.delete(group, request["Name"], adapted(call.completion, lambda _: {}))
     return {}
 
 

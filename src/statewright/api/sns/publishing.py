@@ -6,11 +6,13 @@ Source: API reference, Publish and PublishBatch.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import adapted
 from statewright.topics.messages import Message, read_message
 from statewright.topics.publishing import Receipt
 from statewright.topics.refusals import invalid
@@ -20,7 +22,7 @@ _identifies: Final = re.compile(r"[A-Za-z0-9_-]{1,80}", re.ASCII).fullmatch
 
 
 @operation("sns", "Publish")
-async def publish(app: App, _call: Call, request: Json) -> Json:
+async def publish(app: App, call: Call, request: Json) -> Json:
     """Publish one message to a topic."""
     given = [name for name in ("TopicArn", "TargetArn", "PhoneNumber") if request.get(name)]
     if not given:
@@ -34,14 +36,18 @@ async def publish(app: App, _call: Call, request: Json) -> Json:
         raise invalid("TargetArn Reason: this version of Statewright does not reach mobile devices")
     topics = app.services.topics
     topics.find(arn)
-    [receipt] = await topics.publish(arn, [read_message(request)])
-    if isinstance(receipt, ApiError):
-        raise receipt
-    return _shown(receipt)
+
+    def answer(receipts: Sequence[Receipt | ApiError]) -> JsonObject:
+        [receipt] = receipts
+        if isinstance(receipt, ApiError):
+            raise receipt
+        return _shown(receipt)
+
+    return answer(await topics.publish(arn, [read_message(request)], adapted(call.completion, answer)))
 
 
 @operation("sns", "PublishBatch")
-async def publish_batch(app: App, _call: Call, request: Json) -> Json:
+async def publish_batch(app: App, call: Call, request: Json) -> Json:
     """Publish up to ten messages; each of them succeeds or fails."""
     topics = app.services.topics
     hub = topics.find(request["TopicArn"])
@@ -55,16 +61,19 @@ async def publish_batch(app: App, _call: Call, request: Json) -> Json:
             answers[entry["Id"]] = problem
     messages = {name: one for name, one in answers.items() if isinstance(one, Message)}
     topics.publisher.check_batch(hub, list(messages.values()))
-    receipts = await topics.publish(hub.arn, list(messages.values()))
-    answers.update(zip(messages, receipts, strict=True))
-    return {
-        "Successful": [{"Id": name, **_shown(one)} for name, one in answers.items() if isinstance(one, Receipt)],
-        "Failed": [
-            {"Id": name, "Code": one.code, "Message": one.message, "SenderFault": True}
-            for name, one in answers.items()
-            if isinstance(one, ApiError)
-        ],
-    }
+
+    def answer(receipts: Sequence[Receipt | ApiError]) -> JsonObject:
+        every = {**answers, **dict(zip(messages, receipts, strict=True))}
+        return {
+            "Successful": [{"Id": name, **_shown(one)} for name, one in every.items() if isinstance(one, Receipt)],
+            "Failed": [
+                {"Id": name, "Code": one.code, "Message": one.message, "SenderFault": True}
+                for name, one in every.items()
+                if isinstance(one, ApiError)
+            ],
+        }
+
+    return answer(await topics.publish(hub.arn, list(messages.values()), adapted(call.completion, answer)))
 
 
 def _shown(receipt: Receipt) -> JsonObject:

@@ -17,6 +17,7 @@ from statewright.pages import PageTokens
 from statewright.payload import Json, JsonObject
 from statewright.queues import attributes
 from statewright.queues.queues import Queue
+from statewright.stores.completion import adapted
 
 TOKENS: Final = PageTokens[str]("sqs", lambda _: invalid("Invalid or expired next token."))
 MOST_LISTED: Final = 1000
@@ -33,16 +34,17 @@ async def create_queue(app: App, call: Call, request: Json) -> Json:
 
 
 @operation("sqs", "DeleteQueue")
-async def delete_queue(app: App, _call: Call, request: Json) -> Json:
+async def delete_queue(app: App, call: Call, request: Json) -> Json:
     """Delete a queue with its messages."""
-    await app.services.queues.delete_queue(queue_at(app, request["QueueUrl"]))
+    queue = queue_at(app, request["QueueUrl"])
+    await app.services.queues.delete_queue(queue, adapted(call.completion, lambda _: {}))
     return {}
 
 
 @operation("sqs", "PurgeQueue")
-async def purge_queue(app: App, _call: Call, request: Json) -> Json:
+async def purge_queue(app: App, call: Call, request: Json) -> Json:
     """Delete every message of a queue."""
-    await app.services.queues.purge(queue_at(app, request["QueueUrl"]))
+    await app.services.queues.purge(queue_at(app, request["QueueUrl"]), adapted(call.completion, lambda _: {}))
     return {}
 
 

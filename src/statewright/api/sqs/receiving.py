@@ -5,7 +5,7 @@ Source: API reference; texts observed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
@@ -17,6 +17,7 @@ from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.queues.message_attributes import attributes_md5, body_md5, chosen, decoded
 from statewright.queues.messages import Received
+from statewright.stores.completion import adapted
 
 MOST_RECEIVED: Final = 10
 MOST_PEEKED: Final = 1000
@@ -136,18 +137,19 @@ async def delete_message_batch(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("sqs", "ChangeMessageVisibility")
-async def change_message_visibility(app: App, _call: Call, request: Json) -> Json:
+async def change_message_visibility(app: App, call: Call, request: Json) -> Json:
     """Change how long a message stays hidden."""
     queue = queue_at(app, request["QueueUrl"])
     seconds = _within(request["VisibilityTimeout"], "VisibilityTimeout", LONGEST_VISIBILITY_SECONDS)
-    [wrong] = await app.services.queues.change_visibility(queue, [(request["ReceiptHandle"], 1000 * seconds)])
+    change = (request["ReceiptHandle"], 1000 * seconds)
+    [wrong] = await app.services.queues.change_visibility(queue, [change], adapted(call.completion, lambda _: {}))
     if wrong is not None:
         raise wrong
     return {}
 
 
 @operation("sqs", "ChangeMessageVisibilityBatch")
-async def change_message_visibility_batch(app: App, _call: Call, request: Json) -> Json:
+async def change_message_visibility_batch(app: App, call: Call, request: Json) -> Json:
     """Change how long up to ten messages stay hidden."""
     queue = queue_at(app, request["QueueUrl"])
     ids = check_entries(request["Entries"], "ChangeMessageVisibilityBatchRequestEntry")
@@ -164,8 +166,13 @@ async def change_message_visibility_batch(app: App, _call: Call, request: Json) 
             continue
         changed.append(name)
         changes.append((entry["ReceiptHandle"], 1000 * seconds))
-    wrongs = await app.services.queues.change_visibility(queue, changes) if changes else []
-    return _batch_answer(zip(changed, wrongs, strict=True), failed)
+
+    def answer(wrongs: Sequence[ApiError | None]) -> Json:
+        return _batch_answer(zip(changed, wrongs, strict=True), failed)
+
+    if not changes:
+        return answer([])
+    return answer(await app.services.queues.change_visibility(queue, changes, adapted(call.completion, answer)))
 
 
 def _batch_answer(results: Iterable[tuple[str, ApiError | None]], failed: Iterable[tuple[str, ApiError]] = ()) -> Json:

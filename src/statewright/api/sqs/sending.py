@@ -26,6 +26,7 @@ from statewright.queues.message_attributes import (
 )
 from statewright.queues.messages import Outgoing, Sent
 from statewright.queues.queues import Queue
+from statewright.stores.completion import adapted
 
 WRONG_KIND: Final = "The request include parameter that is not valid for this queue type."
 
@@ -49,8 +50,11 @@ async def send_message(app: App, call: Call, request: Json) -> Json:
     queue = queue_at(app, request["QueueUrl"])
     ready = _ready(app, call, queue, request)
     _check_group(queue, request, "MissingRequiredParameterException")
-    [sent] = await app.services.queues.send(queue, [ready.message])
-    return _receipt(ready, sent)
+
+    def answer(sent: list[Sent]) -> JsonObject:
+        return _receipt(ready, *sent)
+
+    return answer(await app.services.queues.send(queue, [ready.message], adapted(call.completion, answer)))
 
 
 @operation("sqs", "SendMessageBatch")
@@ -76,8 +80,13 @@ async def send_message_batch(app: App, call: Call, request: Json) -> Json:
         )
     if not ready:
         return outcome([], failed)
-    sent = await app.services.queues.send(queue, [one.message for _, one in ready])
-    return outcome([{"Id": name, **_receipt(one, made)} for (name, one), made in zip(ready, sent, strict=True)], failed)
+
+    def answer(sent: list[Sent]) -> Json:
+        entries = zip(ready, sent, strict=True)
+        return outcome([{"Id": name, **_receipt(one, made)} for (name, one), made in entries], failed)
+
+    messages = [one.message for _, one in ready]
+    return answer(await app.services.queues.send(queue, messages, adapted(call.completion, answer)))
 
 
 def _receipt(ready: _Ready, sent: Sent) -> JsonObject:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from statewright.errors import Unavailable
+from statewright.stores.completion import Complete, Completion
 from statewright.stores.key_pages import page_of
 from statewright.stores.object_rows import (
     IN_FILE,
@@ -30,8 +31,9 @@ from statewright.stores.protocol import EntryRow
 class MemoryObjects:
     """See `ObjectStore`. `note` writes new entries of the catalogue."""
 
-    def __init__(self, note: Callable[[Sequence[EntryRow]], None]) -> None:
+    def __init__(self, note: Callable[[Sequence[EntryRow]], None], complete: Complete) -> None:
         self.is_open = False
+        self.complete_row = complete
         self.note = note
         self.by_key: dict[int, dict[bytes, ObjectRow]] = {}
         self.parts: dict[int, dict[int, SegmentRow]] = {}
@@ -72,13 +74,19 @@ class MemoryObjects:
         return self.doom_now(freed)
 
     async def put(
-        self, row: ObjectRow, body: bytes | None, demand: Demand, notes: Sequence[EntryRow] = ()
+        self,
+        row: ObjectRow,
+        body: bytes | None,
+        demand: Demand,
+        notes: Sequence[EntryRow] = (),
+        completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
         """See `ObjectStore.put`."""
         self.check()
         outcome = self.write(row, demand, notes)
         if isinstance(outcome, Written) and body is not None:
             self.inline[row.id] = body
+        self.complete_row(completion, outcome)
         await asyncio.sleep(0)
         return outcome
 
@@ -125,7 +133,11 @@ class MemoryObjects:
         return page_of(fetch, prefix, delimiter, start, limit)
 
     async def delete(
-        self, bucket: int, wanted: Sequence[tuple[bytes, Demand]], notes: Sequence[Sequence[EntryRow]] = ()
+        self,
+        bucket: int,
+        wanted: Sequence[tuple[bytes, Demand]],
+        notes: Sequence[Sequence[EntryRow]] = (),
+        completion: Completion[list[WriteOutcome]] | None = None,
     ) -> list[WriteOutcome]:
         """See `ObjectStore.delete`."""
         self.check()
@@ -141,6 +153,7 @@ class MemoryObjects:
                 del keys[bisect_left(keys, key)]
                 self.note(notes[place] if notes else ())
             outcomes.append(Written(self.doom_now(self._release(row))))
+        self.complete_row(completion, outcomes)
         await asyncio.sleep(0)
         return outcomes
 
@@ -217,12 +230,13 @@ class MemoryUploads:
         self.rows: dict[int, UploadRow] = {}
         self._objects = objects
 
-    async def create(self, row: UploadRow) -> bool:
+    async def create(self, row: UploadRow, completion: Completion[bool] | None = None) -> bool:
         """See `UploadStore.create`."""
         self._objects.check()
         if row.bucket not in self._objects.by_key:
             return False
         self.rows[row.id] = row
+        self._objects.complete_row(completion, True)
         await asyncio.sleep(0)
         return True
 
@@ -259,7 +273,12 @@ class MemoryUploads:
         return Written(self._objects.doom_now([before.id] if before is not None and before.place == IN_FILE else []))
 
     async def complete(
-        self, row: ObjectRow, kept: Sequence[tuple[int, int]], demand: Demand, notes: Sequence[EntryRow] = ()
+        self,
+        row: ObjectRow,
+        kept: Sequence[tuple[int, int]],
+        demand: Demand,
+        notes: Sequence[EntryRow] = (),
+        completion: Completion[WriteOutcome] | None = None,
     ) -> WriteOutcome:
         """See `UploadStore.complete`."""
         self._objects.check()
@@ -271,13 +290,17 @@ class MemoryUploads:
             return outcome
         del self.rows[row.id]
         freed = self._objects.drop_parts(row.id, (number for number, _ in kept))
+        outcome = Written((*outcome.freed, *self._objects.doom_now(freed)))
+        self._objects.complete_row(completion, outcome)
         await asyncio.sleep(0)
-        return Written((*outcome.freed, *self._objects.doom_now(freed)))
+        return outcome
 
-    async def abort(self, upload: int) -> WriteOutcome:
+    async def abort(self, upload: int, completion: Completion[WriteOutcome] | None = None) -> WriteOutcome:
         """See `UploadStore.abort`."""
         self._objects.check()
         if self.rows.pop(upload, None) is None:
             return Missing()
+        outcome = Written(self._objects.doom_now(self._objects.drop_parts(upload)))
+        self._objects.complete_row(completion, outcome)
         await asyncio.sleep(0)
-        return Written(self._objects.doom_now(self._objects.drop_parts(upload)))
+        return outcome

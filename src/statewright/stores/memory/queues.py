@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from statewright.errors import StoreError, Unavailable
+from statewright.stores.completion import Complete, Completion
 from statewright.stores.queue_protocol import (
     Claim,
     Claimed,
@@ -50,8 +51,9 @@ class _Group:
 class MemoryQueues:
     """See `QueueStore`. A heap of each queue has every place a message ever had; stale ones are skipped."""
 
-    def __init__(self) -> None:
+    def __init__(self, complete: Complete) -> None:
         self.is_open = False
+        self._complete = complete
         self.messages: dict[int, _Message] = {}
         self.notes: dict[int, list[Note]] = defaultdict(list)
         self._of_queue: dict[int, set[int]] = defaultdict(set)
@@ -59,14 +61,17 @@ class MemoryQueues:
         self._groups: dict[int, dict[str, _Group]] = defaultdict(dict)
         self._dedup: dict[tuple[int, str], tuple[int, int]] = {}
 
-    async def send(self, rows: Sequence[MessageRow], onces: Sequence[Once] = ()) -> list[int]:
+    async def send(
+        self, rows: Sequence[MessageRow], onces: Sequence[Once] = (), completion: Completion[list[int]] | None = None
+    ) -> list[int]:
         """See `QueueStore.send`."""
         self._check()
         happened = [self._first(once) for once in onces]
         repeated = {once.id for once, first in zip(onces, happened, strict=True) if first != once.id}
-        ids = [0 if row.once in repeated else self._insert(row) for row in rows]
+        ids = [0 if row.once in repeated else self._insert(row) for row in rows] + happened
+        self._complete(completion, ids)
         await asyncio.sleep(0)
-        return ids + happened
+        return ids
 
     def _first(self, once: Once) -> int:
         """The id of the first under a key; this one's, if it is that."""
@@ -196,7 +201,12 @@ class MemoryQueues:
             if group is not None and change.free_ms is not None:
                 group.free_ms = change.free_ms
 
-    async def hide(self, changes: Sequence[tuple[int, int]], groups: Sequence[GroupChange] = ()) -> None:
+    async def hide(
+        self,
+        changes: Sequence[tuple[int, int]],
+        groups: Sequence[GroupChange] = (),
+        completion: Completion[None] | None = None,
+    ) -> None:
         """See `QueueStore.hide`."""
         self._check()
         for number, visible_ms in changes:
@@ -206,6 +216,7 @@ class MemoryQueues:
                 if message.group is None:
                     self._place(message)
         self._change_groups(groups)
+        self._complete(completion, None)
         await asyncio.sleep(0)
 
     async def move(self, moves: Sequence[Move], groups: Sequence[GroupChange] = ()) -> None:

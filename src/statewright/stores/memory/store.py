@@ -12,8 +12,10 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from statewright.errors import StoreError, Unavailable
+from statewright.stores.completion import Complete, Completion, completed
 from statewright.stores.ids import made_ms, shard_of_id
 from statewright.stores.job_queue import GroupFigures
 from statewright.stores.memory.objects import MemoryObjects
@@ -45,11 +47,12 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.executions = MemoryExecutions()
-        self.catalogue = MemoryCatalogue()
-        self.objects = MemoryObjects(self.catalogue.add)
+        complete = self.executions.complete
+        self.catalogue = MemoryCatalogue(complete)
+        self.objects = MemoryObjects(self.catalogue.add, complete)
         self.uploads = self.objects.uploads
-        self.queues = MemoryQueues()
-        self.tables = MemoryTables()
+        self.queues = MemoryQueues(complete)
+        self.tables = MemoryTables(complete)
         self._owner: str | None = None
         self._epoch = 0
 
@@ -186,6 +189,18 @@ class MemoryExecutions:
         found = self._timers[low : min(high, low + limit)]
         return [TimerRow(execution, timer, due_ms) for _, due_ms, execution, timer in found]
 
+    async def sent(self, number: int) -> OutboxRow | None:
+        """See `ExecutionStore.sent`."""
+        self._check()
+        return self.outbox.get(number)
+
+    def complete(self, completion: Completion[Any] | None, outcome: object) -> None:
+        """Complete the outbox row of an effect, immediately."""
+        for number, body in completed([(completion, outcome)]):
+            row = self.outbox.get(number)
+            if row is not None:
+                self.outbox[number] = replace(row, body=body)
+
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """See `ExecutionStore.pending`."""
         self._check()
@@ -306,8 +321,9 @@ class MemoryExecutions:
 class MemoryCatalogue:
     """See `CatalogueStore`."""
 
-    def __init__(self) -> None:
+    def __init__(self, complete: Complete) -> None:
         self.is_open = False
+        self._complete = complete
         self._entries: dict[tuple[str, str], EntryRow] = {}
         self._lists: dict[tuple[str, str], list[tuple[int, str]]] = {}
         self._numbers: Counter[str] = Counter()
@@ -317,7 +333,12 @@ class MemoryCatalogue:
         self._check()
         return self._entries.get((kind, key))
 
-    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(
+        self,
+        put: Sequence[EntryRow],
+        delete: Sequence[tuple[str, str]] = (),
+        completion: Completion[bool] | None = None,
+    ) -> bool:
         """See `CatalogueStore.write`."""
         self._check()
         fits = all(row.version == self._version(row) + 1 for row in put)
@@ -325,6 +346,7 @@ class MemoryCatalogue:
             for kind, key in delete:
                 self._remove(kind, key)
             self.add(put)
+        self._complete(completion, fits)
         await asyncio.sleep(0)
         return fits
 

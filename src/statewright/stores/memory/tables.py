@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from statewright.errors import Unavailable
+from statewright.stores.completion import Complete
 from statewright.stores.table_protocol import Change, Counted, ItemKey, Span, StoredItem
 
 
 class MemoryTables:
     """See `TableStore`."""
 
-    def __init__(self) -> None:
+    def __init__(self, complete: Complete) -> None:
         self.is_open = False
+        self._complete = complete
         self.items: dict[ItemKey, StoredItem] = {}
         self._places: dict[int, list[tuple[bytes, bytes]]] = defaultdict(list)
         self._counts: dict[int, Counted] = {}
@@ -36,6 +38,7 @@ class MemoryTables:
         for space, by in decision.counts.items():
             items, size = self._counts.get(space, (0, 0))
             self._counts[space] = Counted(items + by.items, size + by.bytes)
+        self._complete(change.completion, decision.answer)
         await asyncio.sleep(0)
         return decision.answer
 

@@ -7,6 +7,8 @@ from typing import Final
 
 import psycopg
 
+from statewright.stores.completion import Completion, completed
+from statewright.stores.postgres.completing import complete
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.protocol import EntryRow
@@ -26,9 +28,14 @@ class PostgresCatalogue:
         found = await self._database.opened.read("get", kind, key, of=_CATALOGUE)
         return EntryRow(*found[0]) if found else None
 
-    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(
+        self,
+        put: Sequence[EntryRow],
+        delete: Sequence[tuple[str, str]] = (),
+        completion: Completion[bool] | None = None,
+    ) -> bool:
         """See `CatalogueStore.write`."""
-        fits: bool = await self._database.opened.writers.submit(lambda on: _write_entries(on, put, delete))
+        fits: bool = await self._database.opened.writers.submit(lambda on: _write_entries(on, put, delete, completion))
         return fits
 
     async def list_entries(
@@ -47,7 +54,12 @@ class PostgresCatalogue:
         return int(found[0])
 
 
-def _write_entries(connection: Connection, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]]) -> bool:
+def _write_entries(
+    connection: Connection,
+    put: Sequence[EntryRow],
+    delete: Sequence[tuple[str, str]],
+    completion: Completion[bool] | None,
+) -> bool:
     # Not fenced: rows have versions of their own, and any process may write them.
     kept = {(row.kind, row.key) for row in put}
     with connection.transaction() as transaction:
@@ -59,5 +71,6 @@ def _write_entries(connection: Connection, put: Sequence[EntryRow], delete: Sequ
         for key in delete:
             if key not in kept:
                 run(connection, _CATALOGUE["delete"], key)
+        complete(connection, completed([(completion, True)]))
         return True
     return False

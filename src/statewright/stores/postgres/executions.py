@@ -98,6 +98,11 @@ class PostgresExecutions:
         found = await self._database.opened.read("due", shard, until_ms, limit, *place)
         return [TimerRow(*columns) for columns in found]
 
+    async def sent(self, number: int) -> OutboxRow | None:
+        """See `ExecutionStore.sent`."""
+        found = await self._database.opened.read("sent", number)
+        return OutboxRow(*found[0]) if found else None
+
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """See `ExecutionStore.pending`."""
         found = await self._database.opened.read("pending", first_id(shard), last_id(shard))

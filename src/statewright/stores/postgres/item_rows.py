@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from statewright.stores.postgres.arrays import bigints, byteas, texts
+from statewright.stores.postgres.completing import complete
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.statements import SqlRow, statements
 from statewright.stores.table_protocol import ItemKey
@@ -36,6 +37,10 @@ class PostgresTableSql:
         """See `TableSql.write`."""
         if rows:
             run(self._connection, _SQL[name], _packed(name, rows))
+
+    def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """See `TableSql.complete`."""
+        complete(self._connection, rows)
 
 
 def current_rows(connection: Connection, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:

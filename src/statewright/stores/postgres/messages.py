@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from statewright.stores.postgres.arrays import bigints, texts
+from statewright.stores.postgres.completing import complete
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.queue_protocol import Claimed
 from statewright.stores.statements import SqlRow, statements
@@ -68,6 +69,10 @@ class PostgresQueueSql:
     def run(self, name: str, *given: object) -> int:
         """See `QueueSql.run`."""
         return run(self._connection, _SQL[name], given).rowcount
+
+    def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """See `QueueSql.complete`."""
+        complete(self._connection, rows)
 
 
 def _packed(name: str, rows: Sequence[SqlRow]) -> SqlRow:

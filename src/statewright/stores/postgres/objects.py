@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
+from statewright.stores.completion import Completion
 from statewright.stores.postgres.arrays import BigintArray, bigints
+from statewright.stores.postgres.completing import completing
 from statewright.stores.postgres.connection import Connection, run
 from statewright.stores.postgres.opened import PostgresDatabase
 from statewright.stores.sql_objects import Sql
@@ -49,9 +51,9 @@ class PostgresRunner:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
-    async def write(self, work: Callable[[Sql], T]) -> T:
+    async def write(self, work: Callable[[Sql], T], completion: Completion[T] | None = None) -> T:
         """See `Runner.write`."""
-        return await self._database.write_owned(lambda on: work(PostgresSql(on)))
+        return await self._database.write_owned(completing(lambda on: work(PostgresSql(on)), completion))
 
     async def point(self, work: Callable[[Sql], T]) -> T:
         """See `Runner.point`."""

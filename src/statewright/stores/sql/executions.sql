@@ -58,6 +58,9 @@ WHERE shard = ? AND due_ms <= ? AND (due_ms, execution, timer) > (?, ?, ?)
 ORDER BY due_ms, execution, timer
 LIMIT ?
 
+-- name: sent
+SELECT id, execution, kind, body FROM outbox WHERE id = ?
+
 -- name: pending_outbox
 SELECT id, execution, kind, body FROM outbox WHERE id BETWEEN ? AND ? ORDER BY id
 

@@ -72,6 +72,13 @@ UNION ALL
 SELECT 1, id, execution, kind, body FROM inbox WHERE id BETWEEN $1 AND $2
 ORDER BY box, id
 
+-- name: sent
+-- The lock waits for a transaction that completes the row and whose connection was lost.
+SELECT id, execution, kind, body FROM outbox WHERE id = $1 FOR SHARE
+
+-- name: complete_outbox
+UPDATE outbox AS o SET body = g.body FROM unnest($1::bigint[], $2::bytea[]) AS g (id, body) WHERE o.id = g.id
+
 -- name: inbox_of
 SELECT id, execution, kind, body FROM inbox
 WHERE id BETWEEN $1 AND $2 AND kind = ANY($3::text[])

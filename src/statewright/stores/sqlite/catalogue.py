@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
+from statewright.stores.completion import Completion
 from statewright.stores.protocol import EntryRow
+from statewright.stores.sqlite.completing import completing
 from statewright.stores.sqlite.opened import SqliteFile
 from statewright.stores.sqlite.writer import Work
 from statewright.stores.statements import statements
@@ -25,9 +27,15 @@ class SqliteCatalogue:
         columns = self._file.opened.read(lambda on: on.execute(_CATALOGUE["get"], (kind, key)).fetchone())
         return EntryRow(*columns) if columns is not None else None
 
-    async def write(self, put: Sequence[EntryRow], delete: Sequence[tuple[str, str]] = ()) -> bool:
+    async def write(
+        self,
+        put: Sequence[EntryRow],
+        delete: Sequence[tuple[str, str]] = (),
+        completion: Completion[bool] | None = None,
+    ) -> bool:
         """See `CatalogueStore.write`."""
-        fits: bool = await self._file.opened.writer.submit(lambda on: _write_entries(on, put, delete))
+        work = completing(lambda on: _write_entries(on, put, delete), completion)
+        fits: bool = await self._file.opened.writer.submit(work)
         return fits
 
     async def list_entries(

@@ -92,6 +92,11 @@ class SqliteExecutions:
         found = await self._file.opened.scan(lambda on: on.execute(_EXECUTIONS["due"], given).fetchall())
         return [TimerRow(*columns) for columns in found]
 
+    async def sent(self, number: int) -> OutboxRow | None:
+        """See `ExecutionStore.sent`."""
+        columns = self._file.opened.read(lambda on: on.execute(_EXECUTIONS["sent"], (number,)).fetchone())
+        return OutboxRow(*columns) if columns is not None else None
+
     async def pending(self, shard: int) -> tuple[list[OutboxRow], list[InboxRow]]:
         """See `ExecutionStore.pending`."""
         return await self._file.opened.scan(lambda on: _pending(on, shard))

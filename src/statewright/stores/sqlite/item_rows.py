@@ -8,6 +8,7 @@ from typing import Final
 
 import orjson
 
+from statewright.stores.sqlite.completing import complete
 from statewright.stores.statements import SqlRow, row_statements
 from statewright.stores.table_protocol import ItemKey
 
@@ -31,6 +32,10 @@ class SqliteTableSql:
         if rows:
             for text, values in _ROWS[name].runs(rows):
                 self._connection.execute(text, values)
+
+    def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """See `TableSql.complete`."""
+        complete(self._connection, rows)
 
 
 def current_rows(connection: sqlite3.Connection, keys: Sequence[ItemKey]) -> list[tuple[int, int, str]]:

@@ -9,6 +9,7 @@ from typing import Final
 import orjson
 
 from statewright.stores.queue_protocol import Claimed
+from statewright.stores.sqlite.completing import complete
 from statewright.stores.statements import SqlRow, row_statements, statements
 
 _ROWS: Final = row_statements("queues")
@@ -59,6 +60,10 @@ class SqliteQueueSql:
     def run(self, name: str, *given: object) -> int:
         """See `QueueSql.run`."""
         return self._connection.execute(_SQL[name], given).rowcount
+
+    def complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """See `QueueSql.complete`."""
+        complete(self._connection, rows)
 
 
 def _array(ids: Iterable[int]) -> str:

@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
+from statewright.stores.completion import Completion
 from statewright.stores.sql_objects import Sql
+from statewright.stores.sqlite.completing import completing
 from statewright.stores.sqlite.opened import SqliteFile
 from statewright.stores.statements import SqlRow, statements
 
@@ -38,9 +40,14 @@ class SqliteRunner:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
 
-    async def write(self, work: Callable[[Sql], T]) -> T:
+    async def write(self, work: Callable[[Sql], T], completion: Completion[T] | None = None) -> T:
         """See `Runner.write`."""
-        found: T = await self._file.opened.writer.submit(lambda on: work(SqliteSql(on)))
+
+        def run(connection: sqlite3.Connection) -> T:
+            return work(SqliteSql(connection))
+
+        completed_too: Callable[[sqlite3.Connection], T] = completing(run, completion)
+        found: T = await self._file.opened.writer.submit(completed_too)
         return found
 
     async def point(self, work: Callable[[Sql], T]) -> T:

@@ -41,7 +41,9 @@ class FakeS3:
         self.parts: list[bytes] = []
         self.fails = ""
 
-    async def __call__(self, operation: str, request: dict[str, Any], *, request_id: str) -> Any:
+    async def __call__(
+        self, operation: str, request: dict[str, Any], *, request_id: str, completion: Any = None
+    ) -> Any:
         self.calls.append(operation)
         if operation == self.fails:
             raise ApiError("AccessDenied", "Access Denied")
