@@ -180,6 +180,10 @@ def test_a_write_that_fails_leaves_its_row_alone(with_store):
 
 def test_completions_of_layers_are_made_of_one_another():
     whole: Completion[str] = Completion(5, str.encode)
-    of_number = adapted(whole, lambda number: f"number {number}" if number else None)
+
+    def text(number: int) -> str | None:
+        return f"number {number}" if number else None
+
+    of_number = adapted(whole, text)
     assert completed([(of_number, 7), (None, 8), (of_number, 0), (of_number, ValueError())]) == [(5, b"number 7")]
     assert adapted(None, str) is None
