@@ -83,14 +83,15 @@ def assemble(
     store: Store,
     data: Path | None,
     endpoint: Callable[[], str],
-    on_lost: Callable[[], None] = lambda: None,
+    on_lost: Callable[[str], None] = lambda _: None,
     *,
     has_all_parts: bool = True,
 ) -> System:
     """Assemble a system on an open store; nothing runs before its `start`.
 
     `data` is the folder for files beside the store, None if everything is in memory; `endpoint` returns the address at
-    which functions and jobs reach this process. `on_lost` is called once another process has taken over the store.
+    which functions and jobs reach this process. `on_lost` is called with the reason once another process has the store,
+    or the data folder was removed.
 
     Without `has_all_parts`, the parts of services are built and started when they are first used: only for an empty
     store in memory, because parts recover their stored state and continue their stored work when they start.

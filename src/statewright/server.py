@@ -55,7 +55,7 @@ lifecycle = logging.getLogger("statewright.executions")
 
 
 class CannotServe(Exception):
-    """The server cannot start; the text says why and what to do."""
+    """The server cannot start, or cannot go on; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,21 @@ class Ready:
         return f"Statewright is ready on {self.endpoint} (data: {self.place}, pid {self.pid})"
 
 
+@dataclass(slots=True)
+class _Loss:
+    """Why the store is no longer this process's; None while it is. Calling it stops the server."""
+
+    reason: str | None = None
+
+    def __call__(self, reason: str) -> None:
+        self.reason = reason
+        signal.raise_signal(signal.SIGTERM)
+
+
 def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called once the port answers.
 
-    Raises: CannotServe.
+    Raises: CannotServe; also when the store is lost to another process, or the data folder removed.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     data_folder.keep_private()
@@ -111,9 +122,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         listening.close()
         raise
     host, port = listening.getsockname()[:2]
-    system = assemble(
-        options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port), _end_process
-    )
+    loss = _Loss()
+    system = assemble(options.config, RealClock(), store, _data_of(options), lambda: _own_address(host, port), loss)
     engine = system.engine
     metrics = system.app.services.metrics
     engine.subscribe(_log_status)
@@ -144,6 +154,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
         log.info("stopped")
+    if loss.reason is not None:
+        raise CannotServe(f"stopped, because {loss.reason}")
 
 
 def _listen(options: ServerOptions) -> socket:
@@ -227,12 +239,6 @@ def _compare_clocks(newest_id: int, now_ms: int) -> None:
             "when that execution started. Nothing is lost, but timers set then fall due that much later",
             round(behind_ms / 60_000),
         )
-
-
-def _end_process() -> None:
-    """Stop, because another process owns the data now: this one's copies in memory are out of date."""
-    log.error("another process has taken over the data: stopping")
-    signal.raise_signal(signal.SIGTERM)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

@@ -121,10 +121,9 @@ def test_resident_memory_is_told(monkeypatch: pytest.MonkeyPatch):
     assert server._resident_bytes() > 1_000_000
 
 
-def test_a_process_that_lost_its_data_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_process_that_lost_its_data_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     raised: list[int] = []
     monkeypatch.setattr(signal, "raise_signal", raised.append)
-    with caplog.at_level(logging.ERROR):
-        server._end_process()
-    assert raised == [signal.SIGTERM]
-    assert "another process has taken over the data" in caplog.text
+    loss = server._Loss()
+    loss("the folder was removed")
+    assert (raised, loss.reason) == ([signal.SIGTERM], "the folder was removed")

@@ -84,7 +84,7 @@ class Engine:
     """All executions of one store. The store must be open before `start`, and is closed by its opener.
 
     `data` reads and writes the items of Map Runs. `recorder` takes metrics of executions and tasks. `on_lost` is called
-    once another process has taken the shard and all of its state has left memory: there is nothing left to run.
+    with the reason once the shard is lost and all of its state has left memory: there is nothing left to run.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Engine:
         settings: EngineSettings | None = None,
         data: MapRunData | None = None,
         recorder: Recorder | None = None,
-        on_lost: Callable[[], None] = lambda: None,
+        on_lost: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.settings = settings = settings or EngineSettings()
         meter = ExecutionMeter(recorder) if recorder is not None else None
@@ -211,9 +211,9 @@ class Engine:
         self._drop_all()
         self.shard.background.cancel()
 
-    def _lost(self) -> None:
+    def _lost(self, reason: str) -> None:
         self._drop_all()
-        self._on_lost()
+        self._on_lost(reason)
 
     def _drop_all(self) -> None:
         """Forget the shard: the copies in memory, its timers, and what is under way. Nothing of it is written."""

@@ -187,7 +187,7 @@ class Runner:
         except OwnershipLost as problem:
             slot.live = None
             self._refuse(slot.inputs, problem)
-            self._shard.lost()
+            self._shard.lost(problem)
         except Exception as problem:
             await self._quarantine(execution, slot, problem)
         finally:

@@ -33,7 +33,8 @@ class Shard:
 
     `store` answers immediately, if only by `Unavailable`: for callers that wait. `retrying` is the same store, asked
     until it answers. `limits` are those of STANDARD executions. `make_seed`: where an execution's chance comes from.
-    `on_lost` is called once when another process has taken the shard.
+    `on_lost` is called once, with the reason, when this process has lost the shard: another one has taken it, or the
+    data folder was removed.
     """
 
     number: Final = SHARD
@@ -47,7 +48,7 @@ class Shard:
         *,
         make_seed: Callable[[], bytes] = lambda: chance.random_bytes(16),
         meter: ExecutionMeter | None = None,
-        on_lost: Callable[[], None],
+        on_lost: Callable[[str], None],
     ) -> None:
         self.store = store
         self.clock = clock
@@ -86,19 +87,19 @@ class Shard:
         """
         try:
             self.store.check_lease()
-        except OwnershipLost:
-            self.lost()
+        except OwnershipLost as problem:
+            self.lost(problem)
 
-    def lost(self) -> None:
-        """Drop the shard, which another process has taken; harmless when repeated."""
+    def lost(self, problem: OwnershipLost) -> None:
+        """Drop the shard, which is no longer this process's; harmless when repeated."""
         if not self.is_held:
             return
         self.is_held = False
-        logger.error("shard %s was taken over by another process; nothing of it is done here any more", self.number)
-        self._on_lost()
+        logger.error("%s; nothing more is done here", problem)
+        self._on_lost(str(problem))
 
     def _noticed(self, problem: BaseException) -> bool:
         if isinstance(problem, OwnershipLost):
-            self.lost()
+            self.lost(problem)
             return True
         return False

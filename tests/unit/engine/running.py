@@ -95,7 +95,7 @@ class Rig:
             MachineCatalogue(self.store, self.clock),
             self.integrations,
             settings=settings,
-            on_lost=lambda: self.lost.append(True),
+            on_lost=lambda _: self.lost.append(True),
         )
         self.engine.subscribe(self.heard)
         self.machines = self.engine.machines

@@ -31,14 +31,14 @@ async def shard(clock: VirtualClock, lost: list[str], **store: Any) -> Shard:
     for name, value in store.items():
         setattr(memory, name, value)
     await memory.open("test")
-    return Shard(memory, clock, "eu-west-1", AWS, on_lost=lambda: lost.append("lost"))
+    return Shard(memory, clock, "eu-west-1", AWS, on_lost=lost.append)
 
 
 def test_a_shard_is_lost_once_whichever_part_notices() -> None:
     async def main(clock: VirtualClock) -> None:
         lost: list[str] = []
         made = await shard(clock, lost)
-        made.lost()
+        made.lost(OwnershipLost("gone"))
         assert lost == [], "it was not held yet"
         await made.take()
 
@@ -48,8 +48,8 @@ def test_a_shard_is_lost_once_whichever_part_notices() -> None:
         made.spawn(write())
         made.spawn(write())
         await made.background.at_rest()
-        made.lost()
-        assert (lost, made.is_held) == (["lost"], False)
+        made.lost(OwnershipLost("gone"))
+        assert (lost, made.is_held) == (["gone"], False)
 
     run_virtual(main)
 
@@ -68,7 +68,7 @@ def test_a_lease_that_is_gone_is_noticed_and_one_that_is_in_doubt_is_not_taken_f
             made.check()
         assert made.is_held
         made.check()
-        assert (lost, made.is_held) == (["lost"], False)
+        assert (lost, made.is_held) == (["gone"], False)
 
     run_virtual(main)
 

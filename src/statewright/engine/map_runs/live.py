@@ -215,7 +215,7 @@ class LiveRun:
         except OwnershipLost as problem:
             self._killed = True
             self._refuse(answers, problem)
-            self._shard.lost()
+            self._shard.lost(problem)
         except Exception as problem:
             logger.exception("the Map Run %s is held back because of a bug in Statewright", self.head.map_run_arn)
             self._killed = True

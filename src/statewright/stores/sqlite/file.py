@@ -80,9 +80,10 @@ class FolderLock:
         Raises: Unavailable, naming the process that has it, or saying why the folder cannot be used.
         """
         self._descriptor: int | None = None
+        self.file = folder / LOCK_NAME
         try:
             folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, FILE_MODE)
+            descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT, FILE_MODE)
         except OSError as error:
             reason = "it is a file; name a folder" if folder.is_file() else error.strerror
             raise Unavailable(f"data folder {folder} cannot be used: {reason}") from error
@@ -91,6 +92,9 @@ class FolderLock:
         except OSError:
             raise Unavailable(f"data folder {folder} is in use by {_holder(descriptor)}") from None
         self._descriptor = descriptor
+        held = os.fstat(descriptor)
+        self.identity = held.st_dev, held.st_ino
+        """Device and inode of the lock file that is held, wherever its path leads by now."""
         _HELD.add(self)
         try:
             # Windows locks the first byte; no other process can read it meanwhile.

@@ -1,4 +1,5 @@
-"""The file of a store while it is open: the folder's lock, the thread that writes, and connections to read on.
+"""The file of a store while it is open: the folder's lock, the claim on it, the thread that writes, and connections to
+read on.
 
 Point reads run on the event loop, on a connection of their own, since they cost less than a hop to a thread; lists go
 to a pool of two. The data folder belongs to one process at a time, so the lease of its one shard is taken at once.
@@ -17,6 +18,7 @@ from typing import Final, TypeVar
 from statewright.clock import Clock
 from statewright.errors import Unavailable
 from statewright.stores.sqlite.file import FILE_NAME, Durability, FolderLock, connect, explained, migrate
+from statewright.stores.sqlite.ownership import Ownership
 from statewright.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
@@ -46,7 +48,7 @@ class SqliteFile:
         if self._open is not None:
             raise Unavailable(f"data folder {self.folder} is in use by this process")
         self._open = OpenFile(self.folder, owner, self._durability, self._clock)
-        return self._open.epoch
+        return self._open.ownership.epoch
 
     async def close(self) -> None:
         """Write what is queued and release the store; harmless when repeated."""
@@ -67,7 +69,7 @@ class OpenFile:
             try:
                 migrate(writes, self.file)
                 with explained(self.file):
-                    self.epoch = _take_shard(writes, owner)
+                    epoch = _take_shard(writes, owner)
                 self.points = connect(self.file)
             except BaseException:
                 writes.close()
@@ -75,7 +77,8 @@ class OpenFile:
         except BaseException:
             self._lock.release()
             raise
-        self.writer = Writer(writes, self.file, clock)
+        self.ownership = Ownership(self._lock, self.file, epoch)
+        self.writer = Writer(writes, self.file, self.ownership, clock)
         self._scans = ThreadPoolExecutor(SCAN_THREADS, "statewright-scan")
         self._of_thread = threading.local()
         self._connections: list[sqlite3.Connection] = []
@@ -105,6 +108,7 @@ class OpenFile:
         self._scans.shutdown()
         for connection in (self.points, *self._connections):
             connection.close()
+        self.ownership.close()
         # Last, because the last connection to close empties the write-ahead log.
         await self.writer.close()
         self._lock.release()

@@ -49,7 +49,8 @@ class SqliteStore:
         await self.file.close()
 
     def check_lease(self) -> None:
-        """See `Store.check_lease`: the folder's lock goes only with the process."""
+        """See `Store.check_lease`: the files are those that were opened, and no other process writes them."""
+        self.file.opened.ownership.check()
 
     def _submit(self, task: QueueTask) -> Awaitable[Any]:
         return self.file.opened.writer.submit(task)

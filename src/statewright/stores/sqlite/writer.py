@@ -20,7 +20,7 @@ from typing import Any, Final
 import orjson
 
 from statewright.clock import BusyToken, Clock
-from statewright.errors import Unavailable
+from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores import fail_points
 from statewright.stores.job_queue import GroupFigures, JobQueue, RightOfWay, call_loop
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
@@ -29,6 +29,7 @@ from statewright.stores.queue_plan import QueueTask, write_queue_tasks
 from statewright.stores.sqlite.file import explain
 from statewright.stores.sqlite.item_rows import SqliteTableSql
 from statewright.stores.sqlite.messages import SqliteQueueSql
+from statewright.stores.sqlite.ownership import Ownership
 from statewright.stores.statements import SqlRow, row_statements, statements
 from statewright.stores.table_plan import write_table_changes
 from statewright.stores.table_protocol import Change
@@ -37,6 +38,7 @@ from statewright.virtual_clock import VirtualClock
 _ROWS: Final = row_statements("writes")
 _IDS: Final = statements("writes")
 _READ: Final = statements("executions")
+_EPOCH: Final = "SELECT epoch FROM shard WHERE id = 0"
 
 Work = Callable[[sqlite3.Connection], object]
 Task = Commit | InboxRow | QueueTask | Change | Work
@@ -51,10 +53,11 @@ class _Job:
 class Writer:
     """Takes jobs from the event loop, and answers them there once they are durable."""
 
-    def __init__(self, connection: sqlite3.Connection, file: Path, clock: Clock | None) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: Path, ownership: Ownership, clock: Clock | None) -> None:
         """Start the thread; `connection` is its own from now on. Time of `clock` stands still while a job is open."""
         self._connection = connection
         self._file = file
+        self._ownership = ownership
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._queue: JobQueue[_Job] = JobQueue(self._loop)
@@ -99,7 +102,7 @@ class Writer:
                 answers = self._write(jobs)
                 self.figures.note(len(jobs), time.perf_counter() - began)
                 call_loop(self._loop, self._resolve, jobs, answers)
-        self._connection.close()
+        self._ownership.end(self._connection)
         call_loop(self._loop, self._ended.set_result, None)
 
     def _resolve(self, jobs: list[_Job], answers: list[object]) -> None:
@@ -137,7 +140,10 @@ class Writer:
 
     def _write(self, jobs: list[_Job]) -> list[object]:
         try:
+            self._ownership.check()
             return self._transaction(jobs)
+        except OwnershipLost as lost:
+            return [OwnershipLost(*lost.args) for _ in jobs]
         except Exception as error:
             answer = explain(error, self._file) if isinstance(error, sqlite3.Error) else error
             if isinstance(answer, Unavailable):
@@ -157,6 +163,8 @@ class Writer:
         try:
             self.right_of_way.enter()
             try:
+                if connection.execute(_EPOCH).fetchone() != (self._ownership.epoch,):
+                    raise self._ownership.taken()
                 answers = _write_jobs(connection, [job.task for job in jobs])
             finally:
                 # The commit itself is one call without the interpreter's lock, however long the disk takes.
