@@ -23,6 +23,7 @@ LAYERS = [
         "pages",
         "config",
         "config_tables",
+        "credentials",
         "formats",
         "data_folder",
         "__init__",

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from statewright import chance
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.credentials import Issue, dummies
 from statewright.errors import ApiError
 from statewright.functions.async_queue import AsyncQueue, Deliver
 from statewright.functions.concurrency import Concurrency
@@ -43,7 +44,7 @@ class Functions:
 
     `data` is the folder for code and logs; `None` keeps them in a temporary one. `endpoint` gives the server's own
     address, for handlers. `read_object` reads code from buckets; `deliver` hands reports on Event invocations to
-    targets that are not functions.
+    targets that are not functions; `issue` issues credentials of their roles.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Functions:
         read_object: ReadObject | None = None,
         deliver: Deliver | None = None,
         recorder: Recorder | None = None,
+        issue: Issue = dummies,
     ) -> None:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if data is None:
@@ -74,7 +76,7 @@ class Functions:
         self.aliases = Aliases(self.definitions)
         self.event_settings = EventSettings(self.definitions)
         self.policies = Policies(self.definitions)
-        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint)
+        self.invoker = Invoker(clock, config, self.definitions, concurrency, self.logs, endpoint, issue)
         self._entropy = entropy
         self._deliver_elsewhere = deliver
         self.events = AsyncQueue(store.catalogue, clock, self.invoker, self.event_settings, self._deliver)

@@ -21,6 +21,7 @@ import orjson
 from statewright import chance
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.credentials import Issue, RoleCredentials
 from statewright.errors import ApiError
 from statewright.functions import names
 from statewright.functions.concurrency import Concurrency
@@ -91,12 +92,14 @@ class Invoker:
         concurrency: Concurrency,
         logs: Logs,
         endpoint: Callable[[], str],
+        issue: Issue,
     ) -> None:
         self.clock = clock
         self.config = config
         self.definitions = definitions
         self.logs = logs
         self.endpoint = endpoint
+        self.issue = issue
         self.concurrency = concurrency
         self.pools = Pools(clock)
         self.runtimes = plans.Runtimes()
@@ -259,6 +262,7 @@ class Invoker:
         plan = WorkerPlan(
             spawn_message=plans.spawn_message_of(runtime, settings, root, variables),
             fork_server=fork_server,
+            credentials=RoleCredentials(self.issue, self.clock, settings.role, target.name),
             open_log=lambda stream: self.logs.stream(target.name, stream),
             remark=f"INIT_START {runtime.remark}\n".encode(),
             memory_bytes=settings.memory * 1024 * 1024,

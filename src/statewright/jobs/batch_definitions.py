@@ -282,6 +282,7 @@ def container_of(definition: Definition, request: Mapping[str, Json], extra: Map
         "",
         properties.get("user") or "",
         timeout_seconds=timeout.get("attemptDurationSeconds"),
+        role=over.get("jobRoleArn") or properties.get("jobRoleArn") or "",
     )
 
 

@@ -288,7 +288,7 @@ class BatchJobs:
         request = None
         if may_start and definition is not None:
             container = container_of(definition, self.request_of(job), self.variables(job))
-            request = self._machine.request(container, f"statewright-{task}")
+            request = await self._machine.request(container, task, f"statewright-{task}")
 
         def on_end(end: End) -> None:
             self._background.spawn(self._attempt_ended(job, task, end))

@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import Final
 
 from statewright.config import Config
+from statewright.credentials import JOB_SECONDS, Credentials, Issue, dummies
 from statewright.jobs.processes import ProcessRequest
 
 STOP_SECONDS: Final = 30
 """Source: ECS API reference, ContainerDefinition, stopTimeout; Batch ends its jobs as ECS does."""
+_DEFAULT_ROLE: Final = "ecsInstanceRole"
+"""Role of tasks and jobs that name none: that of the instances they run on, by its usual name.
+
+Source: Batch user guide, "Amazon ECS instance role".
+"""
 _FROM_THE_HOST: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "NODE_PATH", "TZ")
 
 
@@ -34,22 +40,35 @@ class Container:
     user: str = ""
     stop_seconds: float = STOP_SECONDS
     timeout_seconds: float | None = None
+    role: str = ""
+    """ARN of the role of the task or job, or its name."""
 
 
 class Machine:
-    """Runs containers on this machine, or in an engine on it. `endpoint` returns the server's address."""
+    """Runs containers on this machine, or in an engine on it.
 
-    def __init__(self, config: Config, endpoint: Callable[[], str]) -> None:
+    `endpoint` returns the server's address, `issue` issues credentials of the containers' roles.
+    """
+
+    def __init__(self, config: Config, endpoint: Callable[[], str], issue: Issue = dummies) -> None:
         self._config = config
         self._endpoint = endpoint
+        self._issue = issue
 
-    def request(self, container: Container, unique_name: str) -> Callable[[Path], ProcessRequest]:
-        """A function that makes the request of a container from the container's own folder."""
+    async def request(self, container: Container, id_: str, unique_name: str) -> Callable[[Path], ProcessRequest]:
+        """A function that makes the request of a container from the container's own folder.
+
+        `id_` is the id of the task or job, the name of its role's session.
+        """
+        role = container.role or _DEFAULT_ROLE
+        if not role.startswith("arn:"):
+            role = f"arn:aws:iam::{self._config.account}:role/{role}"
+        variables = self._variables(await self._issue(role, id_, JOB_SECONDS))
         if self._config.jobs.engine:
-            return lambda work: self._in_engine(container, unique_name, work)
-        return lambda work: self._here(container, work)
+            return lambda work: self._in_engine(container, variables, unique_name, work)
+        return lambda work: self._here(container, variables, work)
 
-    def _here(self, container: Container, work: Path) -> ProcessRequest:
+    def _here(self, container: Container, given: Mapping[str, str], work: Path) -> ProcessRequest:
         argv = [*container.entry_point, *container.command]
         if not argv:
             raise OSError(
@@ -61,7 +80,7 @@ class Machine:
         # Adds an interpreter with the server's packages, in case the machine has none of that name.
         variables["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.executable).parent}"
         variables["HOME"] = str(work)
-        variables |= {**self._variables(), **container.environment}
+        variables |= {**given, **container.environment}
         return ProcessRequest(
             argv,
             variables,
@@ -70,9 +89,11 @@ class Machine:
             container.timeout_seconds,
         )
 
-    def _in_engine(self, container: Container, unique_name: str, work: Path) -> ProcessRequest:
+    def _in_engine(
+        self, container: Container, given: Mapping[str, str], unique_name: str, work: Path
+    ) -> ProcessRequest:
         engine = self._config.jobs.engine
-        variables = {**self._variables(), **container.environment}
+        variables = {**given, **container.environment}
         # Values are passed in the environment of the engine's command, because every user can read its arguments.
         options = [part for name in variables for part in ("--env", name)]
         if container.working_directory:
@@ -91,15 +112,13 @@ class Machine:
             [engine, "kill", unique_name],
         )  # fmt: skip
 
-    def _variables(self) -> dict[str, str]:
-        key, secret = next(iter(self._config.credentials.items()), ("test", "test"))
+    def _variables(self, credentials: Credentials) -> dict[str, str]:
         return {
             "AWS_ENDPOINT_URL": self._endpoint(),
             "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
             "AWS_REGION": self._config.region,
             "AWS_DEFAULT_REGION": self._config.region,
-            "AWS_ACCESS_KEY_ID": key,
-            "AWS_SECRET_ACCESS_KEY": secret,
+            **credentials.variables(),
         }
 
 

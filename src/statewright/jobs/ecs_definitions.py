@@ -54,6 +54,7 @@ class Definition:
     def containers(self, overrides: Mapping[str, Json]) -> list[Container]:
         """Its containers, with the overrides of a task."""
         changed = {one.get("name"): one for one in overrides.get("containerOverrides") or ()}
+        role = overrides.get("taskRoleArn") or self.given.get("taskRoleArn") or ""
         found = []
         for one in self.given["containerDefinitions"]:
             over = changed.get(one["name"], {})
@@ -68,6 +69,7 @@ class Definition:
                     one.get("workingDirectory") or "",
                     one.get("user") or "",
                     STOP_SECONDS if one.get("stopTimeout") is None else one["stopTimeout"],
+                    role=role,
                 )
             )
         return found

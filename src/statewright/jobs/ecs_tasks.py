@@ -321,7 +321,8 @@ class Tasks:
         request = None
         if may_start and definition is not None:
             found = next(one for one in definition.containers(task.overrides) if one.name == container.name)
-            request = self._machine.request(found, f"statewright-{task.id}-{container.name}")
+            unique_name = f"statewright-{task.id}-{container.name}"
+            request = await self._machine.request(found, task.id, unique_name)
 
         def on_end(end: End) -> None:
             self._background.spawn(self._container_ended(task, container, end))

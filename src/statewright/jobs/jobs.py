@@ -7,6 +7,7 @@ from pathlib import Path
 
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.credentials import Issue, dummies
 from statewright.jobs.batch_jobs import BatchJobs
 from statewright.jobs.containers import Machine
 from statewright.jobs.ecs_tasks import Tasks
@@ -18,15 +19,21 @@ class Jobs:
     """All jobs of one store.
 
     `folder` is for the output and exit codes of their processes; without one they end with the server. `endpoint`
-    returns the server's address.
+    returns the server's address, `issue` issues credentials of the roles of jobs.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, config: Config, folder: Path | None, endpoint: Callable[[], str]
+        self,
+        store: Store,
+        clock: Clock,
+        config: Config,
+        folder: Path | None,
+        endpoint: Callable[[], str],
+        issue: Issue = dummies,
     ) -> None:
         self._processes = Processes(clock, folder.resolve() if folder is not None else None)
         self._on_end: list[Callable[[str], None]] = []
-        machine = Machine(config, endpoint)
+        machine = Machine(config, endpoint, issue)
         self.tasks = Tasks(store.catalogue, self._processes, machine, clock, config, self._ended)
         self.batch = BatchJobs(store.catalogue, self._processes, machine, clock, config, self._ended)
 

@@ -49,12 +49,15 @@ class Session:
 
 
 class Sessions:
-    """Issues and recognises temporary credentials."""
+    """Issues and recognises temporary credentials.
 
-    def __init__(self, catalogue: CatalogueStore, clock: Clock) -> None:
+    They are sealed with a secret of the store, or with the given key, for systems that show the same in every run.
+    """
+
+    def __init__(self, catalogue: CatalogueStore, clock: Clock, key: bytes | None = None) -> None:
         self._entries = Entries(catalogue, SESSION_KEY)
         self._clock = clock
-        self._key: bytes | None = None
+        self._key = key
         self._loading = asyncio.Lock()
 
     async def start(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from statewright.clock import RealClock
 from statewright.config import Config
+from statewright.credentials import Issue, dummies
 from statewright.errors import ApiError
 from statewright.functions.definitions import Code
 from statewright.functions.functions import Functions
@@ -43,14 +44,19 @@ async def create(functions: Functions, name: str, source: str, **settings: Any) 
 
 
 def on_functions(
-    test: Callable[[Functions], Awaitable[T]], data: Path | None = None, config: Config | None = None
+    test: Callable[[Functions], Awaitable[T]],
+    data: Path | None = None,
+    config: Config | None = None,
+    issue: Issue = dummies,
 ) -> T:
     """Run a test against new functions."""
 
     async def main() -> T:
         store = MemoryStore()
         await store.open("tests")
-        functions = Functions(store, RealClock(), config or Config(), data, endpoint=lambda: "http://127.0.0.1:1")
+        functions = Functions(
+            store, RealClock(), config or Config(), data, endpoint=lambda: "http://127.0.0.1:1", issue=issue
+        )
         await functions.start()
         try:
             return await test(functions)

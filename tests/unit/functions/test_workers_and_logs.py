@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
 from statewright.clock import RealClock
 from statewright.config import Config
+from statewright.credentials import LEFT_MS, Credentials
 from statewright.errors import ApiError
 from statewright.functions import logs as logs_module
 from statewright.functions.functions import Functions
@@ -158,3 +160,28 @@ def test_nothing_is_started_before_the_first_invocation():
 
     assert on_functions(test) == (0, [])
     assert RealClock().busy() is not None
+
+
+def test_credentials_are_issued_for_the_role_and_shared_by_new_workers_while_they_are_young():
+    asked: list[tuple[str, str, int]] = []
+
+    async def issue(role: str, name: str, seconds: int) -> Credentials:
+        asked.append((role, name, seconds))
+        return Credentials(f"ASIA{len(asked)}", "secret", "token", RealClock().now_ms() + 1000 * seconds)
+
+    async def test(functions):
+        await create(functions, "f", "import os\ndef handler(e, c):\n    return [os.getpid(), dict(os.environ)]")
+        found = [document(await functions.invoke("f", b"1"))]
+        (worker,) = functions.invoker.pools.by_number.values()
+        found.append(document(await functions.invoke("f", b"1")))
+        # The credentials of the only worker are about to expire, and those that its successor would share, too.
+        worker.credentials = replace(worker.credentials, expires_ms=RealClock().now_ms() + LEFT_MS)
+        worker.plan.credentials._last = worker.credentials
+        found.append(document(await functions.invoke("f", b"1")))
+        return found
+
+    (pid, first), (same, again), (other, renewed) = on_functions(test, issue=issue)
+    assert pid == same != other
+    assert (first["AWS_ACCESS_KEY_ID"], first["AWS_SESSION_TOKEN"]) == ("ASIA1", "token")
+    assert (again["AWS_ACCESS_KEY_ID"], renewed["AWS_ACCESS_KEY_ID"]) == ("ASIA1", "ASIA2")
+    assert asked == [("arn:aws:iam::000000000000:role/functions", "f", 12 * 3600)] * 2

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from statewright.config import Config, ConfigError, JobSettings, parse_config
 from statewright.jobs.containers import Container, Machine
+from statewright.jobs.processes import ProcessRequest
 
 
-def machine(**settings) -> Machine:
-    return Machine(Config(jobs=JobSettings(**settings)), lambda: "http://127.0.0.1:1")
+def request_of(container: Container, **settings) -> Callable[[Path], ProcessRequest]:
+    machine = Machine(Config(jobs=JobSettings(**settings)), lambda: "http://127.0.0.1:1")
+    return asyncio.run(machine.request(container, "id", "unique"))
 
 
 def test_a_command_runs_here_in_a_folder_of_its_own(tmp_path):
     container = Container("c", "image", ["/bin/sh"], ["-c", "x"], {"A": "1", "AWS_REGION": "eu-west-1"})
-    request = machine().request(container, "unique")(tmp_path)
+    request = request_of(container)(tmp_path)
     assert request.argv == ["/bin/sh", "-c", "x"]
     assert (request.cwd, request.env["HOME"], request.stop_seconds) == (str(tmp_path), str(tmp_path), 30)
     assert request.env["A"] == "1"
@@ -27,13 +31,13 @@ def test_a_command_runs_here_in_a_folder_of_its_own(tmp_path):
 
 
 def test_an_image_may_stand_for_a_folder(tmp_path):
-    found = machine(images={"mine:1": str(tmp_path)}).request(Container("c", "mine:1", (), ["x"]), "unique")
+    found = request_of(Container("c", "mine:1", (), ["x"]), images={"mine:1": str(tmp_path)})
     assert found(tmp_path / "work").cwd == str(tmp_path)
 
 
 def test_an_engine_gets_the_image_and_no_value_among_its_arguments(tmp_path):
     container = Container("c", "image", ["a", "b"], ["c"], {"SECRET": "s3cr3t"}, "/src", "nobody")
-    request = machine(engine="docker").request(container, "unique")(tmp_path)
+    request = request_of(container, engine="docker")(tmp_path)
     assert request.argv[:4] == ["docker", "run", "--rm", "--name"]
     assert request.argv[-3:] == ["image", "b", "c"]
     for name, value in (("--entrypoint", "a"), ("--workdir", "/src"), ("--user", "nobody"), ("--name", "unique")):
@@ -46,7 +50,7 @@ def test_an_engine_gets_the_image_and_no_value_among_its_arguments(tmp_path):
 
 def test_an_image_without_a_command_cannot_run_here(tmp_path):
     with pytest.raises(OSError, match="neither command nor entryPoint"):
-        machine().request(Container("c", "image"), "unique")(tmp_path)
+        request_of(Container("c", "image"))(tmp_path)
 
 
 def test_settings_are_read():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
 from statewright.api.service import JSON, Service
+from statewright.api.sts.service import build_role_sessions
 
 if TYPE_CHECKING:
     from statewright.jobs.jobs import Jobs
@@ -35,6 +36,7 @@ def build_jobs(make: Building) -> Jobs:
 
     ground = make.ground
     folder = ground.data / "jobs" if ground.data is not None else None
-    jobs = Jobs(ground.store, ground.clock, ground.config, folder, ground.endpoint)
+    issue = make(build_role_sessions).issue
+    jobs = Jobs(ground.store, ground.clock, ground.config, folder, ground.endpoint, issue)
     jobs.subscribe(ground.integrations.job_ended)
     return jobs

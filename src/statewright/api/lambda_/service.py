@@ -10,6 +10,7 @@ from statewright.api.s3.service import build_objects
 from statewright.api.service import REST, Service
 from statewright.api.sns.service import build_topics
 from statewright.api.sqs.service import build_queues
+from statewright.api.sts.service import build_role_sessions
 
 if TYPE_CHECKING:
     from statewright.functions.event_sources.mappings import EventSources
@@ -52,6 +53,7 @@ def build_functions(make: Building) -> Functions:
         read_object=objects.read,
         deliver=deliver,
         recorder=ground.metrics,
+        issue=make(build_role_sessions).issue,
     )
 
 

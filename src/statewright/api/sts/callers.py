@@ -7,21 +7,18 @@ Source: STS API reference.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from statewright.api import shapes
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
-from statewright.records.generated_names import generated_name
-from statewright.records.identities import ROLE
+from statewright.records.assumed_roles import assumed_role
 
 if TYPE_CHECKING:
     from statewright.records.sessions import Session
 
 HOUR_SECONDS: Final = 3600
-_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):role/(?:[!-~]*/)?([\w+=,.@-]{1,64})")
 _LONGEST_SESSION_SECONDS: Final = 12 * HOUR_SECONDS
 
 
@@ -105,21 +102,17 @@ async def decode_authorization_message(_app: App, _call: Call, _request: Json) -
 
 
 async def _assumed(app: App, call: Call, request: Json, seconds: int) -> JsonObject:
-    arn, name = request["RoleArn"], request["RoleSessionName"]
-    found = _ROLE.fullmatch(arn)
-    if found is None:
-        raise ApiError("ValidationError", f"{arn} is invalid")
-    account, role_name = found.groups()
-    role = await app.services.identities.find(ROLE, role_name)
-    longest = role.longest_seconds if role is not None else _LONGEST_SESSION_SECONDS
+    user = await assumed_role(app.services.identities, request["RoleArn"], request["RoleSessionName"])
+    if user is None:
+        raise ApiError("ValidationError", f"{request['RoleArn']} is invalid")
+    longest = user.role.longest_seconds if user.role is not None else _LONGEST_SESSION_SECONDS
     if seconds > longest:
         raise ApiError(
             "ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
         )
-    role_id = role.id if role is not None else generated_name("AROA", arn, 17)
-    user = {"AssumedRoleId": f"{role_id}:{name}", "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{name}"}
-    issued = app.services.sessions.issue(user["Arn"], user["AssumedRoleId"], seconds, call.request_id)
-    return {"Credentials": _shown(issued), "AssumedRoleUser": user, "PackedPolicySize": 0}
+    issued = app.services.sessions.issue(user.arn, user.user_id, seconds, call.request_id)
+    shown = {"AssumedRoleId": user.user_id, "Arn": user.arn}
+    return {"Credentials": _shown(issued), "AssumedRoleUser": shown, "PackedPolicySize": 0}
 
 
 def _shown(session: Session) -> JsonObject:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from statewright.api.building import Building
+from statewright.api.iam.service import build_identities
 from statewright.api.service import QUERY, Service
 
 if TYPE_CHECKING:
+    from statewright.records.assumed_roles import RoleSessions
     from statewright.records.sessions import Sessions
 
 SERVICE: Final = Service(
@@ -26,6 +28,16 @@ SERVICE: Final = Service(
 def build_sessions(make: Building) -> Sessions:
     """Build the sessions of temporary credentials."""
     from statewright.records.sessions import Sessions
+    from statewright.virtual_clock import VirtualClock
 
     ground = make.ground
-    return Sessions(ground.store.catalogue, ground.clock)
+    # Virtual time verifies nothing, so its credentials need no secret.
+    key = bytes(32) if isinstance(ground.clock, VirtualClock) else None
+    return Sessions(ground.store.catalogue, ground.clock, key)
+
+
+def build_role_sessions(make: Building) -> RoleSessions:
+    """Build the credentials of roles for functions and jobs."""
+    from statewright.records.assumed_roles import RoleSessions
+
+    return RoleSessions(make(build_identities), make(build_sessions), make.ground.config.account)

@@ -98,8 +98,7 @@ async def _works(program: str) -> bool:
 def environment(
     config: Config, name: str, version: str, settings: Configuration, root: Path, layers: list[Path], endpoint: str
 ) -> dict[str, str]:
-    """The environment of a worker except for its log stream."""
-    key, secret = next(iter(config.credentials.items()), ("test", "test"))
+    """The environment of a worker except for its log stream and its credentials."""
     python = [str(layer / sub) for layer in layers for sub in ("python", "") if sub]
     # The service's runtimes include an SDK; this machine's is among its packages.
     node = [*(str(layer / "nodejs" / "node_modules") for layer in layers), os.environ.get("NODE_PATH", "")]
@@ -115,8 +114,6 @@ def environment(
         "_HANDLER": settings.handler or "",
         "AWS_REGION": config.region,
         "AWS_DEFAULT_REGION": config.region,
-        "AWS_ACCESS_KEY_ID": key,
-        "AWS_SECRET_ACCESS_KEY": secret,
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{settings.runtime or 'python'}",
         "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
         "AWS_LAMBDA_FUNCTION_NAME": name,

@@ -78,10 +78,11 @@ class Pool:
                     raise
             if isinstance(found, Outcome):
                 return found, None
-            if not (found.died or found.doomed):
+            if found.is_usable:
                 outcome = await found.invoke(request_id, header, payload, timeout_ms, start)
                 self.mean_ms += (outcome.duration_ns / 1e6 - self.mean_ms) / 8
                 return outcome, found
+            found.end(grace_seconds=0)
 
     def _pass_on(self, future: asyncio.Future[Worker | Outcome]) -> None:
         """Free the worker that a cancelled caller had just been assigned."""
@@ -104,6 +105,9 @@ class Pool:
         if not worker.pid_counted:
             worker.pid_counted = True
             self.starting -= 1
+        if not worker.is_usable:
+            worker.end(grace_seconds=0)
+            return
         while self.waiting:
             _, future = self.waiting.popleft()
             if not future.done():
@@ -168,9 +172,12 @@ class Pool:
     async def _start(self) -> None:
         self.pools.make_room()
         self.pools.check_later()
+        credentials = await self.plan.credentials.fresh()
+        if self.pools.closed:
+            return
         worker = Worker(
-            next(self.pools.numbers), self.plan, self.pools.clock, self._stream(), self.pools.turns, self.on_free,
-            self.on_end,
+            next(self.pools.numbers), self.plan, credentials, self.pools.clock, self._stream(), self.pools.turns,
+            self.on_free, self.on_end,
         )  # fmt: skip
         self.pools.count += 1
         self.pools.by_number[worker.number] = worker
@@ -198,6 +205,7 @@ class Pools:
         self.turns = itertools.count(1)
         self.by_number: dict[int, Worker] = {}
         self.count = 0
+        self.closed = False
         self._pools: dict[tuple[str, str], Pool] = {}
         self._retired: list[Pool] = []
         self._check: Timer | None = None
@@ -264,6 +272,7 @@ class Pools:
 
     def close(self) -> None:
         """Forget all pools; the fork servers end the processes."""
+        self.closed = True
         if self._check is not None:
             self._check.cancel()
         for pool in self.all():

@@ -23,6 +23,7 @@ from typing import Final
 import orjson
 
 from statewright.clock import BusyToken, Clock, Timer
+from statewright.credentials import LEFT_MS, Credentials, RoleCredentials
 from statewright.functions.logs import StreamLog
 from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer
 from statewright.functions.workers.frames import LONGEST_FRAME, READ_BYTES, BrokenFrame, FrameBuffer, frame, header_of
@@ -69,6 +70,7 @@ class WorkerPlan:
 
     spawn_message: JsonMapping
     fork_server: Callable[[], ForkServer]
+    credentials: RoleCredentials
     open_log: Callable[[str], StreamLog]
     remark: bytes
     memory_bytes: int
@@ -95,6 +97,7 @@ class Worker(asyncio.BufferedProtocol):
         self,
         number: int,
         plan: WorkerPlan,
+        credentials: Credentials,
         clock: Clock,
         stream: str,
         turns: Iterator[int],
@@ -103,6 +106,7 @@ class Worker(asyncio.BufferedProtocol):
     ) -> None:
         self.number = number
         self.plan = plan
+        self.credentials = credentials
         self.stream = stream
         self.on_free = on_free
         self.on_end = on_end
@@ -163,7 +167,11 @@ class Worker(asyncio.BufferedProtocol):
         try:
             message = {
                 **self.plan.spawn_message,
-                "env": {**self.plan.spawn_message["env"], "AWS_LAMBDA_LOG_STREAM_NAME": self.stream},
+                "env": {
+                    **self.plan.spawn_message["env"],
+                    **self.credentials.variables(),
+                    "AWS_LAMBDA_LOG_STREAM_NAME": self.stream,
+                },
             }
             if self.plan.virtual_time:
                 message = in_virtual_time(message, self.number, self._clock.now_ms())
@@ -190,6 +198,11 @@ class Worker(asyncio.BufferedProtocol):
                 self.fork_server.end(self.number)
             else:
                 self.fork_server.end(self.number, grace_seconds=grace_seconds)
+
+    @property
+    def is_usable(self) -> bool:
+        """True if it can be given an invocation: it lives, and so do its credentials until after the longest one."""
+        return not (self.died or self.doomed) and self.credentials.expires_ms - self._clock.now_ms() > LEFT_MS
 
     @property
     def exit_code(self) -> int | None:
