@@ -59,12 +59,12 @@ def draws_of(seed: int | str) -> Draws:
 
 
 def secret_bytes(count: int) -> bytes:
-    """So many bytes from the operating system, whatever the seed."""
+    """So many bytes from the operating system, with or without a seed."""
     return os.urandom(count)
 
 
 def secret_draws() -> Draws:
-    """Draws from the operating system, whatever the seed."""
+    """Draws from the operating system, with or without a seed."""
     return random.SystemRandom()
 
 

@@ -49,7 +49,7 @@ class Connection:
     """A connection's additions to the requests of `http:invoke` that name it; the kinds are `AUTHORISATIONS`.
 
     `user` and `password` serve `basic`, `header` and `value` serve `api-key`, `client_*` and `token_*` serve `oauth`
-    (the client credentials grant); `headers`, `query` and `body` are added whatever the kind, and win over what the
+    (the client credentials grant); `headers`, `query` and `body` are added for every kind, and win over what the
     state gives.
     """
 

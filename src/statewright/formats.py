@@ -51,7 +51,7 @@ def damaged(what: str, problem: object) -> Unreadable:
 
 
 class Format(Generic[Value]):
-    """The format of one dataclass's values. `name` stands in refusals and in the list of formats.
+    """The format of one dataclass's values. `name` appears in refusals and in the list of formats.
 
     `tail` names a field of bytes that follow the JSON after a line feed. `upgrades` are by the format they start from,
     `names` those of members that differ from their field's.

@@ -211,7 +211,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 def run_virtual(main: Callable[[VirtualClock], Coroutine[object, None, T]], start_ms: int = VIRTUAL_START_MS) -> T:
     """Run `main(clock)` to its end on a virtual loop of its own, as `asyncio.run` does on the standard one.
 
-    Raises: VirtualTimeStalled when `main` waits for what can never happen; else whatever `main` raises.
+    Raises: VirtualTimeStalled when `main` waits for what can never happen; else what `main` raises.
     """
     clock = VirtualClock(start_ms)
     with asyncio.Runner(loop_factory=lambda: VirtualLoop(clock, stall_is_error=True)) as runner:

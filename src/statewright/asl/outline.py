@@ -115,7 +115,7 @@ def outline(machine: Node, *, express: bool) -> list[ScopeOutline]:
 
 
 def top_language(machine: Node) -> Language:
-    """The machine's query language: whatever is not exactly `JSONPath` counts as JSONata. Source: observed."""
+    """The machine's query language: every value but exactly `JSONPath` counts as JSONata. Source: observed."""
     return _language(machine, JSONPATH)
 
 

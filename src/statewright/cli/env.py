@@ -89,7 +89,7 @@ def written(named: Mapping[str, str], shell: str) -> str:
 @click.argument("arguments", metavar="AWS-COMMAND...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def aws(context: click.Context, arguments: tuple[str, ...]) -> int:
-    """Run the AWS CLI with the variables of `statewright env`. Whatever follows is the AWS CLI's.
+    """Run the AWS CLI with the variables of `statewright env`. Everything after `aws` goes to the AWS CLI.
 
     \b
     Examples:

@@ -191,7 +191,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def silence(stream: TextIO) -> None:
-    """Discard whatever is written to a stream from now on."""
+    """Discard everything that is written to a stream from now on."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, stream.fileno())
@@ -312,7 +312,7 @@ def print_findings(printer: Printer, name: str, findings: Iterable[Diagnostic]) 
     for finding in findings:
         tone: Tone = "fail" if finding.severity == "ERROR" else "wait"
         where = f"{name}:{max(finding.line, 1)}:{max(finding.column, 1)}"
-        # A finding is one line, whatever it quotes.
+        # A finding is one line, even if it quotes several.
         message = " ".join(finding.message.splitlines())
         place: Span = (f" ({finding.pointer})", "idle") if finding.pointer else ""
         said: Line = [

@@ -5,8 +5,8 @@ consumed by the commit that it causes; one whose execution has ended, or whose t
 is met twice and none blocks. The engine's own inbox rows (bursts that continue, EXPRESS executions, Map Runs to be
 stopped) are applied here too, after a restart.
 
-The store is asked in real time, whatever the engine's clock says, and only where `watch` was called: another process
-writes in real time.
+The store is asked in real time, also if the engine's clock is virtual, and only where `watch` was called: another
+process writes in real time.
 """
 
 from __future__ import annotations

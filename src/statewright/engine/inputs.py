@@ -37,7 +37,7 @@ class Input:
     """An event for an execution, and the future of its answer.
 
     `result` makes the answer from the state once the event is applied. The answer is given after the commit, also when
-    it is a refusal. `settled` is called once then, whatever the answer.
+    it is a refusal. `settled` is called once then, with either answer.
     """
 
     __slots__ = ("accept", "answer", "call", "client_token", "event", "inbox_row", "result", "settled")

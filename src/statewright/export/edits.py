@@ -1,6 +1,6 @@
 """Shared parts of all rewriting: unused names, notes for the author, and redirected transitions.
 
-Definitions are JSON values and never changed in place: whatever is edited here is a new object.
+Definitions are JSON values and never changed in place: each edit makes a new object.
 """
 
 from __future__ import annotations

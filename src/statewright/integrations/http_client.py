@@ -27,7 +27,7 @@ from urllib3.util import SKIP_HEADER, make_headers
 from statewright.integrations.http_requests import NoAnswer, Request, Response
 
 LONGEST_SECONDS: Final = 60.0
-"""Source: developer guide: an HTTP Task ends after 60 seconds, whatever its TimeoutSeconds."""
+"""Source: developer guide: an HTTP Task ends after 60 seconds, even if its TimeoutSeconds is longer."""
 MOST_HOSTS: Final = 64
 """Hosts whose connections are kept; further ones replace the least recently used."""
 MOST_KEPT: Final = 32

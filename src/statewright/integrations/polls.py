@@ -1,6 +1,6 @@
 """`statewright:poll`: one Task that polls a resource, with back-off, until an answer satisfies a condition.
 
-The calls are those that a Task of its Resource would make; history shows one Task, whatever their number. Its deadline
+The calls are those that a Task of its Resource would make; history shows one Task for all of them. Its deadline
 is the state's TimeoutSeconds. Between two calls only a timer is held. After a restart the first call is immediate, and
 MaxAttempts counts from zero.
 """

@@ -97,7 +97,7 @@ def affected(before: Project | None, now: Project, touched: Iterable[Path]) -> f
 
 
 def users_of(project: Project, keys: Iterable[str]) -> frozenset[str]:
-    """Resources that depend on some others, by whatever way."""
+    """Resources that depend on some others, directly or through others."""
     reached = set(keys)
     for key in project.order:
         if reached & set(project.resources[key].depends_on):

@@ -1,4 +1,4 @@
-"""A project, whatever its files are written for: which file describes it, and which reader that needs.
+"""A project in any of the supported formats: which file describes it, and which reader that needs.
 
 Owns finding the file. Reading is up to `stacks.py` (CloudFormation and SAM), `cdk.py` and `serverless/`; plain
 folders, and what `statewright.toml` says, are `found.py`'s.
@@ -45,8 +45,8 @@ def read_project(
 
     A folder's project is the first that exists: a template with resources, the output of a CDK application, a
     `serverless.yml`. `parameters` replace those of the file; `stage` is for kinds of files that know stages, and names
-    the environment of a `samconfig.toml`; `name` replaces the name that the files give. What is wrong with the project
-    stands in its findings.
+    the environment of a `samconfig.toml`; `name` replaces the name that the files give. The problems of the project
+    are in its findings.
 
     Raises: ProjectError when there is nothing to read.
     """

@@ -39,7 +39,7 @@ class Resource:
 
     `depends_on` has the explicit dependencies and those that references imply, existing ids only. `code` is the local
     folder or file of a function's or a layer's code; inline code stays in `properties.Code.ZipFile`. `definition` is
-    the local file of a state machine's definition; otherwise the definition stands in `properties.DefinitionString`, as
+    the local file of a state machine's definition; otherwise the definition is in `properties.DefinitionString`, as
     a text or as `Fn::ToJsonString`. `DefinitionSubstitutions` are still to be applied. `retain` says that it outlives
     its project (`DeletionPolicy`). `stack` names the stack of a project that has several.
     """

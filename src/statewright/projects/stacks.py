@@ -48,8 +48,8 @@ def read_stack(
     """Read a template; its problems are reported to the sources.
 
     `prefix` stands before the ids of a nested stack's resources. `value` is the template that the file stands for where
-    it is none itself; `origins` then says where its resources stand in the file, and `generated` which other names they
-    have.
+    it is none itself; `origins` then gives the places of its resources in the file, and `generated` which other names
+    they have.
     """
     stack = Stack(template, identity, setting.sources, parameters=parameters, imports=setting.imports, prefix=prefix)
     stack.origins.update(origins or {})

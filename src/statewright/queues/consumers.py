@@ -186,7 +186,7 @@ class Consumers:
                 visibility = await queue.known()
                 queue.advance(visibility)
         except Exception as problem:
-            # Waiting consumers get the error, of whatever kind.
+            # Waiting consumers get the error, of any kind.
             self.dismiss(problem)
         finally:
             self._claiming = None

@@ -116,6 +116,6 @@ def sequence_changes(wanted: Sequence[str], got: Sequence[str]) -> list[Change]:
 
 
 def is_subsequence(wanted: Sequence[str], got: Sequence[str]) -> bool:
-    """True if all names of `wanted` come in `got`, in this order, whatever is between them."""
+    """True if all names of `wanted` come in `got`, in this order, with or without others between them."""
     rest = iter(got)
     return all(name in rest for name in wanted)

@@ -77,7 +77,7 @@ class RunningMapRun:
             self._busy = False
 
     def deliver_soon(self, event: MapRunEvent, after_ms: int = 0) -> None:
-        """Tell the run something later, at the soonest when whatever happens now is done."""
+        """Deliver a message to the run, after the current event at the soonest."""
         timeline = self.parent.timeline
         timeline.at(timeline.now_ms + after_ms, lambda: self.deliver(event))
 
@@ -202,11 +202,11 @@ class RunningMapRun:
         self.deliver(messages.ResultsWritten())
 
     def succeed(self, command: messages.SucceedRun) -> None:
-        """Tell the parent, once whatever happens now is done."""
+        """Answer the parent after the current event."""
         self.parent.deliver_soon(events.MapRunSucceeded(command.task_id, command.output))
 
     def fail(self, command: messages.FailRun) -> None:
-        """Tell the parent, once whatever happens now is done."""
+        """Answer the parent after the current event."""
         self.parent.deliver_soon(events.MapRunFailed(command.task_id, command.error, command.cause))
 
     def go_on(self, _command: messages.ContinueRun) -> None:

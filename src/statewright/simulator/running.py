@@ -180,7 +180,7 @@ class Running:
             on_end()
 
     def deliver_soon(self, event: events.Event) -> None:
-        """Tell the interpreter at this same instant, once whatever happens now is done."""
+        """Deliver an event to the interpreter at this same instant, after the current one."""
         self.timeline.at(self.timeline.now_ms, lambda: self.deliver(event))
 
     def waiting_for(self) -> str:

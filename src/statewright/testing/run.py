@@ -235,7 +235,7 @@ class Run:
     def _stalled(self, what: str, within: str | float, *, is_late: bool) -> str:
         stands = ", ".join(f"'{name}'" for name in self.standing()) or "nowhere"
         if is_late:
-            return f"{self._named()} did not come to {what} within {within}: it stands in {stands}"
+            return f"{self._named()} did not come to {what} within {within}: it is in {stands}"
         until_ms = waits_until_ms(self._bench, self.recording)
         if until_ms is not None:
             days = -(-(until_ms - self._bench.system.now_ms) // DAY_MS)
@@ -262,7 +262,7 @@ class Run:
         if not found:
             where = "no task" if state is None else f"'{state}'"
             stands = ", ".join(f"'{name}'" for name in self.standing()) or "nowhere: it has ended"
-            raise LookupError(f"{where} of {self._named()} waits for a token; it stands in {stands}")
+            raise LookupError(f"{where} of {self._named()} waits for a token; it is in {stands}")
         return found[-1]
 
     def tokens(self, state: str | None = None) -> list[Token]:
@@ -328,7 +328,7 @@ class Run:
         __tracebackhide__ = True
         self._assert_status("RUNNING")
         if states and set(states) != set(self.standing()):
-            raise AssertionError(f"{self._named()} stands in {self.standing()}, not in {sorted(states)}")
+            raise AssertionError(f"{self._named()} is in {self.standing()}, not in {sorted(states)}")
         return self
 
     def assert_path(self, *states: str) -> Run:

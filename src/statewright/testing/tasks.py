@@ -128,7 +128,7 @@ class Tasks:
             del self._due[due]
 
     def __getattr__(self, name: str) -> Any:
-        # Whatever else integrations offer is the system's own.
+        # Every other method is the system's own.
         return getattr(self._real, name)
 
     def answers_due_ms(self, arn: str) -> list[int]:

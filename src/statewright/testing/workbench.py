@@ -1,4 +1,4 @@
-"""The fixture `sfn`: one system in virtual time for one test, and whatever a test does with it.
+"""The fixture `sfn`: one system in virtual time for one test, and all that a test can do with it.
 
 The façade over `bench.py`, which holds the state. Machines are `machine.py`'s, runs `run.py`'s, time and clients the
 virtual system's.

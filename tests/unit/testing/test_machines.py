@@ -151,7 +151,7 @@ def test_time_in_steps(sfn: Sfn):
     run.advance("59m").assert_running("First")
     run.until("Second")
     assert (sfn.now.hour, run.duration) == (13, 3600)
-    with pytest.raises(AssertionError, match="did not come to its end within 30s: it stands in 'Second'"):
+    with pytest.raises(AssertionError, match="did not come to its end within 30s: it is in 'Second'"):
         run.finish(within="30s")
     run.finish().assert_succeeded()
     with pytest.raises(AssertionError, match="succeeded before entering First"):
@@ -227,7 +227,7 @@ def test_activities_by_hand_and_by_mock(sfn: Sfn):
 
 def test_a_token_that_nobody_waits_for(sfn: Sfn):
     run = sfn.load(machine_of(W={"Type": "Wait", "Seconds": 1})).start()
-    with pytest.raises(LookupError, match="stands in 'W'"):
+    with pytest.raises(LookupError, match="it is in 'W'"):
         run.token()
 
 

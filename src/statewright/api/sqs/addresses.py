@@ -14,7 +14,7 @@ from statewright.queues.queues import Queue
 
 
 def queue_at(app: App, url: str) -> Queue:
-    """The queue of a URL, whatever its scheme and host, which depend on how the caller reaches this server.
+    """The queue of a URL, regardless of its scheme and host, which depend on how the caller reaches this server.
 
     Raises: ApiError (`QueueDoesNotExist`; `InvalidAddress` for a text that is not a queue's URL, such as a bare name).
     """

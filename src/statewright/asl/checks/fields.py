@@ -462,7 +462,7 @@ PREDEFINED_ERRORS: Final = frozenset(
     }
 )
 NEVER_MATCHED: Final[dict[str, str]] = {
-    "States.Runtime": "it always ends the execution, whatever Retry and Catch say",
+    "States.Runtime": "it always ends the execution, regardless of Retry and Catch",
     "States.NoChoiceMatched": "the service reports a Choice without a match as States.Runtime",
     "States.BranchFailed": "the service reports the error of the branch itself",
 }

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def test(paths: tuple[str, ...], pattern: str | None, form: str, quiet: bool) -> int:
     """Run scripted test cases in virtual time.
 
-    Cases stand in files such as order.cases.yaml beside order.asl.json; a folder is searched for *.cases.yaml,
+    Cases are kept in files such as order.cases.yaml beside order.asl.json; a folder is searched for *.cases.yaml,
     *.cases.yml and *.cases.json. Without a path the current folder is searched.
 
     \b

@@ -1,7 +1,7 @@
 """The files beside a store, for `backup` and `restore`: bodies of large objects, packages of functions.
 
 Files of both kinds never change once a row names them, but a running server deletes them. So a backup first holds fast
-whatever is there by hard links in the data folder, and copies from those. Owns where the files of a backup lie:
+all of them by hard links in the data folder, and copies from those. Owns where the files of a backup lie:
 `nightly.db` has them in the folder `nightly.db.files`.
 """
 

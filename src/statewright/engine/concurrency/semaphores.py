@@ -229,7 +229,7 @@ class Semaphores:
             self._end(semaphore, permit)
 
     async def take_away(self, name: str, key: str, number: int, reason: str) -> Permit | None:
-        """Release a permit for an operator, whatever its holder does; the permit, or `None` if it does not exist."""
+        """Release a permit for an operator, even while its holder runs; the permit, or `None` if it does not exist."""
         semaphore = self._semaphores.get((name, key))
         permit = None if semaphore is None else semaphore.holders.get(number)
         if semaphore is None or permit is None:

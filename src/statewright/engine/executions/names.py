@@ -1,6 +1,6 @@
 """From the ARN of an execution to its row.
 
-The store names an execution by its machine's id; an ARN has the machine's name. Which ids a name has had stands in the
+The store names an execution by its machine's id; an ARN has the machine's name. Which ids a name has had is kept in the
 catalogue, written before a machine's first execution, so that executions outlive their machine.
 """
 

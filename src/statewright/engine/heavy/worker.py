@@ -130,7 +130,7 @@ class Worker:
 
 def main() -> None:
     """Serve the socket that stands for the standard input."""
-    # The alarm ends the process as the system does, whatever it is at.
+    # The alarm ends the process from outside Python, so that no code can delay it.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

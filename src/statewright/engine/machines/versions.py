@@ -126,5 +126,5 @@ def next_version(machine: Machine, description: str | None, now_ms: int) -> tupl
 
 
 def arn_without_label(arn: str) -> str:
-    """The unqualified ARN of whatever machine, version or alias. Raises: ApiError (`InvalidArn`)."""
+    """The unqualified ARN of a machine, version or alias. Raises: ApiError (`InvalidArn`)."""
     return parse_arn(arn, MACHINE).machine

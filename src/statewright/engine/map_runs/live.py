@@ -465,7 +465,7 @@ class LiveRun:
         self._runner.tell(self.head.parent, Input(event))
 
     def continue_run(self, _command: messages.ContinueRun) -> None:
-        """Go on, after whatever waits."""
+        """Continue after the events that wait already."""
         self.tell(messages.RunContinued())
 
 

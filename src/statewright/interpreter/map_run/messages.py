@@ -53,7 +53,7 @@ class ReadFailed:
 class ChildEnded:
     """A child execution is closed. `attempt` is that of its `StartChild` or `RedriveChild`.
 
-    `redrivable` is false when a redrive would be refused whatever its age, as after too many history events.
+    `redrivable` is false when a redrive would be refused at any age, as after too many history events.
     """
 
     index: int

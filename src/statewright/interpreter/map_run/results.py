@@ -66,7 +66,7 @@ def needs_records(definition: MapDef) -> bool:
 def result_of(state: MapRunState, definition: MapDef) -> Payload:
     """The Map state's result when it is not exported: one value for each child, in item order.
 
-    Children that failed within the tolerance are shown by their records, whatever the transformation.
+    Children that failed within the tolerance are shown by their records, under every transformation.
     """
     return Payload([value for child in state.children for value in _shown(state, definition, child)])
 

@@ -1,7 +1,7 @@
 """The deployment's knowledge of a resource type, and the tools of the functions that apply one.
 
 Owns the values that appliers share (`Kind`, `Wanted`, `Site`) and the comparison of what is wanted with what is there.
-Which types there are stands in `registry.py`.
+`registry.py` lists the types.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def holds(shown: Json, wanted: Json) -> bool:
     if shown is None or wanted is None:
         return shown in (None, "", [], {}) and wanted in (None, "", [], {})
     if isinstance(shown, (dict, list)):
-        # SDKs give documents of IAM as values, whatever was sent.
+        # SDKs give documents of IAM as values, also those that were sent as text.
         meant = _parsed(wanted) if isinstance(wanted, str) else None
         return meant is not None and shown == meant
     one, other = text_of(shown), text_of(wanted)

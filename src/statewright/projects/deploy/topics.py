@@ -19,7 +19,7 @@ _SUBSCRIPTION: Final = (
 
 
 def topic(site: Site, wanted: Wanted) -> Mapping[str, Json]:
-    """Create a topic with the subscriptions that stand in it, or change its attributes."""
+    """Create a topic with the subscriptions that it declares, or change its attributes."""
     is_fifo = wanted.truth("FifoTopic")
     name = wanted.name
     if is_fifo and not name.endswith(".fifo"):

@@ -1,6 +1,6 @@
 """One service of a `serverless.yml` while its template is being made.
 
-Owns the template's sections, where each resource stands in the file, and logical ids.
+Owns the template's sections, the place of each resource in the file, and logical ids.
 
 Source: Serverless Framework guide, "AWS CloudFormation resource reference".
 """

@@ -1,6 +1,6 @@
 """Variables of `serverless.yml`: `${self:...}`, `${opt:stage}`, `${file(...)}` and their kin, with their defaults.
 
-Owns the syntax and the sources. `${AWS::Region}` and whatever else has no source stays for CloudFormation.
+Owns the syntax and the sources. `${AWS::Region}` and other variables without a source stay for CloudFormation.
 
 Source: Serverless Framework guide, "Variables".
 """

@@ -1,12 +1,11 @@
 """Rewrites an expression's text so that the library runs it as JSONata 2.0.6 would, and within bounds.
 
 Owns two kinds of edit. Spelling: names that JSONata's lexer accepts and the library's does not. Guards: the library
-looks at the clock and at the length of sequences between steps, never inside one built-in, so whatever makes much
-from little in one go is checked before it runs. Guarded are the width of `$pad`, the product of `$replace`, the
+looks at the clock and at the length of sequences between steps, never inside one built-in, so a built-in that makes
+much from little in one go is checked before it runs. Guarded are the width of `$pad`, the product of `$replace`, the
 separators of `$join`, every step after the first of a join of sequences (`@`), and, where values can be fed back
 (`Facts.loops`), the operands of `&`, the items of `[...]`, the arguments of functions that lengthen strings, and the
-size of the result. Results that are large only because the data is large are left to the limits of the process.
-"""
+size of the result. Results that are large only because the data is large are left to the limits of the process."""
 
 from __future__ import annotations
 
