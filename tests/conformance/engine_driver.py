@@ -211,7 +211,7 @@ class EngineRun:
         await self.store.open("case")
         mocks = Mocks(clock, load_script(dump_json({"mocks": case.get("mocks", {})}), syntax="json").start())
         catalogue = MachineCatalogue(self.store, clock)
-        catalogue.programs = programs = CasePrograms(catalogue.records)
+        catalogue.programs = programs = CasePrograms(catalogue.records, catalogue.clock)
         programs.program = self.program
         seed = case.get("seed", "seed").encode()
         settings = EngineSettings(limits=self.limits, make_seed=lambda: seed, hot_executions=0, retention_ms=None)

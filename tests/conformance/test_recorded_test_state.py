@@ -19,7 +19,7 @@ from statewright.virtual_clock import run_virtual
 from tests.conformance.recorded import SDK_MEMBERS, Case, comparison
 from tests.conformance.test_recorded_trials import ROOT, name_of, sides
 from tests.conformance.test_recorded_trials import pytestmark as pytestmark
-from tests.unit.api.apps import app_of
+from tests.unit.api.apps import app_of, engine_of_heavy_steps
 
 
 def recorded() -> list[dict[str, Any]]:
@@ -67,7 +67,7 @@ def call_api(parameters: dict[str, Any], functions: Functions) -> dict[str, Any]
     """TestState as the edge calls it: answer or error."""
 
     async def main(clock: Any) -> Any:
-        app = app_of(Config(ACCOUNT, REGION), clock, integrations=functions)
+        app = app_of(Config(ACCOUNT, REGION), clock, integrations=functions, engine=engine_of_heavy_steps(clock))
         request = shapes.validator("states", "TestState")(parameters)
         return await run_test_state(app, Call("states", "TestState", "r"), request)
 

@@ -5,6 +5,9 @@ The tree must have passed `validate`: faults are not reported again here. Nothin
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from statewright.asl import field_leaves as leaf
 from statewright.asl.choice_rules import compile_rule
 from statewright.asl.program import (
@@ -59,13 +62,20 @@ def compile_definition(definition: Node) -> Program:
         int(timeout) if timeout is not None else None,
         definition.get("Comment"),
         {name: sorted(reads) for name, reads in compiler.reads.items() if reads},
-        _by_library(definition),
+        _may_be_heavy(definition),
         tuple(compiler.activities),
     )
 
 
-def _by_library(definition: Node) -> bool:
-    """True if some expression needs more than plain closures. Expressions compiled just before cost only a look-up."""
+_MANY_VALUES: Final = re.compile(r"\.\.|\*|\[[^\]]*[:?,]")
+"""Signs of a path that visits more than one value: scans, wildcards, slices, filters and unions."""
+
+
+def _may_be_heavy(definition: Node) -> bool:
+    """True if some expression needs more than plain closures, or some path more than names and indexes.
+
+    Expressions compiled just before cost only a look-up. Any text with the signs of a path counts as one.
+    """
     pending: list[Json] = [definition]
     while pending:
         node = pending.pop()
@@ -80,6 +90,8 @@ def _by_library(definition: Node) -> bool:
                 continue
             if expression.amplifies or not expression.tier0:
                 return True
+        elif isinstance(node, str) and "$" in node and _MANY_VALUES.search(node) is not None:
+            return True
     return False
 
 

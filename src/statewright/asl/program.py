@@ -216,8 +216,8 @@ class Program:
     comment: str | None
     variable_references: dict[str, list[str]] = field(default_factory=dict)
     """State name to the variables that it reads; states that read none are left out."""
-    by_library: bool = False
-    """True if an expression may need the JSONata library, and so take long or produce much data."""
+    may_be_heavy: bool = False
+    """True if an expression may need the JSONata library, or a path may visit many values: either may take long."""
     activities: tuple[str, ...] = ()
     """ARNs of the activities that its tasks name."""
 
@@ -228,7 +228,7 @@ class Program:
             None,
             None,
             self.variable_references,
-            self.by_library,
+            self.may_be_heavy,
             self.activities,
         )
 

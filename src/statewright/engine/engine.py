@@ -149,7 +149,7 @@ class Engine:
         self.express = ExpressRuns(
             shard, runner, self.dispatcher, self.heavy, self.programs, self.inbox, self.history_log
         )
-        site = Site(shard, runner, self.programs, self.express, data, deleting)
+        site = Site(shard, runner, self.programs, self.express, data, deleting, self.heavy)
         self.map_runs = MapRuns(site, self.inbox, self.names)
         self.retention = Retention(shard, settings.retention_ms, (self.map_runs.forget, self.machines.forget_deleted))
         return (

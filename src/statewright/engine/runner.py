@@ -19,7 +19,7 @@ from statewright.asl.program import Program
 from statewright.engine.executions.live import LiveExecution, decode_live
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.executions.work import Batch, Work
-from statewright.engine.heavy.steps import HeavySteps, LeavesTheLoop
+from statewright.engine.heavy.steps import HeavySteps
 from statewright.engine.heavy.wire import Delivery
 from statewright.engine.inputs import Accept, AlreadyThere, Input, Quarantined
 from statewright.engine.listeners import CommitListener
@@ -27,6 +27,7 @@ from statewright.engine.shard import Shard
 from statewright.engine.turnstile import BURST
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.interpreter import events
+from statewright.query.fence import LeavesTheLoop
 from statewright.stores import fail_points
 from statewright.stores.protocol import Commit, Existing, Row, Stale, Stored
 

@@ -87,7 +87,7 @@ class OwnTasks:
             # It loads the compilers of expressions.
             from statewright.integrations.polls import Polls
 
-            self._polls = Polls(self._clock, self._ask, self._engine.settle)
+            self._polls = Polls(self._clock, self._ask, self._engine.settle, self._engine.heavy.run)
         return self._polls
 
 

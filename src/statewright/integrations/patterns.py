@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from statewright.clock import Clock
 from statewright.engine.concurrency.semaphores import Semaphores
 from statewright.engine.dispatch import Failed, FailedHow, ScheduledCall, Submitted, Succeeded, TaskResult
+from statewright.engine.heavy.steps import HeavySteps
 from statewright.errors import DATA_LIMIT, TASK_FAILED, ApiError, ExecutionFailure, StoreError
 from statewright.payload import Json, dump_json
 
@@ -41,11 +42,15 @@ class Answers(Protocol):
 
 
 class Settles(Protocol):
-    """The engine's semaphores, and its way to accept the results of calls that are answered later."""
+    """The engine's semaphores and heavy workers, and its way to accept the results of calls that are answered later."""
 
     @property
     def semaphores(self) -> Semaphores:
         """The semaphores."""
+
+    @property
+    def heavy(self) -> HeavySteps:
+        """The worker processes for what would hold the event loop."""
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call."""

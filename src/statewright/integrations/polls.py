@@ -18,8 +18,8 @@ from statewright.asl.choice_rules import compile_rule
 from statewright.asl.resources import Resource, parse_resource
 from statewright.clock import Clock, Timer
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
-from statewright.errors import ExecutionFailure
-from statewright.payload import Json, JsonMapping
+from statewright.errors import ExecutionFailure, Unavailable
+from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.query.jsonata import JsonataError, JsonataSyntaxError, compile_expression
 from statewright.query.scope import Scope
 
@@ -33,13 +33,20 @@ EXHAUSTED: Final = "Statewright.MaxAttemptsExceeded"
 BAD: Final = "Statewright.InvalidParameters"
 UNTIL_FAILED: Final = "Statewright.UntilFailed"
 _FAULT: Final = "Statewright.InternalError"
+_SHOWN: Final = 1_000
+"""Characters of a value in a failure."""
 
 log = logging.getLogger("statewright.integrations")
 
 D = TypeVar("D")
 
-Predicate = Callable[[Json, int], bool]
-"""True if an answer satisfies the condition, at an instant. Raises: ExecutionFailure, JsonataError."""
+LONGEST_UNTIL: Final = 10_000
+"""Characters of a condition. Ours: it is compiled on the event loop."""
+
+Until = str | JsonObject
+"""A condition, checked: a JSONata text, or a Choice rule."""
+Elsewhere = Callable[[Callable[[Until, Json, int], "bool | Failed"], Until, Json, int], Awaitable["bool | Failed"]]
+"""Calls a function with its arguments, in another process if it is too heavy for this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Plan:
 
     resource: Resource
     parameters: Json
-    until: Predicate
+    until: Until
     interval_seconds: float
     backoff_rate: float
     longest_seconds: float | None
@@ -100,14 +107,16 @@ def _number(given: JsonMapping, name: str, default: D, least: float) -> float | 
     return float(value)
 
 
-def read_until(given: Json) -> Predicate:
+def read_until(given: Json) -> Until:
     """The condition: a JSONata text over the answer, `$states.result`, or a Choice rule over it.
 
     Raises: ValueError.
     """
     if isinstance(given, dict):
-        rule = compile_rule(given)
-        return lambda answer, now_ms: rule(Scope(answer, now_ms=now_ms, result=answer))
+        if len(dump_json(given)) > LONGEST_UNTIL:
+            raise ValueError(f"Until has more than {LONGEST_UNTIL} characters")
+        compile_rule(given)
+        return given
     if not isinstance(given, str) or not given.strip():
         raise ValueError(
             "Until is a Choice rule, or a JSONata text on the answer without delimiters, as $states.result.Status = "
@@ -116,18 +125,31 @@ def read_until(given: Json) -> Predicate:
     text = given.strip()
     if text.startswith("{%") and text.endswith("%}"):
         text = text[2:-2]
+    if len(text) > LONGEST_UNTIL:
+        raise ValueError(f"Until has more than {LONGEST_UNTIL} characters")
     try:
-        expression = compile_expression(text)
+        compile_expression(text)
     except JsonataSyntaxError as problem:
         raise ValueError(f"Until is not JSONata: {problem}") from None
+    return text
 
-    def satisfied(answer: Json, now_ms: int) -> bool:
-        value = expression.evaluate(Scope(answer, now_ms=now_ms, result=answer))
-        if not isinstance(value, bool):
-            raise ExecutionFailure(UNTIL_FAILED, f"Until yields {value!r}, which is neither true nor false")
-        return value
 
-    return satisfied
+def satisfies(until: Until, answer: Json, now_ms: int) -> bool | Failed:
+    """True if an answer satisfies the condition at an instant; the failure of a condition that cannot tell."""
+    scope = Scope(answer, now_ms=now_ms, result=answer)
+    try:
+        if not isinstance(until, str):
+            return compile_rule(until)(scope)
+        value = compile_expression(until).evaluate(scope)
+    except ExecutionFailure as failure:
+        return Failed(failure.error, failure.cause)
+    except JsonataError as problem:
+        return Failed(UNTIL_FAILED, f"Until could not be evaluated: {problem}")
+    if not isinstance(value, bool):
+        shown = repr(value)
+        shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+        return Failed(UNTIL_FAILED, f"Until yields {shown}, which is neither true nor false")
+    return value
 
 
 @dataclass(slots=True, eq=False)
@@ -147,7 +169,9 @@ class Polls:
         clock: Clock,
         ask: Callable[[ScheduledCall], Awaitable[TaskResult | Later]],
         settle: Callable[[ScheduledCall, TaskResult], bool],
+        elsewhere: Elsewhere,
     ) -> None:
+        self._elsewhere = elsewhere
         self._clock = clock
         self._ask = ask
         self._settle = settle
@@ -194,7 +218,11 @@ class Polls:
             task, resource=plan.resource, parameters=plan.parameters, token=None, outbox=0,
             idempotency_key=f"{task.idempotency_key}-{poll.asked}",
         )  # fmt: skip
-        end = self._outcome(poll, await self._ask(call))
+        try:
+            end = await self._outcome(poll, await self._ask(call))
+        except Unavailable:
+            # The engine stops; the poll begins again after the next start.
+            return
         poll.asking = None
         if self._polls.get(_name(task)) is not poll:
             return
@@ -205,21 +233,22 @@ class Polls:
         due_ms = self._clock.now_ms() + plan.pause_ms(poll.asked)
         poll.timer = self._clock.call_at(due_ms, lambda: self._call(poll))
 
-    def _outcome(self, poll: _Poll, result: TaskResult | Later) -> TaskResult | None:
+    async def _outcome(self, poll: _Poll, result: TaskResult | Later) -> TaskResult | None:
         """The task's result after an answer; `None` to continue."""
         if isinstance(result, Failed):
             return result
         assert isinstance(result, Succeeded), "a resource that can be polled answers immediately"
         try:
-            if poll.plan.until(result.output, self._clock.now_ms()):
-                return result
-        except ExecutionFailure as failure:
-            return Failed(failure.error, failure.cause)
-        except JsonataError as problem:
-            return Failed(UNTIL_FAILED, f"Until could not be evaluated: {problem}")
+            satisfied = await self._elsewhere(satisfies, poll.plan.until, result.output, self._clock.now_ms())
+        except Unavailable:
+            raise
         except Exception as problem:
             log.exception("a poll of %s failed because of a bug in Statewright", poll.task.execution_arn)
             return Failed(_FAULT, f"{poll.task.resource.arn} failed because of a bug in Statewright: {problem!r}")
+        if satisfied is True:
+            return result
+        if isinstance(satisfied, Failed):
+            return satisfied
         if poll.plan.attempts is not None and poll.asked >= poll.plan.attempts:
             return Failed(EXHAUSTED, f"After {poll.asked} attempts the answer does not satisfy Until.")
         return None

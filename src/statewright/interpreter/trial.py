@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from statewright.asl.program import MapDef, ParallelDef, Program, ScopeDef, StateDef, TaskDef
-from statewright.errors import ApiError, ExecutionFailure, Failure
+from statewright.errors import RUNTIME, ApiError, ExecutionFailure, Failure
 from statewright.interpreter.advance import advance, new_execution, resume
 from statewright.interpreter.commands import ScheduleTask, StartMapRun, StartTimer
 from statewright.interpreter.dataflow import exit_state, item_scope, scope_of
 from statewright.interpreter.events import BurstContinued, Event, TaskFailed, TaskSucceeded
 from statewright.interpreter.failing import state_failed
 from statewright.interpreter.inspection import Inspection
-from statewright.interpreter.map_run.items import close_batch, own_items, take_items
+from statewright.interpreter.map_run.items import close_batch, own_items, select, selection_of, take_items, with_keys
 from statewright.interpreter.map_run.state import MapRunState, new_map_run
 from statewright.interpreter.phases import BACKING_OFF, TASK
 from statewright.interpreter.state import ROOT, ExecutionState, Frame, Identity
@@ -389,13 +389,20 @@ def _note_map_run_items(turn: Turn, trial: _Trial, body: MapDef, command: StartM
     source = new_map_run(command, "").settings.source
     run = new_map_run(replace(command, items=items, batch_items=None, batch_bytes=None), "")
     values, keys = own_items(run, count)
-    take_items(run, body.item_selector, values, keys, source, turn.now_ms, trial.limits.payload_bytes)
+    if body.item_selector is None:
+        values = with_keys(values, keys)
+    else:
+        found = select(body.item_selector, selection_of(run, values, keys, source, turn.now_ms))
+        if found.failure is not None:
+            raise ExecutionFailure(found.failure.error or RUNTIME, found.failure.cause or "")
+        values = found.values
+    take_items(run, values, trial.limits.payload_bytes)
     selected = _child_inputs(run)
     if body.item_selector is not None:
         trial.inspection.note("afterItemSelector", selected)
     if distributed.batcher is not None:
         run = new_map_run(command, "")
-        take_items(run, None, selected, None, source, turn.now_ms, trial.limits.payload_bytes)
+        take_items(run, selected, trial.limits.payload_bytes)
         close_batch(run)
         trial.inspection.note("afterItemBatcher", _child_inputs(run))
     return count

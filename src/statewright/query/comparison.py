@@ -15,6 +15,10 @@ from statewright.payload import Json
 EXACT_INTEGER: Final = 1 << 53
 """Integers up to this size, either way from zero, are doubles already."""
 
+VALUE_DEPTH: Final = 200
+"""Deepest nesting of arrays and objects in a value that a function reads as a whole. Ours: keeps recursion far from the
+interpreter's own limit for any caller, and below the limit of the payload encoder."""
+
 
 def json_equal(left: Json, right: Json, spend: Callable[[int], None] | None = None) -> bool:
     """True if two JSON values are the same value; `1` is `1.0`, but never `true`. Any depth.
@@ -44,6 +48,52 @@ def json_equal(left: Json, right: Json, spend: Callable[[int], None] | None = No
         elif isinstance(one, bool) or isinstance(other, bool) or one != other:
             return False
     return True
+
+
+class NestedTooDeep(ValueError):
+    """Raised for a value that nests arrays and objects deeper than `VALUE_DEPTH`."""
+
+
+class _Flag:
+    """Stands for a boolean where 1 and true must differ, although they are equal in Python."""
+
+    __slots__ = ()
+
+
+_TRUE: Final = _Flag()
+_FALSE: Final = _Flag()
+
+
+def frozen(value: Json, room: int = VALUE_DEPTH) -> object:
+    """Turn a JSON value into something hashable that is equal exactly where the JSON values are.
+
+    Arrays become tuples and objects frozen sets of pairs, so neither can be taken for the other or for a scalar.
+
+    Raises: NestedTooDeep.
+    """
+    kind = type(value)
+    if kind is str or value is None:
+        return value
+    if kind is bool:
+        return _TRUE if value else _FALSE
+    if kind is int or kind is float:
+        exact = -EXACT_INTEGER < value < EXACT_INTEGER
+        if exact and room == VALUE_DEPTH:
+            return value
+        # Python's hash of a large integer, or of a tuple of integers, is one that a sender can choose; of text it is
+        # not. Adding 0.0 turns -0.0 into 0.0.
+        return (EXACT_INTEGER, repr(value + 0.0) if exact else hex(int(value)))
+    if room == 0:
+        raise NestedTooDeep
+    if kind is list:
+        items = []
+        for item in value:
+            items.append(frozen(item, room - 1))  # noqa: PERF401 - a comprehension doubles the frames
+        return tuple(items)
+    members = set()
+    for name, member in value.items():
+        members.add((name, frozen(member, room - 1)))
+    return frozenset(members)
 
 
 def is_number(value: Json) -> bool:

@@ -21,6 +21,7 @@ from typing import Final, NoReturn
 
 from statewright.errors import INTRINSIC_FAILURE, ExecutionFailure
 from statewright.payload import Json
+from statewright.query.comparison import VALUE_DEPTH, NestedTooDeep, frozen
 from statewright.query.scope import Entropy
 
 ARRAY_RANGE_ITEMS: Final = 1000
@@ -30,9 +31,6 @@ ENCODING_CHARACTERS: Final = 10_000
 MATH_ADD_LOWEST: Final = -(2**31)
 MATH_ADD_HIGHEST: Final = 2**31 - 1
 """Source: Step Functions developer guide, States.MathAdd."""
-VALUE_DEPTH: Final = 200
-"""Deepest nesting of arrays and objects in a value that a function reads as a whole. Ours: keeps recursion far from the
-interpreter's own limit for any caller, and below the limit of the payload encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +142,9 @@ def _array_contains(array: Json, wanted: Json) -> bool:
         return any(item is wanted for item in array)
     if kind is int or kind is float:
         return any(item == wanted and type(item) is not bool for item in array)
-    frozen = _frozen("States.ArrayContains", wanted, VALUE_DEPTH)
+    wanted_frozen = _frozen("States.ArrayContains", wanted)
     return any(
-        _frozen("States.ArrayContains", item, VALUE_DEPTH) == frozen
+        _frozen("States.ArrayContains", item) == wanted_frozen
         for item in array
         if type(item) is kind and len(item) == len(wanted)
     )
@@ -184,7 +182,7 @@ def _array_length(array: Json) -> int:
 def _array_unique(array: Json) -> list[Json]:
     first_seen: dict[object, Json] = {}
     for item in _array("States.ArrayUnique", array):
-        first_seen.setdefault(_frozen("States.ArrayUnique", item, VALUE_DEPTH), item)
+        first_seen.setdefault(_frozen("States.ArrayUnique", item), item)
     return list(first_seen.values())
 
 
@@ -390,45 +388,11 @@ def _nests_deeper_than(limit: int, text: str) -> bool:
     return brackets.count("[") > 0
 
 
-class _Flag:
-    """Stands for a boolean where 1 and true must differ, although they are equal in Python."""
-
-    __slots__ = ()
-
-
-_TRUE: Final = _Flag()
-_FALSE: Final = _Flag()
-_EXACT: Final = 2**53
-
-
-def _frozen(function: str, value: Json, room: int) -> object:
-    """Turn a JSON value into something hashable that is equal exactly where the JSON values are.
-
-    Arrays become tuples and objects frozen sets of pairs, so neither can be taken for the other or for a scalar.
-    """
-    kind = type(value)
-    if kind is str or value is None:
-        return value
-    if kind is bool:
-        return _TRUE if value else _FALSE
-    if kind is int or kind is float:
-        exact = -_EXACT < value < _EXACT
-        if exact and room == VALUE_DEPTH:
-            return value
-        # Python's hash of a large integer, or of a tuple of integers, is one that a sender can choose; of text it is
-        # not. Adding 0.0 turns -0.0 into 0.0.
-        return (_EXACT, repr(value + 0.0) if exact else hex(int(value)))
-    if room == 0:
+def _frozen(function: str, value: Json) -> object:
+    try:
+        return frozen(value)
+    except NestedTooDeep:
         _fail(function, f"a value nests arrays and objects deeper than {VALUE_DEPTH} levels")
-    if kind is list:
-        items = []
-        for item in value:
-            items.append(_frozen(function, item, room - 1))  # noqa: PERF401 - a comprehension doubles the frames
-        return tuple(items)
-    members = set()
-    for name, member in value.items():
-        members.add((name, _frozen(function, member, room - 1)))
-    return frozenset(members)
 
 
 def _java_text(value: Json, room: int) -> str:

@@ -18,7 +18,8 @@ from typing import Final, NoReturn
 
 from statewright.payload import Json
 from statewright.query.comparison import kind_of
-from statewright.query.jsonpath_filters import MISSING, Run
+from statewright.query.fence import FENCE
+from statewright.query.jsonpath_filters import MAX_VISITS, MISSING, Run
 from statewright.query.jsonpath_functions import PathFunctionError
 from statewright.query.jsonpath_parser import PathSyntaxError, parse_path
 from statewright.query.jsonpath_steps import compile_steps
@@ -230,10 +231,17 @@ def _general_readers(path: JsonPath) -> _Readers:
     def evaluate(root: Json, scope: Scope | None) -> Json:
         if first.__class__ is Slice and not isinstance(root, list):
             raise _not_an_array(text, _fragment(first), root)
+        allowance = FENCE.allowance
+        most = MAX_VISITS if allowance is None else allowance.visits
+        run = Run(text, root, scope, most)
         try:
-            found = read_steps(root, Run(text, root, scope))
+            found = read_steps(root, run)
         except PathFunctionError as error:
             raise PathNotFound(text, f"No results for path: {_normalised(steps)}: {error}") from None
+        finally:
+            FENCE.visited += most - run.left
+            if allowance is not None:
+                allowance.visits = run.left
         if found is MISSING:
             raise _not_found(text, steps, root)
         return found

@@ -13,6 +13,7 @@ from typing import Final
 from statewright.errors import RUNTIME, ExecutionFailure
 from statewright.payload import Json
 from statewright.query.comparison import is_number, json_equal, text_less
+from statewright.query.fence import FENCE, LeavesTheLoop
 from statewright.query.jsonpath_tree import (
     AllOf,
     Comparison,
@@ -29,8 +30,9 @@ from statewright.query.jsonpath_tree import (
 from statewright.query.linear_regex import LinearRegex
 from statewright.query.scope import Scope
 
-MAX_VISITS: Final = 5_000_000
-"""Most values that one evaluation visits. Ours: a path of a few dozen characters can multiply a document endlessly."""
+MAX_VISITS: Final = 500_000
+"""Most values that one evaluation visits. Ours: a path of a few dozen characters can multiply a document endlessly, and
+the largest payload has some 130,000 values."""
 
 
 class _Missing:
@@ -46,18 +48,20 @@ class Run:
 
     __slots__ = ("computed", "left", "root", "scope", "text")
 
-    def __init__(self, text: str, root: Json, scope: Scope | None) -> None:
+    def __init__(self, text: str, root: Json, scope: Scope | None, left: int = MAX_VISITS) -> None:
         self.text = text
         self.root = root
         self.scope = scope
-        self.left = MAX_VISITS
+        self.left = left
         self.computed: dict[int, tuple[object, Json]] = {}
         """By the id of the value it was computed from, which the first part keeps alive."""
 
     def spend(self, visits: int) -> None:
-        """Count work. Raises: `ExecutionFailure` (States.Runtime) above the limit."""
+        """Count work. Raises: `ExecutionFailure` (States.Runtime) above the limit, LeavesTheLoop above an allowance."""
         self.left -= visits
         if self.left < 0:
+            if FENCE.allowance is not None:
+                raise LeavesTheLoop
             raise ExecutionFailure(RUNTIME, f"The path '{self.text}' visits more than {MAX_VISITS} values")
 
 

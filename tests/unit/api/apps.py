@@ -10,6 +10,7 @@ from statewright.api.operations import App
 from statewright.api.services import PARTS, Services
 from statewright.clock import Clock, RealClock
 from statewright.config import Config
+from statewright.engine.heavy.steps import HeavySteps
 
 
 class NotGiven:
@@ -35,3 +36,12 @@ def app_of(config: Config | None = None, clock: Clock | None = None, **parts: An
     """An application of which a test gives some parts, services among them by their names."""
     ours = {name: parts.pop(name, NotGiven(name)) for name in ("engine", "integrations", "forwarding")}
     return App(clock=clock or RealClock(), config=config or Config(), services=services_of(**parts), **ours)
+
+
+def engine_of_heavy_steps(clock: Clock) -> Any:
+    """An engine of which there are only the workers for heavy steps."""
+
+    async def definition_of(machine: int, revision: str) -> str:
+        raise AssertionError("this test has no machines")
+
+    return SimpleNamespace(heavy=HeavySteps(clock, definition_of))

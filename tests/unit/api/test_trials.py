@@ -11,7 +11,7 @@ from statewright.config import Config
 from statewright.engine.dispatch import Failed, Succeeded
 from statewright.errors import ApiError
 from statewright.virtual_clock import run_virtual
-from tests.unit.api.apps import app_of
+from tests.unit.api.apps import app_of, engine_of_heavy_steps
 
 ROLE = "arn:aws:iam::000000000000:role/r"
 PASS = {"Type": "Pass", "Parameters": {"b.$": "$.a"}, "Next": "Elsewhere"}
@@ -58,7 +58,12 @@ def call(definition: Any, integrations: Any = None, **request: Any) -> Any:
 
     async def main(clock):
         integrations.clock = clock
-        app = app_of(Config(account="123456789012", region="eu-west-1"), clock, integrations=integrations)
+        app = app_of(
+            Config(account="123456789012", region="eu-west-1"),
+            clock,
+            integrations=integrations,
+            engine=engine_of_heavy_steps(clock),
+        )
         return await run_test_state(app, Call("states", "TestState", "r"), checked)
 
     return shapes.writer("states", "TestState")(run_virtual(main))

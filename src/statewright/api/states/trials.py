@@ -13,27 +13,16 @@ from typing import Final, cast
 
 from statewright import chance
 from statewright.api.operations import App, Call, operation
-from statewright.asl.compile import compile_definition
 from statewright.asl.program import Program, StateDef, TaskDef
-from statewright.asl.reader import ReadError
 from statewright.asl.text import jackson
 from statewright.clock import Timer
 from statewright.engine.dispatch import call_of, event_of
-from statewright.engine.machines.definitions import check_definition, compiled, findings_of, invalid_definition, tree_of
+from statewright.engine.machines.long_definitions import worked_on
+from statewright.engine.trials import Attempt, Called, begin, finish, program_of
 from statewright.errors import TIMEOUT, ApiError, Failure
 from statewright.interpreter.events import Event, TaskFailed, TimerFired
 from statewright.interpreter.state import Identity
-from statewright.interpreter.trial import (
-    STATE_NAME,
-    Mock,
-    PendingTrial,
-    StateTrial,
-    TrialSetup,
-    begin_trial,
-    finish_trial,
-    machine_of,
-    trial_identity,
-)
+from statewright.interpreter.trial import STATE_NAME, Mock, StateTrial, TrialSetup, trial_identity
 from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, Payload, dump_json, parse_json
 
 LONGEST_TRIAL_MS: Final = 5 * 60 * 1000
@@ -41,9 +30,6 @@ LONGEST_TRIAL_MS: Final = 5 * 60 * 1000
 
 NUMBERS: Final = frozenset({"maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage", "errorDetails"})
 """Members of `inspectionData` that are not JSON texts. Source: service model."""
-
-_TARGETS: Final = frozenset({"MISSING_TRANSITION_TARGET", "MISSING_END_STATE"})
-"""Findings that the definition of a single state may have, because the states around it are missing."""
 
 
 @operation("states", "TestState", waits=True)
@@ -54,7 +40,9 @@ async def test_state(app: App, call: Call, request: JsonObject) -> Json:
     mock = _mock_of(request)
     if mock is None and request.get("context") is not None:
         raise _invalid("TestState does not support Context when a mock is not specified.")
-    program, name = _program_of(request)
+    text, named = request["definition"], "stateName" in request
+    name = request["stateName"] if named else STATE_NAME
+    program = await worked_on(app.clock, text, program_of, text, named)
     setup = _setup_of(request, name, mock)
     definition = _state_named(program, name)
     if isinstance(mock, Payload) and definition is not None and isinstance(definition.body, TaskDef):
@@ -67,10 +55,12 @@ async def test_state(app: App, call: Call, request: JsonObject) -> Json:
     seed = chance.random_bytes(32)
     account, region = app.config.account, app.config.region
     identity = trial_identity(seed, request.get("roleArn", ""), account=account, region=region)
-    begun = begin_trial(program, setup, identity=identity, now_ms=app.clock.now_ms(), seed=seed)
+    attempt = Attempt(text, named, setup, identity, app.clock.now_ms(), seed)
+    begun = await app.engine.heavy.run(begin, attempt)
     traced: JsonObject = {}
-    if isinstance(begun, PendingTrial):
-        trial, traced = await _make_call(app, begun, identity, reveal_secrets=bool(request.get("revealSecrets")))
+    if isinstance(begun, Called):
+        event, traced = await _make_call(app, begun, identity, reveal_secrets=bool(request.get("revealSecrets")))
+        trial = await app.engine.heavy.run(finish, attempt, event, app.clock.now_ms())
     else:
         trial = begun
     return _answer(trial, level, traced)
@@ -94,30 +84,6 @@ def _mock_of(request: JsonMapping) -> Mock | None:
     if "errorOutput" in mock:
         return Failure(mock["errorOutput"].get("error"), mock["errorOutput"].get("cause"))
     return Payload(_json_of(mock["result"], "Mocked result must be valid JSON"))
-
-
-def _program_of(request: JsonMapping) -> tuple[Program, str]:
-    """The program of the trial, and the name of its state.
-
-    Raises: ApiError (`InvalidDefinition`).
-    """
-    text = request["definition"]
-    if "stateName" in request:
-        check_definition(text, "STANDARD")
-        return compiled(text), request["stateName"]
-    try:
-        machine = machine_of(tree_of(text))
-    except ReadError:
-        check_definition(text, "STANDARD")
-        raise
-    errors = [
-        finding
-        for finding in findings_of(dump_json(machine), "STANDARD")
-        if finding["severity"] == "ERROR" and finding["code"] not in _TARGETS
-    ]
-    if errors:
-        raise invalid_definition(errors)
-    return compile_definition(machine), STATE_NAME
 
 
 def _state_named(program: Program, name: str) -> StateDef | None:
@@ -217,14 +183,12 @@ def _has_type(value: Json, expected: str) -> bool:
 # ------------------------------------------------------------------ a Task without a mock
 
 
-async def _make_call(
-    app: App, pending: PendingTrial, identity: Identity, *, reveal_secrets: bool
-) -> tuple[StateTrial, JsonObject]:
-    """Make the task's call, and finish the trial with its result or with the first timer, whichever comes first."""
+async def _make_call(app: App, called: Called, identity: Identity, *, reveal_secrets: bool) -> tuple[Event, JsonObject]:
+    """Make the task's call; returns its end, by its result or the first timer, whichever comes first."""
     clock = app.clock
     now_ms = clock.now_ms()
     key = f"trial-{identity.name}"
-    scheduled = call_of(pending.task, identity.execution_arn, identity.role_arn, identity.region, key, now_ms)
+    scheduled = call_of(called.task, identity.execution_arn, identity.role_arn, identity.region, key, now_ms)
     answer = asyncio.ensure_future(app.integrations.trace(scheduled, reveal_secrets=reveal_secrets))
     over: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
     waited_for: list[asyncio.Future[Json]] = [answer, over]
@@ -233,16 +197,16 @@ async def _make_call(
         if not over.done():
             over.set_result(event)
 
-    ends: list[tuple[int, Event]] = [(timer.due_at_ms, TimerFired(timer.timer_id)) for timer in pending.timers]
-    ends.append((now_ms + LONGEST_TRIAL_MS, TaskFailed(pending.task.task_id, TIMEOUT, None)))
+    ends: list[tuple[int, Event]] = [(timer.due_at_ms, TimerFired(timer.timer_id)) for timer in called.timers]
+    ends.append((now_ms + LONGEST_TRIAL_MS, TaskFailed(called.task.task_id, TIMEOUT, None)))
     due_ms, event = min(ends, key=lambda end: end[0])
     timer: Timer = clock.call_at(due_ms, lambda: end_with(event))
     try:
         await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
-            return finish_trial(pending, over.result(), clock.now_ms()), {}
+            return over.result(), {}
         result, traced = answer.result()
-        return finish_trial(pending, event_of(scheduled, result), clock.now_ms()), traced
+        return event_of(scheduled, result), traced
     finally:
         timer.cancel()
         answer.cancel()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from statewright.asl.program import Program
 from statewright.clock import Timer
 from statewright.engine.dispatch import Dispatcher, ScheduledCall, call_of
-from statewright.engine.heavy.steps import HeavySteps, LeavesTheLoop, Source, advance_on_loop
+from statewright.engine.heavy.steps import HeavySteps, Source, advance_on_loop
 from statewright.engine.heavy.wire import StateBytes
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import BURST
@@ -24,6 +24,7 @@ from statewright.interpreter.advance import Step
 from statewright.interpreter.codec import encode
 from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState
+from statewright.query.fence import LeavesTheLoop
 
 EXPRESS: Final = "express"
 """Kind of the inbox row of an asynchronous EXPRESS execution that runs."""
@@ -85,7 +86,7 @@ class ExpressRun:
 
     def begin(self) -> asyncio.Future[ExecutionState]:
         """Run from the first state."""
-        if self._program.by_library:
+        if self._program.may_be_heavy:
             body, _, texts = encode(self.state)
             self._base = StateBytes(body, (), texts)
         self.deliver(events.ExecutionStarted())

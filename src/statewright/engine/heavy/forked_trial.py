@@ -1,4 +1,4 @@
-"""Tries a piece of work in a forked process with little time and memory: the trial that `query.jsonata.fence` asks for.
+"""Tries a piece of work in a forked process with little time and memory: the trial that `query.fence` asks for.
 
 Only where the system can fork (Linux, macOS); elsewhere every trial counts as fine and the library's own limits remain.
 """
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from statewright.query.jsonata.fence import Verdict, set_trial
+from statewright.query.fence import Verdict, set_trial
 
 CPU_SECONDS: Final = 2
 """More than the second that an evaluation may take by itself."""

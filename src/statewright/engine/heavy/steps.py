@@ -1,9 +1,10 @@
 """Heavy steps: what an expression might hold the loop with, or fill the memory with, is computed in another process.
 
-While a step runs on the loop, an expression that can make much from much (or that has timed out before) raises
-`LeavesTheLoop` instead of being evaluated. The driver then drops the half-done step and has it computed here, in one
-of a few worker processes with bounds on time and memory (`worker.py`). The interpreter knows of none of this, and
-the result is the same.
+While a step runs on the loop, its expressions and paths have an allowance (`query.fence`). What would exceed it raises
+`LeavesTheLoop`. The driver then drops the half-done step and has it computed here, in one of a few worker processes
+with bounds on time and memory (`worker.py`). The interpreter knows of none of this, and the result is the same. What
+is not a step of an execution (a trial of one state, the condition of a poll, the items of a Map Run) is an errand: a
+call of a function, made on the loop with an allowance first, and repeated in a worker if that was not enough.
 
 A worker that dies over a step is replaced, and the step sent again with each such expression tried in a fork first,
 which tells the one that takes too much: it fails as `States.QueryEvaluationError`, and the others are evaluated.
@@ -17,20 +18,35 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar, TypeVarTuple, cast
 
 from statewright.asl.program import Program
 from statewright.clock import Clock
-from statewright.engine.heavy.wire import LENGTH, Broken, Delivery, ProgramWanted, Shipment, StateBytes, pack, unpack
-from statewright.errors import Unavailable
+from statewright.engine.heavy.wire import (
+    LENGTH,
+    Broken,
+    Delivery,
+    Done,
+    Errand,
+    ProgramWanted,
+    Question,
+    Refused,
+    Shipment,
+    StateBytes,
+    Trial,
+    pack,
+    unpack,
+)
+from statewright.errors import ApiError, Unavailable
 from statewright.interpreter.advance import Step, advance
 from statewright.interpreter.events import Event
 from statewright.interpreter.state import ExecutionState
 from statewright.interpreter.turn import NOTHING_GONE
 from statewright.limits import BURST_TRANSITIONS, Limits
-from statewright.query.jsonata.fence import Verdict, set_trial
+from statewright.query.fence import LOOP_VISITS, Allowance, LeavesTheLoop, set_allowance
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +55,32 @@ SHIPPED_TRANSITIONS: Final = 4
 MOST_WORKERS: Final = max(2, os.cpu_count() or 2)
 
 
-class LeavesTheLoop(BaseException):
-    """An expression is too heavy for the loop. Not an Exception: no handler on the way may take it for a failure."""
+LOOP_SECONDS: Final = 0.04
+"""After so much of a step the next evaluation by the JSONata library leaves the loop. Ours."""
+TRIALS: Final[tuple[Trial, ...]] = ("none", "fork", "refuse")
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+class _LoopAllowance(Allowance):
+    """The allowance of the step that runs on the loop: one at a time."""
+
+    __slots__ = ("_began",)
+
+    def __init__(self) -> None:
+        super().__init__(LOOP_VISITS, self._took_long)
+        self._began = 0.0
+
+    def _took_long(self) -> bool:
+        return time.perf_counter() - self._began > LOOP_SECONDS
+
+    def renew(self) -> None:
+        self.visits = LOOP_VISITS
+        self._began = time.perf_counter()
+
+
+_ALLOWANCE: Final = _LoopAllowance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +103,24 @@ def advance_on_loop(
     gone: frozenset[str] = NOTHING_GONE,
 ) -> Step:
     """As `advance`. Raises: LeavesTheLoop, and then the state is worthless."""
-    if not program.by_library:
+    if not program.may_be_heavy:
         return advance(program, state, event, now_ms, limits=limits, budget=budget, gone=gone)
-    before = set_trial(_leave)
+    _ALLOWANCE.renew()
+    before = set_allowance(_ALLOWANCE)
     try:
         return advance(program, state, event, now_ms, limits=limits, budget=budget, gone=gone)
     finally:
-        set_trial(before)
+        set_allowance(before)
 
 
-def _leave(_work: Callable[[], object]) -> Verdict:
-    raise LeavesTheLoop
+def on_loop(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """Call a function with the allowance of the loop. Raises: LeavesTheLoop, and what the function raises."""
+    _ALLOWANCE.renew()
+    before = set_allowance(_ALLOWANCE)
+    try:
+        return work(*arguments)
+    finally:
+        set_allowance(before)
 
 
 class HeavySteps:
@@ -87,6 +134,7 @@ class HeavySteps:
         self._turns: asyncio.Semaphore | None = None
         self._stopped = False
         self.steps = 0
+        self.errands = 0
         self.deaths = 0
 
     async def step(
@@ -109,45 +157,70 @@ class HeavySteps:
             key, source.scope, None, state, events, limits, SHIPPED_TRANSITIONS, "none", whole, gone
         )  # fmt: skip
         self.steps += 1
+        delivery = await self._answer(lambda trial: replace(shipment, trial=trial), program)
+        assert isinstance(delivery, Delivery)
+        return delivery
+
+    async def run(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """Call a function of this package here, or in a worker if it is too heavy for the loop.
+
+        Function, arguments and result go through pickle; the function may be called twice, and changes nothing.
+        Raises: Unavailable while the engine stops; RuntimeError for a bug in Statewright; ApiError of the function.
+        """
+        try:
+            return on_loop(work, *arguments)
+        except LeavesTheLoop:
+            return await self.run_elsewhere(work, *arguments)
+
+    async def run_elsewhere(self, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+        """As `run`, without trying it here."""
+        self.errands += 1
+        answer = await self._answer(lambda trial: Errand(work, arguments, trial), None)
+        if isinstance(answer, Refused):
+            raise ApiError(answer.code, answer.message)
+        assert isinstance(answer, Done)
+        return cast("T", answer.value)
+
+    async def _answer(self, question: Callable[[Trial], Question], program: Program | None) -> object:
         if self._turns is None:
             self._turns = asyncio.Semaphore(MOST_WORKERS)
         # Time stands still meanwhile, as it does for a step on the loop.
         with self._clock.busy():
             async with self._turns:
-                for trial in ("none", "fork", "refuse"):
-                    delivery = await self._try(replace(shipment, trial=trial), program)
-                    if delivery is not None:
-                        return delivery
+                for trial in TRIALS:
+                    answer = await self._try(question(trial), program)
+                    if answer is not None:
+                        return answer
         raise RuntimeError("a step took more time or memory than it may, and no expression of it was to blame")
 
-    async def _try(self, shipment: Shipment, program: Program) -> Delivery | None:
-        """The step in one worker; `None` when it dies over it."""
+    async def _try(self, question: Question, program: Program | None) -> object | None:
+        """The step or errand in one worker; `None` when it dies over it."""
         if self._stopped:
             raise Unavailable("the engine is stopping")
         worker = self._idle.pop() if self._idle else self._start()
-        delivery: Delivery | None = None
+        given: object | None = None
         alive = False
         try:
-            answer = await worker.ask(shipment, program)
+            answer = await worker.ask(question, program)
             if isinstance(answer, ProgramWanted):
-                definition = await self._definition_of(*shipment.program)
-                answer = await worker.ask(replace(shipment, definition=definition), program)
+                assert isinstance(question, Shipment)
+                definition = await self._definition_of(*question.program)
+                answer = await worker.ask(replace(question, definition=definition), program)
             alive = answer is not None
             if isinstance(answer, Broken):
                 raise RuntimeError(f"a step broke in its worker: {answer.problem}")
-            assert answer is None or isinstance(answer, Delivery)
-            delivery = answer
+            given = answer
         finally:
             if alive and not self._stopped:
                 self._idle.append(worker)
             else:
                 self._end(worker)
-        if delivery is None:
+        if given is None:
             if self._stopped:
                 raise Unavailable("the engine is stopping")
             self.deaths += 1
             logger.warning("a heavy expression took more time or memory than it may; its worker was ended")
-        return delivery
+        return given
 
     def _start(self) -> _Worker:
         worker = _Worker()
@@ -190,11 +263,11 @@ class _Worker:
         ours.setblocking(False)
         self._line = ours
 
-    async def ask(self, shipment: Shipment, program: Program) -> object | None:
+    async def ask(self, question: Question, program: Program | None) -> object | None:
         """The answer; `None` when the process has died."""
         loop = asyncio.get_running_loop()
         try:
-            await loop.sock_sendall(self._line, pack(shipment))
+            await loop.sock_sendall(self._line, pack(question))
             head = await self._read(LENGTH.size)
             body = await self._read(LENGTH.unpack(head)[0]) if head is not None else None
         except OSError:

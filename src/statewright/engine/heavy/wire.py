@@ -1,4 +1,4 @@
-"""Messages between the engine and a heavy worker: a step to compute, and its result, as bytes.
+"""Messages between the engine and a heavy worker: a step or an errand to compute, and its result, as bytes.
 
 Owns the messages and their encoding. The state goes by `interpreter.codec`; what is around it goes by pickle, which
 both ends may trust: they are one program. Values travel as JSON text, and a Map's definition by its scope, because its
@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -61,6 +61,30 @@ class Shipment:
 
 
 @dataclass(frozen=True, slots=True)
+class Errand:
+    """A call to make: `work(*arguments)`, a function of a module of this package over values that pickle carries."""
+
+    work: Callable[..., object]
+    arguments: tuple[object, ...]
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an errand returned."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The `ApiError` that an errand raised."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """The outcome of the last event. `heavy` says that an expression was met that should not run on the loop."""
 
@@ -107,10 +131,11 @@ class Broken:
     problem: str
 
 
-Answer = Delivery | ProgramWanted | Broken
+Question = Shipment | Errand
+Answer = Delivery | ProgramWanted | Done | Refused | Broken
 
 
-def pack(message: Shipment | Answer) -> bytes:
+def pack(message: Question | Answer) -> bytes:
     """A message with its length in front."""
     out = io.BytesIO()
     _Pickler(out, protocol=5).dump(message)

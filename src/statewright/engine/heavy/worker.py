@@ -18,12 +18,26 @@ from typing import Final
 
 from statewright.asl.program import Program
 from statewright.engine.heavy.forked_trial import EXTRA_BYTES, address_space, try_in_fork
-from statewright.engine.heavy.wire import LENGTH, Answer, Broken, Delivery, ProgramWanted, Shipment, pack, unpack
+from statewright.engine.heavy.wire import (
+    LENGTH,
+    Answer,
+    Broken,
+    Delivery,
+    Done,
+    Errand,
+    ProgramWanted,
+    Question,
+    Refused,
+    Shipment,
+    pack,
+    unpack,
+)
 from statewright.engine.machines.definitions import compiled
+from statewright.errors import ApiError
 from statewright.interpreter.advance import advance
 from statewright.interpreter.codec import decode, encode
 from statewright.limits import BURST_TRANSITIONS
-from statewright.query.jsonata.fence import Verdict, set_trial
+from statewright.query.fence import FENCE, LOOP_VISITS, Verdict, set_trial
 
 STEP_SECONDS: Final = {"none": 5.0, "fork": 60.0, "refuse": 60.0}
 """How long a step may take, by trial. An expression has a second by itself; a trial ends it after two."""
@@ -56,6 +70,7 @@ def compute(shipment: Shipment, program: Program) -> Delivery:
     for earlier, at_ms in before:
         advance(program, state, earlier, at_ms, limits=shipment.limits, budget=BURST_TRANSITIONS)
     met = _Met()
+    FENCE.visited = 0
     previous = set_trial(met.trial(shipment.trial))
     try:
         step = advance(
@@ -66,12 +81,24 @@ def compute(shipment: Shipment, program: Program) -> Delivery:
     wanted = state.frames.keys() if shipment.whole else [one for one in step.changed if one in state.frames]
     body, frames, texts = encode(state, wanted)
     return Delivery(
-        body, list(frames.values()), texts, step.commands, step.history, step.changed, step.removed, met.heavy
-    )
+        body, list(frames.values()), texts, step.commands, step.history, step.changed, step.removed,
+        met.heavy or FENCE.visited > LOOP_VISITS,
+    )  # fmt: skip
+
+
+def run_errand(errand: Errand) -> Done | Refused:
+    """The errand, in this process as it is."""
+    previous = set_trial(_Met().trial(errand.trial))
+    try:
+        return Done(errand.work(*errand.arguments))
+    except ApiError as refusal:
+        return Refused(refusal.code, refusal.message)
+    finally:
+        set_trial(previous)
 
 
 class Worker:
-    """Answers one shipment after another."""
+    """Answers one question after another."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -94,11 +121,15 @@ class Worker:
             parts += part
         return bytes(parts)
 
-    def _answer(self, shipment: Shipment) -> Answer:
-        signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS[shipment.trial])
-        extra = EXTRA_BYTES if shipment.trial == "none" else 4 * EXTRA_BYTES
+    def _answer(self, question: Question) -> Answer:
+        signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS[question.trial])
+        extra = EXTRA_BYTES if question.trial == "none" else 4 * EXTRA_BYTES
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         try:
+            if isinstance(question, Errand):
+                resource.setrlimit(resource.RLIMIT_AS, (address_space() + extra, hard))
+                return run_errand(question)
+            shipment = question
             program = self._program_of(shipment)
             if program is None:
                 return ProgramWanted()

@@ -35,7 +35,7 @@ class MachineCatalogue:
         self.clock = clock
         self.config = config or Config()
         self.records = Records(store.catalogue, clock.now_ms)
-        self.programs = Programs(self.records)
+        self.programs = Programs(self.records, clock)
         self.deleting: set[int] = set()
         """Ids of the machines in DELETING: their executions end at the next transition."""
 

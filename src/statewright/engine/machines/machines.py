@@ -23,6 +23,7 @@ from statewright.engine.machines.aliases import Aliases
 from statewright.engine.machines.catalogue import GONE, OPEN, MachineCatalogue, deletion_note, machine_of
 from statewright.engine.machines.definitions import check_definition, compiled
 from statewright.engine.machines.limits import OnLimit, limit_of, no_limits
+from statewright.engine.machines.long_definitions import worked_on
 from statewright.engine.machines.map_labels import processor_of
 from statewright.engine.machines.records import (
     INITIAL,
@@ -194,7 +195,7 @@ class Machines:
             now_ms,
         )
         tags = tags_with({}, new.tags, arn)
-        check_definition(new.definition, new.type)
+        await worked_on(self.clock, new.definition, check_definition, new.definition, new.type)
         present = await self.catalogue.load(arn)
         if present is not None:
             return await self._repeated(present, new, revision)
@@ -248,7 +249,10 @@ class Machines:
         _check_version_description(change.version_description, publish=change.publish)
         machine = await self.catalogue.changeable(arn)
         current = await self.programs.revision_of(machine.id, machine.revision)
-        revision = replace(current, **self._settings(change, machine.type))
+        settings = self._settings(change)
+        if change.definition is not None:
+            await worked_on(self.clock, change.definition, check_definition, change.definition, machine.type)
+        revision = replace(current, **settings)
         now_ms = self.clock.now_ms()
         written: list[Revision | Version] = []
         if not _same_settings(current, revision):
@@ -264,8 +268,8 @@ class Machines:
             await self.records.write(machine, *written)
         return Changed(machine, now_ms, version_arn)
 
-    def _settings(self, change: MachineChange, machine_type: MachineType) -> JsonObject:
-        """The parts of a revision that a change gives, checked."""
+    def _settings(self, change: MachineChange) -> JsonObject:
+        """The parts of a revision that a change gives, checked, but for the definition."""
         settings: JsonObject = {}
         if change.role_arn is not None:
             check_role(change.role_arn)
@@ -277,7 +281,6 @@ class Machines:
         if change.encryption is not None:
             settings["encryption"] = encryption_of(change.encryption)
         if change.definition is not None:
-            check_definition(change.definition, machine_type)
             settings["definition"] = change.definition
         return settings
 
@@ -301,7 +304,7 @@ class Machines:
             found = processor_of(definition, parsed.label)
             if found is None:
                 raise does_not_exist(arn)
-            definition, program = found, compiled(found)
+            definition, program = found, await worked_on(self.clock, found, compiled, found)
         return MachineView(
             arn, machine, revision, definition, program.variable_references, version=version, label=parsed.label
         )
@@ -312,7 +315,7 @@ class Machines:
         definition = revision.definition
         if label is not None:
             definition = processor_of(definition, label, made_up=True) or definition
-            program = compiled(definition)
+            program = await worked_on(self.clock, definition, compiled, definition)
         return RevisionView(revision, definition, program.variable_references)
 
     async def list_machines(self, token: str | None, max_results: int | None) -> tuple[list[Machine], str | None]:

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Final
 
 from statewright.asl.program import Program
+from statewright.clock import Clock
 from statewright.engine.executions.logs import LogSettings
 from statewright.engine.machines.definitions import compiled
+from statewright.engine.machines.long_definitions import worked_on
 from statewright.engine.machines.records import Activity, Records, Revision, revision_key
 from statewright.engine.retrying import Retry
 
@@ -22,8 +24,9 @@ PROGRAMS_KEPT: Final = 1_000
 class Programs:
     """The revisions of one catalogue with their programs."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, clock: Clock) -> None:
         self._records = records
+        self._clock = clock
         self._kept: OrderedDict[tuple[int, str], tuple[Revision, Program]] = OrderedDict()
         self.refine: Callable[[int, Program], Program] = _as_it_is
         """Applied to a compiled program before it runs, with the machine's id: a test counts which states run."""
@@ -36,7 +39,10 @@ class Programs:
             revision = await self._records.get(Revision, revision_key(machine_id, revision_id))
             if revision is None:
                 raise KeyError(f"machine {machine_id} has no revision {revision_id}")
-            found = self._kept[key] = (revision, self.refine(machine_id, compiled(revision.definition)))
+            text = revision.definition
+            program = await worked_on(self._clock, text, compiled, text)
+            # Another caller may have been as quick: all of them share one program.
+            found = self._kept.setdefault(key, (revision, self.refine(machine_id, program)))
             if len(self._kept) > PROGRAMS_KEPT:
                 self._kept.popitem(last=False)
         else:
@@ -75,6 +81,10 @@ class RetryingPrograms:
     async def program_of(self, machine_id: int, revision_id: str) -> Program:
         """The program of a revision. Raises: KeyError."""
         return await self._retry(self._programs.program_of, machine_id, revision_id)
+
+    async def definition_of(self, machine_id: int, revision_id: str) -> str:
+        """The text of a revision. Raises: KeyError."""
+        return await self._retry(self._programs.definition_of, machine_id, revision_id)
 
     async def gone_activities(self, program: Program) -> frozenset[str]:
         """The activities that a program names and that do not exist."""

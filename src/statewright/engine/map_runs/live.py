@@ -16,12 +16,14 @@ from statewright.engine.executions.starting import new_live
 from statewright.engine.executions.views import Head, Tail
 from statewright.engine.express.run import ExpressRun
 from statewright.engine.express.runs import ExpressRuns
+from statewright.engine.heavy.steps import HeavySteps, on_loop
 from statewright.engine.inputs import AlreadyThere, Input, no_result
 from statewright.engine.machines.programs import RetryingPrograms
 from statewright.engine.map_runs.data import MapRunData
 from statewright.engine.map_runs.files import RunFiles
 from statewright.engine.map_runs.head import RunHead
 from statewright.engine.map_runs.requests import RunRequest
+from statewright.engine.map_runs.selecting import select_items_of
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.engine.turnstile import CHILD
@@ -67,6 +69,7 @@ class Site:
     express: ExpressRuns
     data: MapRunData
     deleting: Container[int]
+    heavy: HeavySteps
 
 
 class OpenRuns(Protocol):
@@ -171,7 +174,10 @@ class LiveRun:
         for child in state.children:
             if child.status == RUNNING:
                 self._shard.spawn(self._resume_child(child.index, child.attempt))
-        if state.phase == OPEN and state.reading:
+        if state.phase == OPEN and state.reading and state.settings.items is not None:
+            # Its own items were away for the ItemSelector: they are taken once more.
+            state.reading = False
+        elif state.phase == OPEN and state.reading:
             self._shard.spawn(self._read_items(messages.ReadItems(state.items_read, SLICE_ITEMS)))
         elif state.phase == WRITING:
             command = messages.WriteResults(bucket_of(state), folder_of(state), state.settings.writer)
@@ -197,7 +203,7 @@ class LiveRun:
             while self._events:
                 commands: list[MapRunCommand] = []
                 answers = []
-                commit = self._apply(commands, answers)
+                commit = on_loop(self._apply, commands, answers)
                 outcome = await self._written.commit(commit)
                 if not isinstance(outcome, Committed):
                     raise StoreError(f"a Map Run's commit was refused: {outcome}")
@@ -290,6 +296,20 @@ class LiveRun:
             self.tell(messages.ReadFailed(problem.message))
             return
         self.tell(messages.ItemsRead(command.first, part.values, part.last, part.keys, part.total, part.source))
+
+    def select_items(self, command: messages.SelectItems) -> None:
+        """Have the ItemSelector evaluated in another process."""
+        self._shard.spawn(self._select_items(command))
+
+    async def _select_items(self, command: messages.SelectItems) -> None:
+        head = self.head
+        try:
+            definition = await self._site.programs.definition_of(head.machine_id, head.revision_id)
+            selected = await self._site.heavy.run_elsewhere(select_items_of, definition, head.scope, command.selection)
+        except Unavailable:
+            # The engine stops: after the next start the slice is read again.
+            return
+        self.tell(messages.ItemsSelected(command.selection.first, selected, command.last))
 
     def write_results(self, command: messages.WriteResults) -> None:
         """Write the result files."""
@@ -471,6 +491,7 @@ class LiveRun:
 
 _DO: Final[dict[type, Callable[[LiveRun, Any], None]]] = {
     messages.ReadItems: LiveRun.read_items,
+    messages.SelectItems: LiveRun.select_items,
     messages.StartChild: LiveRun.start_child,
     messages.RedriveChild: LiveRun.redrive_child,
     messages.StopChildren: LiveRun.stop_children,

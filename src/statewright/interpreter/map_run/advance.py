@@ -9,14 +9,22 @@ Source: developer guide, "Using Map state in Distributed mode" and "Redriving Ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from statewright.asl.program import MapDef
 from statewright.errors import DATA_LIMIT, RUNTIME, ExecutionFailure, WordedFailure
 from statewright.interpreter.map_run import messages
-from statewright.interpreter.map_run.items import close_batch, own_items, take_items
+from statewright.interpreter.map_run.items import (
+    Selected,
+    close_batch,
+    own_items,
+    select,
+    selection_of,
+    take_items,
+    with_keys,
+)
 from statewright.interpreter.map_run.messages import MapRunCommand, MapRunEvent
 from statewright.interpreter.map_run.results import bucket_of, exported_result, folder_of, needs_records, result_of
 from statewright.interpreter.map_run.state import (
@@ -35,6 +43,8 @@ from statewright.interpreter.map_run.state import (
 )
 from statewright.interpreter.phases import CLOSED, OPEN, STOPPING, WRITING
 from statewright.limits import AWS, CAUSE_CHARACTERS, Limits
+from statewright.payload import Json
+from statewright.query.fence import LeavesTheLoop
 
 READER_FAILED: Final = "States.ItemReaderFailed"
 WRITER_FAILED: Final = "States.ResultWriterFailed"
@@ -112,7 +122,7 @@ def _work(turn: _Turn) -> None:
             return
         if startable and (state.max_concurrency == 0 or state.running < state.max_concurrency):
             _start_next(turn)
-        elif state.settings.items is not None and not state.read_all:
+        elif state.settings.items is not None and not state.read_all and not state.reading:
             _take_own_items(turn)
         else:
             break
@@ -185,11 +195,39 @@ def _take(turn: _Turn, event: messages.ItemsRead) -> None:
     if event.total is not None:
         state.total_items = min(event.total, settings.max_items or event.total)
     selector = turn.definition.item_selector
+    if selector is None:
+        _add(turn, with_keys(items, event.keys), None, last)
+        return
+    selection = selection_of(state, items, event.keys, event.source, turn.now_ms)
+    try:
+        selected = select(selector, selection)
+    except LeavesTheLoop:
+        state.reading = True
+        turn.commands.append(messages.SelectItems(selection, last))
+    else:
+        _add_selected(turn, selected, last)
+
+
+def _add_selected(turn: _Turn, selected: Selected, last: bool) -> None:
+    turn.state.entropy.counter = selected.drawn
+    failure = selected.failure
+    if failure is None:
+        _add(turn, selected.values, None, last)
+        return
+    kind = WordedFailure if selected.is_worded else ExecutionFailure
+    _add(turn, selected.values, kind(failure.error or RUNTIME, failure.cause or ""), last)
+
+
+def _add(turn: _Turn, values: Sequence[Json], problem: ExecutionFailure | None, last: bool) -> None:
+    """Make children of the inputs of a slice, of which one after these may have failed."""
+    state = turn.state
     known = len(state.children)
     try:
-        take_items(state, selector, items, event.keys, event.source, turn.now_ms, turn.limits.payload_bytes)
-    except ExecutionFailure as problem:
-        _fail(turn, problem.error, _worded(state, problem))
+        take_items(state, values, turn.limits.payload_bytes)
+        if problem is not None:
+            raise problem
+    except ExecutionFailure as failure:
+        _fail(turn, failure.error, _worded(state, failure))
     else:
         if last:
             state.read_all = True
@@ -243,6 +281,15 @@ def _on_items_read(turn: _Turn, event: messages.ItemsRead) -> None:
         return
     state.reading = False
     _take(turn, event)
+    _judge_and_work(turn)
+
+
+def _on_items_selected(turn: _Turn, event: messages.ItemsSelected) -> None:
+    state = turn.state
+    if state.phase != OPEN or not state.reading or event.first != state.items_read:
+        return
+    state.reading = False
+    _add_selected(turn, event.selected, event.last)
     _judge_and_work(turn)
 
 
@@ -460,6 +507,7 @@ _ON: Final[dict[type, Callable[..., None]]] = {
     messages.RunStarted: _on_started,
     messages.RunContinued: _on_continued,
     messages.ItemsRead: _on_items_read,
+    messages.ItemsSelected: _on_items_selected,
     messages.ReadFailed: _on_read_failed,
     messages.ChildEnded: _on_child_ended,
     messages.RunUpdated: _on_updated,

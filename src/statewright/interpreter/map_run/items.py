@@ -5,15 +5,16 @@ Leaves reading the items and starting children to `advance.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from statewright.asl.program import Evaluate
-from statewright.errors import DATA_LIMIT, WordedFailure
+from statewright.errors import DATA_LIMIT, ExecutionFailure, Failure, WordedFailure
 from statewright.interpreter.map_run.state import PENDING, MapChild, MapRunState
 from statewright.payload import Json, JsonObject, Payload, dump_json
-from statewright.query.scope import NO_VARIABLES, Scope
+from statewright.query.scope import NO_VARIABLES, Entropy, Scope
 
 NO_LIMIT: Final = 1 << 62
 
@@ -30,29 +31,93 @@ def own_items(state: MapRunState, count: int) -> tuple[Sequence[Json], Sequence[
     return value[first : first + count], None
 
 
-def take_items(
-    state: MapRunState,
-    selector: Evaluate | None,
-    items: Sequence[Json],
-    keys: Sequence[str] | None,
-    source: str | None,
-    now_ms: int,
-    payload_bytes: int | None,
-) -> None:
-    """Make children of the items that come next.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A slice of items for an ItemSelector, and the surroundings that all items share. `first` is an index."""
 
-    Raises: ExecutionFailure when the ItemSelector fails or an input is over the payload limit.
+    data: Json
+    variables: Mapping[str, Json]
+    context: JsonObject
+    source: str
+    first: int
+    items: Sequence[Json]
+    keys: Sequence[str] | None
+    now_ms: int
+    seed: bytes
+    drawn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What an ItemSelector made of a slice: values up to the first failure. `drawn` is the count of draws by then.
+
+    `failure` is an error and its cause; `is_worded`: the cause names the state already.
+    """
+
+    values: Sequence[Json]
+    drawn: int
+    failure: Failure | None = None
+    is_worded: bool = False
+
+
+def selection_of(
+    state: MapRunState, items: Sequence[Json], keys: Sequence[str] | None, source: str | None, now_ms: int
+) -> Selection:
+    """The slice that comes next, for the ItemSelector."""
+    settings = state.settings
+    return Selection(
+        settings.input.value if settings.input is not None else {},
+        settings.variables.value if settings.variables is not None else NO_VARIABLES,
+        settings.context.value if settings.context is not None else {},
+        source or settings.source,
+        state.items_read,
+        items,
+        keys,
+        now_ms,
+        state.entropy.seed,
+        state.entropy.counter,
+    )
+
+
+def select(selector: Evaluate, selection: Selection) -> Selected:
+    """Evaluate an ItemSelector for each item of a slice. Pure, so that it may be repeated elsewhere."""
+    entropy = Entropy(selection.seed, selection.drawn)
+    keys = selection.keys
+    values: list[Json] = []
+    for offset, value in enumerate(selection.items):
+        item: dict[str, Json] = {"Index": selection.first + offset, "Value": value, "Source": selection.source}
+        if keys is not None:
+            item["Key"] = keys[offset]
+        context: JsonObject = {**selection.context, "Map": {"Item": item}}
+        scope = Scope(
+            selection.data,
+            selection.variables,
+            lambda context=context: context,  # type: ignore[misc]
+            entropy=entropy,
+            now_ms=selection.now_ms,
+        )
+        try:
+            values.append(selector(scope))
+        except ExecutionFailure as problem:
+            failure = Failure(problem.error, problem.cause)
+            return Selected(values, entropy.counter, failure, isinstance(problem, WordedFailure))
+    return Selected(values, entropy.counter)
+
+
+def with_keys(items: Sequence[Json], keys: Sequence[str] | None) -> Sequence[Json]:
+    """The inputs that items have without an ItemSelector."""
+    return items if keys is None else [{"Key": key, "Value": value} for key, value in zip(keys, items, strict=True)]
+
+
+def take_items(state: MapRunState, values: Sequence[Json], payload_bytes: int | None) -> None:
+    """Make children of the inputs that come next.
+
+    Raises: ExecutionFailure when an input is over the payload limit.
     """
     limit = payload_bytes if payload_bytes is not None else NO_LIMIT
     settings = state.settings
     batches = settings.batch_items is not None or settings.batch_bytes is not None
-    select = _selecting(state, selector, source or settings.source, now_ms) if selector is not None else None
-    for offset, value in enumerate(items):
-        key = keys[offset] if keys is not None else None
-        if select is not None:
-            value = select(state.items_read, key, value)
-        elif key is not None:
-            value = {"Key": key, "Value": value}
+    for value in values:
         payload = Payload(value)
         if payload.size_bytes > limit:
             raise _too_large(settings.state)
@@ -70,26 +135,6 @@ def close_batch(state: MapRunState) -> None:
         state.batch = []
         state.batch_size = 0
         _add_child(state, Payload(_batch_input(state.settings.batch_input, items)), len(items))
-
-
-def _selecting(
-    state: MapRunState, selector: Evaluate, source: str, now_ms: int
-) -> Callable[[int, str | None, Json], Json]:
-    """A function of index, key and value that evaluates the ItemSelector."""
-    settings = state.settings
-    data: Json = settings.input.value if settings.input is not None else {}
-    variables: Mapping[str, Json] = settings.variables.value if settings.variables is not None else NO_VARIABLES
-    outer: dict[str, Json] = settings.context.value if settings.context is not None else {}
-    entropy = state.entropy
-
-    def select(index: int, key: str | None, value: Json) -> Json:
-        item: dict[str, Json] = {"Index": index, "Value": value, "Source": source}
-        if key is not None:
-            item["Key"] = key
-        context: JsonObject = {**outer, "Map": {"Item": item}}
-        return selector(Scope(data, variables, lambda: context, entropy=entropy, now_ms=now_ms))
-
-    return select
 
 
 def _batch(state: MapRunState, payload: Payload, limit: int) -> None:

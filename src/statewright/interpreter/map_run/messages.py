@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from statewright.interpreter.map_run.items import Selected, Selection
 from statewright.payload import Json, Payload
 
 ChildStatus = Literal["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
@@ -40,6 +41,15 @@ class ItemsRead:
     keys: Sequence[str] | None = None
     total: int | None = None
     source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsSelected:
+    """What the ItemSelector made of the slice that `SelectItems` named; `last` as there."""
+
+    first: int
+    selected: Selected
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,7 @@ MapRunEvent = (
     RunStarted
     | RunContinued
     | ItemsRead
+    | ItemsSelected
     | ReadFailed
     | ChildEnded
     | RunUpdated
@@ -111,6 +122,14 @@ MapRunEvent = (
     | RunStopped
     | RunRedriven
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItems:
+    """Evaluate the ItemSelector for a slice, because it is too heavy here; answer with `ItemsSelected`."""
+
+    selection: Selection
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,4 +199,14 @@ class ContinueRun:
     """The budget is spent: send `RunContinued` soon."""
 
 
-MapRunCommand = ReadItems | StartChild | RedriveChild | StopChildren | WriteResults | SucceedRun | FailRun | ContinueRun
+MapRunCommand = (
+    ReadItems
+    | SelectItems
+    | StartChild
+    | RedriveChild
+    | StopChildren
+    | WriteResults
+    | SucceedRun
+    | FailRun
+    | ContinueRun
+)

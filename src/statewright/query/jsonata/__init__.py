@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
 from statewright.payload import Json
+from statewright.query.fence import FENCE, LARGE_CHARACTERS, Allowance, LeavesTheLoop, is_large, verdict
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS, analyse
 from statewright.query.jsonata.closures import compile_closure
 from statewright.query.jsonata.errors import (
@@ -21,7 +23,6 @@ from statewright.query.jsonata.errors import (
     JsonataTimeout,
     UnsupportedResult,
 )
-from statewright.query.jsonata.fence import verdict
 from statewright.query.jsonata.library import Program, require_library
 from statewright.query.jsonata.parser import parse
 from statewright.query.scope import Scope
@@ -37,6 +38,14 @@ __all__ = [
     "compile_expression",
 ]
 
+LONG_TEXT: Final = 20_000
+"""Characters of an expression that is not even compiled for the loop. Ours."""
+MANY_VARIABLES: Final = 6
+MUCH_DATA: Final = 1_000_000
+"""Characters that are not converted for the library on the loop; few variables cannot hold as many."""
+STAYS_AWAY: Final = 64
+"""Evaluations for which an expression leaves the loop at once after it has run out of time there."""
+
 
 class Expression:
     """One compiled expression; immutable, shared by all callers that compile the same text.
@@ -44,8 +53,10 @@ class Expression:
     `variables` are the workflow variables it reads; `hideable`, the built-in functions it mentions, which a workflow
     variable of the same name would hide. `states_fields` are the members of `$states` it touches. `problems` are
     the service's objections to it, to be reported when a definition is validated. `tier0`: it may be evaluated without
-    the library. `amplifies`: it can produce much data from little, and is tried first if a driver has set a trial
-    (`fence`). `is_slow` is the only attribute that changes: it has run out of time before, and is tried first, too.
+    the library. `amplifies`: it can produce much data from little, or take time out of proportion to its data, and is
+    tried first if a driver has set a trial (`query.fence`); `is_unbounded`: even over little data. What changes:
+    `is_slow` says that it has run out of time before, and is tried first, too; `stays_away` counts the evaluations for
+    which it leaves the loop at once.
     """
 
     __slots__ = (
@@ -56,8 +67,10 @@ class Expression:
         "evaluate",
         "hideable",
         "is_slow",
+        "is_unbounded",
         "problems",
         "states_fields",
+        "stays_away",
         "text",
         "tier0",
         "variables",
@@ -77,8 +90,10 @@ class Expression:
         self.hideable = (facts.calls | facts.values) & (BUILT_INS | ADDED)
         self.states_fields = facts.states_fields
         self.problems = facts.problems
-        self.amplifies = facts.loops or facts.crosses
+        self.is_unbounded = facts.unbounded or len(self.text) > LONG_TEXT
+        self.amplifies = facts.loops or facts.crosses or facts.costly or self.is_unbounded
         self.is_slow = False
+        self.stays_away = 0
         self._facts = facts
         self._tree = tree
         self._program: Program | None = None
@@ -86,7 +101,7 @@ class Expression:
         self.tier0 = closure is not None
         # An attribute rather than a method: the smallest expressions take no longer than a call or two.
         if closure is None:
-            if self.amplifies:
+            if facts.loops or facts.crosses or len(self.text) > LONG_TEXT:
                 require_library(self.text)
             else:
                 self._library()
@@ -98,8 +113,11 @@ class Expression:
             program = self._program or self._library()
         except JsonataSyntaxError as error:  # tier 0 accepts it, the library does not or is missing
             raise JsonataError(error.code, error.message) from None
-        if self.amplifies or self.is_slow:
-            outcome = verdict(lambda: program.evaluate(scope), scope, is_slow=self.is_slow)
+        allowance = FENCE.allowance
+        if allowance is not None:
+            return self._evaluate_on_loop(program, scope, allowance)
+        if FENCE.trial is not None and (self.amplifies or self.is_slow):
+            outcome = verdict(lambda: program.evaluate(scope), self.is_slow or self._is_suspect(scope))
             if outcome != "fine":
                 raise JsonataTimeout if outcome == "time" else JsonataMemory
         try:
@@ -107,6 +125,26 @@ class Expression:
         except JsonataTimeout:
             self.is_slow = True
             raise
+
+    def _evaluate_on_loop(self, program: Program, scope: Scope, allowance: Allowance) -> Json:
+        """Evaluate, if that is certain to be quick. Raises: LeavesTheLoop otherwise."""
+        if self.stays_away > 0:
+            self.stays_away -= 1
+            raise LeavesTheLoop
+        if self.is_slow or allowance.is_spent() or (self.amplifies and self._is_suspect(scope)):
+            raise LeavesTheLoop
+        if len(self.variables) > MANY_VARIABLES and is_large(scope, MUCH_DATA):
+            raise LeavesTheLoop
+        try:
+            return program.evaluate(scope, brief=True)
+        except JsonataTimeout:
+            self.stays_away = STAYS_AWAY
+            raise LeavesTheLoop from None
+        except JsonataMemory:
+            raise LeavesTheLoop from None
+
+    def _is_suspect(self, scope: Scope) -> bool:
+        return self.is_unbounded or len(self.text) > LARGE_CHARACTERS or is_large(scope)
 
     def _library(self) -> Program:
         if self._program is None:

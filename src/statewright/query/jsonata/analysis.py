@@ -6,6 +6,7 @@ evaluates, and it walks with its own stack, so that a deep tree costs memory, no
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,6 +30,17 @@ ADDED: Final = frozenset(("partition", "range", "hash", "uuid", "parse"))
 HIGHER_ORDER: Final = frozenset(("map", "filter", "sift", "each", "sort", "single", "replace"))
 """Built-ins that call a function once for each item, without passing on earlier results."""
 
+PICTURES: Final = frozenset(("formatNumber", "formatInteger", "parseInteger", "fromMillis", "toMillis"))
+"""Built-ins whose cost depends on a picture: quadratic in its length, or in a number inside it."""
+_LONGEST_PICTURE: Final = 200
+_BIG_NUMBER: Final = re.compile(r"\d{6}")
+_COUNTED_OUT: Final = frozenset("AaIi")
+"""Letters and Roman numerals: formatting a number takes time in proportion to the number."""
+_MANY_JOINS: Final = 16
+_SMALL_NUMBER: Final = 1_000
+_COSTLY: Final = frozenset(("parent", "transform", "regex", "focus"))
+"""Nodes that the library evaluates in more than linear time, inside one step, which it does not interrupt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -38,8 +50,10 @@ class Facts:
     every name that could be a variable of the workflow. `bare` are the uses of `$` outside any path. `has_functions`: a
     function may occur as a value. `loops`: a value can return to the code that made it, so that it may double
     repeatedly. `crosses`: it reads outside data once for each item of other data, so that its result may be as large as
-    their product. `holds_functions`: a function may end up inside the result. `calls` and `values` are the free names
-    that are called and those that are used otherwise.
+    their product. `costly`: it uses what the library evaluates out of proportion to the data. `unbounded`: it takes
+    long whatever the data, because it computes a picture, or makes data itself for what is costly.
+    `holds_functions`: a function may end up inside the result. `calls` and `values` are the free names that are called
+    and those that are used otherwise.
     """
 
     variables: frozenset[str]
@@ -53,6 +67,8 @@ class Facts:
     holds_functions: bool
     loops: bool
     crosses: bool
+    costly: bool
+    unbounded: bool
 
 
 def analyse(tree: Node) -> Facts:
@@ -61,6 +77,7 @@ def analyse(tree: Node) -> Facts:
     walker.run(tree)
     free = walker.calls | walker.values
     known = BUILT_INS | ADDED
+    costs = _costs(tree)
     return Facts(
         variables=frozenset(walker.values - known - {"eval"}),
         free=frozenset(free | walker.assigned),
@@ -73,7 +90,82 @@ def analyse(tree: Node) -> Facts:
         holds_functions=walker.holds_functions,
         loops=walker.loops,
         crosses=walker.crosses,
+        costly=costs.costly,
+        unbounded=costs.unbounded or (costs.costly and costs.generates),
     )
+
+
+@dataclass(slots=True)
+class _Costs:
+    costly: bool = False
+    unbounded: bool = False
+    generates: bool = False
+
+
+def _costs(tree: Node) -> _Costs:
+    """What the library would need much time for, and what makes data of its own."""
+    costs = _Costs()
+    joins = descents = 0
+    for node in tree.walk():
+        kind = node.kind
+        costs.costly = costs.costly or kind in _COSTLY
+        joins += kind == "binary" and node.value == "&"
+        descents += kind == "descendant"
+        if kind == "range":
+            costs.generates = costs.generates or not all(_is_small_number(item) for item in node.items)
+        elif kind == "variable":
+            # As a value, or applied to what it is not written with, a built-in takes any argument.
+            name = str(node.value)
+            costs.costly = costs.costly or name == "keys"
+            costs.generates = costs.generates or name == "range"
+            costs.unbounded = costs.unbounded or name in PICTURES
+    for call in tree.walk():
+        if call.kind == "call" and call.items[0].kind == "variable":
+            costs.generates = costs.generates or (
+                call.items[0].value == "pad" and not any(_is_small_number(item) for item in call.items[1:])
+            )
+    costs.costly = costs.costly or descents > 1 or joins > _MANY_JOINS
+    costs.unbounded = costs.unbounded and not _pictures_are_plain(tree)
+    return costs
+
+
+def _is_small_number(node: Node) -> bool:
+    negative = node.items[0] if node.kind == "negate" else node
+    return negative.kind == "number" and isinstance(negative.value, float) and abs(negative.value) <= _SMALL_NUMBER
+
+
+def _pictures_are_plain(tree: Node) -> bool:
+    """True if every built-in that takes a picture is called, and with a short literal one or none."""
+    procedures = [node.items[0] for node in tree.walk() if node.kind == "call"]
+    called = {id(procedure) for procedure in procedures}
+    if any(node.kind == "variable" and node.value in PICTURES and id(node) not in called for node in tree.walk()):
+        return False
+    return all(
+        _is_plain_picture(str(node.items[0].value), node.items[1:])
+        for node in tree.walk()
+        if node.kind == "call" and node.items[0].kind == "variable" and node.items[0].value in PICTURES
+    )
+
+
+def _is_plain_picture(function: str, arguments: tuple[Node, ...]) -> bool:
+    """The picture is the second argument, or the first where `~>` or the context gives the number."""
+    first, *others = arguments or (None,)
+    if first is not None and first.kind == "string":
+        picture: Node | None = first
+        # `$toMillis("2024", picture)`: then both are strings.
+        others = [other for other in others if other.kind != "object"]
+        if others:
+            picture = others[0]
+    else:
+        picture = others[0] if others else None
+    if picture is None:
+        return first is None or function in ("fromMillis", "toMillis")
+    text = picture.value
+    if picture.kind != "string" or not isinstance(text, str) or len(text) > _LONGEST_PICTURE:
+        return False
+    if function == "formatInteger" and not _COUNTED_OUT.isdisjoint(text):
+        return False
+    return _BIG_NUMBER.search(text) is None
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from typing import Final
 
 from statewright.payload import Json
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS
+from statewright.query.jsonata.guards import MAX_STRING
 from statewright.query.jsonata.parser import Node
 from statewright.query.scope import UNDEFINED, Scope
 
@@ -278,6 +279,8 @@ def _concatenation(node: Node) -> Closure | None:
         for closure in closures:
             value = closure(scope)
             text += value if type(value) is str else _text(value)
+            if len(text) > MAX_STRING:
+                raise _Doubt
         return text
 
     return concatenation

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NoReturn
 
 from statewright.payload import Json
+from statewright.query.comparison import NestedTooDeep, frozen
 from statewright.query.jsonata.errors import JsonataError, JsonataMemory, JsonataStackOverflow
 from statewright.query.jsonata.guards import MAX_SEQUENCE
 from statewright.query.scope import Entropy
@@ -24,6 +25,10 @@ DEFINITIONS: Final[Mapping[str, str]] = {
     "clone": "function($v){$v}",
     "random": "function($s){$exists($s)?$random__($s):$random__()}",
     "uuid": "function(){$uuid__()}",
+    "distinct": (
+        'function($a)<x:x>{$type($a)="array" and $count($a)>64'
+        "?($d:=$distinct__($a);$count($d)>1?$d:$library_distinct__($a)):$library_distinct__($a)}"
+    ),
     "partition": "function($a,$n){$exists($a)?$partition__($a,$n)}",
     "range": "function($a,$b,$d){$range__($a,$b,$d)}",
     "hash": "function($s,$a){$exists($s)?$hash__($s,$a)}",
@@ -31,9 +36,13 @@ DEFINITIONS: Final[Mapping[str, str]] = {
 }
 """The value of `$name` where an expression mentions it. `$name__` is the Python function below.
 
-The library does not distinguish undefined from null when it calls Python functions, so these definitions do. It lacks
-`$clone`; values are never changed in place, so the value itself is returned.
+The library's own `$distinct` compares every item with every other; one value, which JSONata may return without its
+array, is left to it. The library does not distinguish undefined from null when it calls Python functions, so these
+definitions do. It lacks `$clone`; values are never changed in place, so the value itself is returned.
 """
+
+KEPT: Final[Mapping[str, str]] = {"distinct": "library_distinct__"}
+"""Built-ins that their definition above calls, by the name that they keep for it."""
 
 _ALGORITHMS: Final = {
     "MD5": "md5",
@@ -57,6 +66,7 @@ class Host:
         return {
             "random": self.random,
             "uuid": self.uuid,
+            "distinct": distinct,
             "partition": partition,
             "range": number_range,
             "hash": hash_text,
@@ -83,6 +93,19 @@ def partition(*arguments: Json) -> list[Json]:
     if size < 1:
         _mismatch("partition", 2)
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def distinct(*arguments: Json) -> list[Json]:
+    """The items of an array without repetitions, in the order of their first occurrence."""
+    (array,) = _exactly("distinct", 1, arguments)
+    assert isinstance(array, list)
+    first_seen: dict[object, Json] = {}
+    try:
+        for item in array:
+            first_seen.setdefault(frozen(item), item)
+    except NestedTooDeep:
+        raise JsonataStackOverflow from None
+    return list(first_seen.values())
 
 
 def number_range(*arguments: Json) -> list[int] | int:

@@ -32,13 +32,18 @@ from statewright.query.jsonata.errors import (
     JsonataTimeout,
     UnsupportedResult,
 )
-from statewright.query.jsonata.functions import DEFINITIONS, Host
+from statewright.query.jsonata.functions import DEFINITIONS, KEPT, Host
 from statewright.query.jsonata.guards import MAX_SEQUENCE, MEMORY_SIGNAL, mangled, rewrite
 from statewright.query.jsonata.parser import Node, parse
 from statewright.query.scope import UNDEFINED, Scope
 
 TIMEOUT_MS: Final = 1_000
 """Time limit of one evaluation. Source: the service's limit for JSONata."""
+
+BRIEF_MS: Final = 25
+"""Time limit of an evaluation on an event loop, which gives up there and repeats in another process. Ours."""
+BRIEF_SEQUENCE: Final = 50_000
+"""The longest sequence that an evaluation may make there. Ours."""
 
 MAX_STACK_DEPTH: Final = 2_000
 
@@ -112,8 +117,8 @@ class Program:
                     raise JsonataSyntaxError("S0500", 0) from None
                 raise JsonataSyntaxError.of(error.code, error.message) from None
 
-    def evaluate(self, scope: Scope) -> Json:
-        """The value, or UNDEFINED. Raises: JsonataError."""
+    def evaluate(self, scope: Scope, *, brief: bool = False) -> Json:
+        """The value, or UNDEFINED; with `brief` in little time or not at all. Raises: JsonataError."""
         variables = scope.variables
         needs, hiding = self.needs, _NONE
         for name in self.hideable:
@@ -124,26 +129,26 @@ class Program:
         if type(data) is not _Data:
             data = scope.handle = _Data(scope)
         drawn = scope.entropy.counter
-        value = data.run(self._compiled(hiding), needs, scope).get("r", UNDEFINED)
+        value = data.run(self._compiled(hiding, brief=brief), needs, scope).get("r", UNDEFINED)
         facts = self.facts
         if facts.has_functions and (value is None or (facts.holds_functions and type(value) in (list, dict))):
             after, scope.entropy.counter = scope.entropy.counter, drawn
-            if data.run(self._compiled(hiding, check=True), needs, scope).get("f"):
+            if data.run(self._compiled(hiding, check=True, brief=brief), needs, scope).get("f"):
                 raise UnsupportedResult
             scope.entropy.counter = after
         if self.divides or type(value) is float:
             _require_finite(value)
         return value
 
-    def _compiled(self, hiding: frozenset[str], *, check: bool = False) -> _Code:
-        key = (self, hiding, check) if hiding or check else self
+    def _compiled(self, hiding: frozenset[str], *, check: bool = False, brief: bool = False) -> _Code:
+        key = (self, hiding, check, brief) if hiding or check else (self, brief)
         try:
             code: _Code = _THREAD.programs[key]
         except (AttributeError, KeyError):
             programs: dict[object, _Code] = getattr(_THREAD, "programs", {})
             if len(programs) > _MAX_PROGRAMS:
                 programs.clear()
-            code = programs[key] = _Code(self._envelope(hiding, check), self.facts)
+            code = programs[key] = _Code(self._envelope(hiding, check), self.facts, brief=brief)
             _THREAD.programs = programs
         return code
 
@@ -157,7 +162,8 @@ class Program:
         facts = self.facts
         for name, definition in DEFINITIONS.items():
             if name in facts.free:
-                prelude += f"${name}:={definition};"
+                kept = f"${KEPT[name]}:=${name};" if name in KEPT else ""
+                prelude += f"{kept}${name}:={definition};"
         known = BUILT_INS | ADDED
         bound = sorted(name for name in facts.free if name not in known or name in hiding)
         variables = "".join(f"${mangled(name)}:=v.`{name}`;" for name in bound)
@@ -172,12 +178,15 @@ class _Code:
 
     __slots__ = ("calls", "compiled", "converted", "host", "lent")
 
-    def __init__(self, text: str, facts: Facts) -> None:
+    def __init__(self, text: str, facts: Facts, *, brief: bool = False) -> None:
         import jsonatapy
 
         try:
             compiled = jsonatapy.compile(
-                text, timeout=TIMEOUT_MS, max_stack_depth=MAX_STACK_DEPTH, max_sequence_length=MAX_SEQUENCE
+                text,
+                timeout=BRIEF_MS if brief else TIMEOUT_MS,
+                max_stack_depth=MAX_STACK_DEPTH,
+                max_sequence_length=BRIEF_SEQUENCE if brief else MAX_SEQUENCE,
             )
         except ValueError as error:
             raise _translate(error) from None

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from statewright.engine.heavy import steps as heavy_steps
-from statewright.engine.heavy.steps import LeavesTheLoop
+from statewright.query.fence import Allowance, LeavesTheLoop, set_allowance
 from statewright.query.jsonata import compile_expression
-from statewright.query.jsonata.fence import set_trial
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import LAMBDA, Rig, machine, passing, task, wait
 
@@ -61,7 +60,7 @@ def test_the_result_is_that_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None
         return run_virtual(main)
 
     away = play(shipped=True)
-    monkeypatch.setattr(heavy_steps, "_leave", lambda _work: "fine")
+    monkeypatch.setattr(heavy_steps, "set_allowance", lambda _allowance: None)
     assert away == play(shipped=False)
     assert away[0] == "SUCCEEDED"
 
@@ -125,12 +124,12 @@ def test_what_has_timed_out_once_is_slow() -> None:
     expression = compile_expression("($f := function($n) { $n > 0 ? $f($n + 1) : 0 }; $f(1))")
     assert not expression.is_slow
     expression.is_slow = True
-    before = set_trial(heavy_steps._leave)
+    before = set_allowance(Allowance(1000, lambda: False))
     try:
         with pytest.raises(LeavesTheLoop):
             expression.evaluate(heavy_scope())
     finally:
-        set_trial(before)
+        set_allowance(before)
         expression.is_slow = False
 
 
