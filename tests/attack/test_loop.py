@@ -97,7 +97,12 @@ def test_ordinary_work_stays_on_the_loop(text: str, value: Any) -> None:
 
 def test_distinct_compares_no_two_items_of_a_long_array(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[Any] = []
-    monkeypatch.setattr(functions, "frozen", lambda item: looked_at.append(item) or item)
+
+    def look_at(item: Any) -> Any:
+        looked_at.append(item)
+        return item
+
+    monkeypatch.setattr(functions, "frozen", look_at)
     assert compile_expression("$count($distinct($states.input.n))").evaluate(Scope(DATA)) == 30_000
     assert len(looked_at) == 30_000
 
