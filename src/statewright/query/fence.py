@@ -33,7 +33,7 @@ class LeavesTheLoop(BaseException):
 
 
 class Allowance:
-    """What the expressions of one step may take before the step leaves the loop.
+    """The work that the expressions of one step may do before the step leaves the loop.
 
     `visits` are the values that JSONPaths may still visit; `is_spent` says if the step has taken too much time already
     for another evaluation by the JSONata library.

@@ -71,7 +71,7 @@ class Errand:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an errand returned."""
+    """The return value of an errand."""
 
     value: object
 

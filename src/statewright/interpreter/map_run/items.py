@@ -49,7 +49,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What an ItemSelector made of a slice: values up to the first failure. `drawn` is the count of draws by then.
+    """The result of an ItemSelector over a slice: values up to the first failure. `drawn` is the count of draws by then.
 
     `failure` is an error and its cause; `is_worded`: the cause names the state already.
     """

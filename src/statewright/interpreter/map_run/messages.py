@@ -45,7 +45,7 @@ class ItemsRead:
 
 @dataclass(frozen=True, slots=True)
 class ItemsSelected:
-    """What the ItemSelector made of the slice that `SelectItems` named; `last` as there."""
+    """The result of the ItemSelector over the slice that `SelectItems` named; `last` as there."""
 
     first: int
     selected: Selected

@@ -103,7 +103,7 @@ class _Costs:
 
 
 def _costs(tree: Node) -> _Costs:
-    """What the library would need much time for, and what makes data of its own."""
+    """The parts that the library would need much time for, and those that make data of their own."""
     costs = _Costs()
     joins = descents = 0
     for node in tree.walk():
