@@ -49,7 +49,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The result of an ItemSelector over a slice: values up to the first failure. `drawn` is the count of draws by then.
+    """The result of an ItemSelector over a slice: values up to the first failure. `drawn` counts the draws.
 
     `failure` is an error and its cause; `is_worded`: the cause names the state already.
     """
