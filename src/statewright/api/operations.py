@@ -92,6 +92,7 @@ class Call:
 
 
 Operation = Callable[[App, Call, Json], Awaitable[Json]]
+"""Runs a call; its answer is the model's output, `None` for one without members."""
 STATES: Final = "states"
 
 _OPERATIONS: dict[tuple[str, str], Operation] = {}
@@ -147,7 +148,8 @@ async def perform(app: App, call: Call, request: Json) -> Json:
     async def execute(given: Json) -> Json:
         if app.throttle is not None and call.service == STATES and not app.hooks.is_free:
             app.throttle.take(call.operation)
-        return await function(app, call, validate(given))
+        answer = await function(app, call, validate(given))
+        return {} if answer is None else answer
 
     around = app.hooks.around
     return await (execute(request) if around is None else around(call, request, execute))

@@ -45,7 +45,7 @@ class Client:
         operation = find("states", what)
         assert operation is not None, what
         answer = await operation(self.app, Call("states", what, "r"), validator("states", what)(request))
-        return json.loads(json.dumps(writer("states", what)(answer)))
+        return json.loads(json.dumps(writer("states", what)(answer or {})))
 
     async def refused(self, what: str, /, **request: Any) -> Any:
         with pytest.raises(ApiError) as caught:

@@ -9,8 +9,7 @@ from statewright.payload import Json, JsonObject
 
 
 def _definitions(app: App) -> Definitions:
-    found: Definitions = app.services.jobs.batch.definitions
-    return found
+    return app.services.jobs.batch.definitions
 
 
 def _shown(one: Definition) -> JsonObject:
@@ -44,10 +43,9 @@ async def describe_job_definitions(app: App, _call: Call, request: Json) -> Json
 
 
 @operation("batch", "DeregisterJobDefinition")
-async def deregister_job_definition(app: App, _call: Call, request: Json) -> Json:
+async def deregister_job_definition(app: App, _call: Call, request: Json) -> None:
     """Deactivate a revision: no further job can be submitted with it."""
     await _definitions(app).deregister(request["jobDefinition"])
-    return {}
 
 
 def _queue(one: Queue) -> JsonObject:
@@ -79,10 +77,9 @@ async def update_job_queue(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("batch", "DeleteJobQueue")
-async def delete_job_queue(app: App, _call: Call, request: Json) -> Json:
+async def delete_job_queue(app: App, _call: Call, request: Json) -> None:
     """Delete a disabled job queue."""
     await _definitions(app).delete_queue(request["jobQueue"])
-    return {}
 
 
 @operation("batch", "DescribeJobQueues")
@@ -120,10 +117,9 @@ async def update_compute_environment(app: App, _call: Call, request: Json) -> Js
 
 
 @operation("batch", "DeleteComputeEnvironment")
-async def delete_compute_environment(app: App, _call: Call, request: Json) -> Json:
+async def delete_compute_environment(app: App, _call: Call, request: Json) -> None:
     """Delete a disabled compute environment."""
     await _definitions(app).delete_environment(request["computeEnvironment"])
-    return {}
 
 
 @operation("batch", "DescribeComputeEnvironments")

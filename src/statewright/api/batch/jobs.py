@@ -15,8 +15,7 @@ MOST_DESCRIBED: Final = 100
 
 
 def _jobs(app: App) -> BatchJobs:
-    found: BatchJobs = app.services.jobs.batch
-    return found
+    return app.services.jobs.batch
 
 
 def _arn(app: App, job: Job) -> str:
@@ -188,14 +187,12 @@ def _passes(job: Job, asked: Json) -> bool:
 
 
 @operation("batch", "TerminateJob")
-async def terminate_job(app: App, _call: Call, request: Json) -> Json:
+async def terminate_job(app: App, _call: Call, request: Json) -> None:
     """End a job of any status."""
     await _jobs(app).end(request["jobId"], request["reason"], also_running=True)
-    return {}
 
 
 @operation("batch", "CancelJob")
-async def cancel_job(app: App, _call: Call, request: Json) -> Json:
+async def cancel_job(app: App, _call: Call, request: Json) -> None:
     """Cancel a job that has not started."""
     await _jobs(app).end(request["jobId"], request["reason"], also_running=False)
-    return {}

@@ -68,7 +68,7 @@ async def list_dashboards(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation(SERVICE, "DeleteDashboards")
-async def delete_dashboards(app: App, _call: Call, request: Json) -> Json:
+async def delete_dashboards(app: App, _call: Call, request: Json) -> None:
     """Delete dashboards: all of them or, if one does not exist, none."""
     names = request["DashboardNames"]
     dashboards = app.services.dashboards
@@ -76,7 +76,6 @@ async def delete_dashboards(app: App, _call: Call, request: Json) -> Json:
         if await dashboards.get(name) is None:
             raise _no_such(name)
     await dashboards.delete(names)
-    return {}
 
 
 def _arn(app: App, name: str) -> str:

@@ -10,7 +10,6 @@ from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.metrics.points import Point, point_of
 from statewright.metrics.reading import matching
-from statewright.metrics.recorder import Recorder
 from statewright.metrics.series import MetricId
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonMapping, JsonObject
@@ -30,9 +29,9 @@ LISTED: Final = 500
 
 
 @operation(SERVICE, "PutMetricData")
-async def put_metric_data(app: App, _call: Call, request: Json) -> Json:
+async def put_metric_data(app: App, _call: Call, request: Json) -> None:
     """Record the caller's own metrics, all of them or none."""
-    recorder: Recorder = app.services.metrics
+    recorder = app.services.metrics
     namespace = request["Namespace"]
     if namespace.startswith("AWS/"):
         raise invalid("The value AWS/ for parameter Namespace is invalid.")
@@ -47,7 +46,6 @@ async def put_metric_data(app: App, _call: Call, request: Json) -> Json:
     taken = [_datum(namespace, datum, f"MetricData.member.{number}", now) for number, datum in enumerate(every, 1)]
     for metric, unit, point in taken:
         recorder.put(metric, unit, [point])
-    return {}
 
 
 def _datum(namespace: str, datum: JsonMapping, where: str, now: int) -> tuple[MetricId, str, Point]:
@@ -115,7 +113,7 @@ def dimensions_of(given: Sequence[Mapping[str, str]], where: str) -> dict[str, s
 @operation(SERVICE, "ListMetrics")
 async def list_metrics(app: App, _call: Call, request: Json) -> Json:
     """List metrics; new ones are listed immediately."""
-    recorder: Recorder = app.services.metrics
+    recorder = app.services.metrics
     wanted = [(one["Name"], one.get("Value")) for one in request.get("Dimensions", ())]
     found = matching(
         recorder, request.get("Namespace"), request.get("MetricName"), wanted, recent="RecentlyActive" in request

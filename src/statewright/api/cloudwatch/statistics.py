@@ -31,7 +31,7 @@ DAY: Final = 86_400
 @operation(SERVICE, "GetMetricStatistics")
 async def get_metric_statistics(app: App, _call: Call, request: Json) -> Json:
     """Return statistics of one metric, by period."""
-    recorder: Recorder = app.services.metrics
+    recorder = app.services.metrics
     plain, extended = request.get("Statistics", []), request.get("ExtendedStatistics", [])
     if plain and extended:
         raise not_together("The parameters Statistics and ExtendedStatistics are mutually exclusive.")
@@ -65,12 +65,11 @@ async def get_metric_statistics(app: App, _call: Call, request: Json) -> Json:
 @operation(SERVICE, "GetMetricData")
 async def get_metric_data(app: App, _call: Call, request: Json) -> Json:
     """Return statistics of many metrics, and results of expressions over them."""
-    recorder: Recorder = app.services.metrics
     queries = request["MetricDataQueries"]
     if len(queries) > MOST_QUERIES:
         raise invalid(f"The collection MetricDataQueries must not have a size greater than {MOST_QUERIES}.")
     _check_times(request)
-    work = _Request(recorder, request, {query["Id"]: query for query in queries})
+    work = _Request(app.services.metrics, request, {query["Id"]: query for query in queries})
     if len(work.queries) < len(queries):
         raise invalid("The values for parameter Id in MetricDataQueries must be unique.")
     lines = [line async for line in work.results()]

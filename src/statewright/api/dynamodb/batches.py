@@ -16,7 +16,6 @@ from statewright.stores.table_protocol import ItemKey
 from statewright.tables.expressions.projections import Project
 from statewright.tables.reads import projection_of, read_units
 from statewright.tables.table import Table, parse
-from statewright.tables.tables import Tables
 from statewright.tables.values import Item, checked_item, invalid
 from statewright.tables.writes import Write, Written, delete_key, put_item, refuse_legacy
 
@@ -29,7 +28,7 @@ _DUPLICATES: Final = "Provided list of item keys contains duplicates"
 @operation("dynamodb", "BatchGetItem")
 async def batch_get_item(app: App, call: Call, request: Json) -> Json:
     """Read items by their keys, from several tables; keys beyond 16 MB are returned as unprocessed."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     wanted = request["RequestItems"]
     if not wanted:
         raise invalid("The requestItems parameter is required for BatchGetItem")
@@ -72,7 +71,7 @@ async def batch_get_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "BatchWriteItem")
 async def batch_write_item(app: App, call: Call, request: Json) -> Json:
     """Put and delete items of several tables. They are written in one transaction, which the API does not promise."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     wanted = request["RequestItems"]
     if not wanted:
         raise invalid("The batch write request list for a table cannot be null or empty")

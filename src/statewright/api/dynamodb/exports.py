@@ -6,7 +6,6 @@ from statewright.api.operations import App, Call, operation
 from statewright.pages import page_behind
 from statewright.payload import Json, JsonObject
 from statewright.tables.exports import Export
-from statewright.tables.tables import Tables
 
 MOST_LISTED = 25
 
@@ -14,22 +13,19 @@ MOST_LISTED = 25
 @operation("dynamodb", "ExportTableToPointInTime")
 async def export_table(app: App, _call: Call, request: Json) -> Json:
     """Start to write a table's items into a bucket."""
-    tables: Tables = app.services.tables
-    return {"ExportDescription": _shown(await tables.exports.begin(request))}
+    return {"ExportDescription": _shown(await app.services.tables.exports.begin(request))}
 
 
 @operation("dynamodb", "DescribeExport")
 async def describe_export(app: App, _call: Call, request: Json) -> Json:
     """Show an export and its progress."""
-    tables: Tables = app.services.tables
-    return {"ExportDescription": _shown(await tables.exports.find(request["ExportArn"]))}
+    return {"ExportDescription": _shown(await app.services.tables.exports.find(request["ExportArn"]))}
 
 
 @operation("dynamodb", "ListExports")
 async def list_exports(app: App, _call: Call, request: Json) -> Json:
     """List exports of a table, or of all tables, newest first."""
-    tables: Tables = app.services.tables
-    found = await tables.exports.all(request.get("TableArn"))
+    found = await app.services.tables.exports.all(request.get("TableArn"))
     try:
         page, token = page_behind(
             found, lambda one: one.arn, request.get("NextToken"), request.get("MaxResults", MOST_LISTED)

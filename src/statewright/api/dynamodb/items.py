@@ -25,7 +25,7 @@ from statewright.tables.writes import (
 @operation("dynamodb", "PutItem")
 async def put_item(app: App, call: Call, request: Json) -> Json:
     """Write an item, replacing the one with the same key."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
     return await _write(tables, call, request, put_of(table, request))
@@ -34,7 +34,7 @@ async def put_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "DeleteItem")
 async def delete_item(app: App, call: Call, request: Json) -> Json:
     """Delete an item, if it exists."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     _refuse_values(request)
     table = tables.find(request["TableName"])
     return await _write(tables, call, request, delete_of(table, request))
@@ -43,7 +43,7 @@ async def delete_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "UpdateItem")
 async def update_item(app: App, call: Call, request: Json) -> Json:
     """Change attributes of an item, or create it."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.find(request["TableName"])
     return await _write(tables, call, request, update_of(table, request))
 
@@ -51,7 +51,7 @@ async def update_item(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "GetItem")
 async def get_item(app: App, call: Call, request: Json) -> Json:
     """Read an item by its key."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.find(request["TableName"])
     place, project = get_of(table, request)
     (found,) = await tables.get((place,))

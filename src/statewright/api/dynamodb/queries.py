@@ -7,13 +7,12 @@ from statewright.api.operations import App, Call, operation
 from statewright.payload import Json, JsonObject
 from statewright.tables.reads import Page
 from statewright.tables.table import Table
-from statewright.tables.tables import Tables
 
 
 @operation("dynamodb", "Query")
 async def query(app: App, call: Call, request: Json) -> Json:
     """Read items of one partition, in the order of their sort keys."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.find(request["TableName"])
     return _answer(call, request, table, await tables.query(table, request))
 
@@ -21,7 +20,7 @@ async def query(app: App, call: Call, request: Json) -> Json:
 @operation("dynamodb", "Scan")
 async def scan(app: App, call: Call, request: Json) -> Json:
     """Read items of a table or index, or of a segment of one."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.find(request["TableName"])
     return _answer(call, request, table, await tables.scan(table, request))
 

@@ -35,7 +35,7 @@ TAGS: Final = TagRule(
 @operation("dynamodb", "UpdateTimeToLive")
 async def update_time_to_live(app: App, _call: Call, request: Json) -> Json:
     """Enable or disable the expiry of items by an attribute."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.describe(request["TableName"])
     wanted = request["TimeToLiveSpecification"]
     await tables.expiry.switch(table, wanted["AttributeName"], enabled=wanted["Enabled"])
@@ -45,8 +45,7 @@ async def update_time_to_live(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "DescribeTimeToLive")
 async def describe_time_to_live(app: App, _call: Call, request: Json) -> Json:
     """Show whether items expire, and by which attribute."""
-    tables: Tables = app.services.tables
-    ttl = tables.describe(request["TableName"]).definition.time_to_live
+    ttl = app.services.tables.describe(request["TableName"]).definition.time_to_live
     if ttl is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": ttl.attribute}}
@@ -58,14 +57,14 @@ async def describe_time_to_live(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "DescribeContinuousBackups")
 async def describe_continuous_backups(app: App, _call: Call, request: Json) -> Json:
     """Show whether point-in-time recovery is on."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     return _backups(tables, _with_backups(tables, request["TableName"]))
 
 
 @operation("dynamodb", "UpdateContinuousBackups")
 async def update_continuous_backups(app: App, _call: Call, request: Json) -> Json:
     """Switch point-in-time recovery, which exports require. No former state of a table is kept."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = _with_backups(tables, request["TableName"])
     is_wanted = request["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"]
     if is_wanted != (table.definition.recovery_ms is not None):
@@ -96,21 +95,19 @@ def _backups(tables: Tables, table: Table) -> Json:
 
 
 @operation("dynamodb", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a table."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = _tagged(tables, request["ResourceArn"])
     await tables.set_tags(table, TAGS.put(table.definition.tags, tags_by_key(request["Tags"])))
-    return {}
 
 
 @operation("dynamodb", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a table."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = _tagged(tables, request["ResourceArn"])
     await tables.set_tags(table, retagged(table.definition.tags, {}, request["TagKeys"]))
-    return {}
 
 
 @operation("dynamodb", "ListTagsOfResource")

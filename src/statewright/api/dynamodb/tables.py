@@ -6,7 +6,6 @@ from statewright.api.dynamodb.descriptions import table_description
 from statewright.api.operations import App, Call, operation
 from statewright.payload import Json, JsonObject
 from statewright.tables.altering import alter
-from statewright.tables.tables import Tables
 
 MOST_LISTED = 100
 
@@ -14,15 +13,14 @@ MOST_LISTED = 100
 @operation("dynamodb", "CreateTable")
 async def create_table(app: App, _call: Call, request: Json) -> Json:
     """Create a table. It can be used immediately, although the answer says `CREATING`, as with the service."""
-    tables: Tables = app.services.tables
-    table = await tables.create(request)
+    table = await app.services.tables.create(request)
     return {"TableDescription": table_description(table, {}, status="CREATING")}
 
 
 @operation("dynamodb", "DescribeTable")
 async def describe_table(app: App, _call: Call, request: Json) -> Json:
     """Describe a table with its indexes and counts."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.describe(request["TableName"])
     return {"Table": table_description(table, await tables.counts(table))}
 
@@ -30,7 +28,7 @@ async def describe_table(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "ListTables")
 async def list_tables(app: App, _call: Call, request: Json) -> Json:
     """List names of tables."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     names, last = tables.catalogue.page(request.get("ExclusiveStartTableName"), request.get("Limit", MOST_LISTED))
     answer: JsonObject = {"TableNames": names}
     return {**answer, "LastEvaluatedTableName": last} if last is not None else answer
@@ -39,7 +37,7 @@ async def list_tables(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "UpdateTable")
 async def update_table(app: App, _call: Call, request: Json) -> Json:
     """Change a table's settings, or one of its global indexes."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.describe(request["TableName"])
     await alter(tables, table, request)
     return {"TableDescription": table_description(table, await tables.counts(table), status="UPDATING")}
@@ -48,7 +46,7 @@ async def update_table(app: App, _call: Call, request: Json) -> Json:
 @operation("dynamodb", "DeleteTable")
 async def delete_table(app: App, _call: Call, request: Json) -> Json:
     """Delete a table with its items."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     table = tables.describe(request["TableName"])
     counts = await tables.counts(table)
     await tables.delete(table)

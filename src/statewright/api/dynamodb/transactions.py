@@ -12,7 +12,7 @@ from statewright.payload import Json, JsonObject
 from statewright.stores.completion import adapted
 from statewright.tables.reads import get_of, read_units
 from statewright.tables.table import Table, parse
-from statewright.tables.tables import Tables, Transacted
+from statewright.tables.tables import Transacted
 from statewright.tables.transactions import Cancelled, Reason
 from statewright.tables.values import invalid
 
@@ -20,7 +20,6 @@ from statewright.tables.values import invalid
 @operation("dynamodb", "TransactWriteItems")
 async def transact_write_items(app: App, call: Call, request: Json) -> Json:
     """Execute several writes, all or none."""
-    tables: Tables = app.services.tables
 
     def answer(done: Transacted) -> Json:
         units: dict[Table, dict[str | None, float]] = {}
@@ -34,7 +33,7 @@ async def transact_write_items(app: App, call: Call, request: Json) -> Json:
         return with_capacity({}, [one for one in consumed if one is not None])
 
     try:
-        return answer(await tables.transact(request, adapted(call.completion, answer)))
+        return answer(await app.services.tables.transact(request, adapted(call.completion, answer)))
     except Cancelled as cancelled:
         reasons = [_shown_reason(call, reason) for reason in cancelled.reasons]
         raise ApiError(cancelled.code, cancelled.message, details={"CancellationReasons": reasons}) from None
@@ -52,7 +51,7 @@ def _shown_reason(call: Call, reason: Reason) -> Json:
 @operation("dynamodb", "TransactGetItems")
 async def transact_get_items(app: App, call: Call, request: Json) -> Json:
     """Read items by their keys, all as of one moment."""
-    tables: Tables = app.services.tables
+    tables = app.services.tables
     asked = []
     for action in request["TransactItems"]:
         members = action["Get"]

@@ -10,8 +10,7 @@ from statewright.payload import Json
 
 
 def _tasks(app: App) -> Tasks:
-    found: Tasks = app.services.jobs.tasks
-    return found
+    return app.services.jobs.tasks
 
 
 def _shown(app: App, cluster: Cluster) -> Json:

@@ -9,8 +9,7 @@ from statewright.payload import Json, JsonObject
 
 
 def _definitions(app: App) -> Definitions:
-    found: Definitions = app.services.jobs.tasks.definitions
-    return found
+    return app.services.jobs.tasks.definitions
 
 
 def shown(definition: Definition) -> Json:

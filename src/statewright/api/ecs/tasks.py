@@ -15,8 +15,7 @@ MOST_DESCRIBED: Final = 100
 
 
 def _tasks(app: App) -> Tasks:
-    found: Tasks = app.services.jobs.tasks
-    return found
+    return app.services.jobs.tasks
 
 
 def shown(app: App, task: Task, *, tags: bool = True) -> Json:

@@ -82,10 +82,9 @@ async def list_event_buses(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("events", "DeleteEventBus")
-async def delete_event_bus(app: App, _call: Call, request: Json) -> Json:
+async def delete_event_bus(app: App, _call: Call, request: Json) -> None:
     """Delete a bus."""
     await app.services.buses.delete(request["Name"])
-    return {}
 
 
 @operation("events", "PutPermission")
@@ -122,7 +121,7 @@ def _statements(policy: str) -> list[Json]:
 
 
 @operation("events", "RemovePermission")
-async def remove_permission(app: App, _call: Call, request: Json) -> Json:
+async def remove_permission(app: App, _call: Call, request: Json) -> None:
     """Remove one or all permissions of a bus."""
     bus = app.services.buses.get(request.get("EventBusName", DEFAULT_BUS))
     if request.get("RemoveAllPermissions"):
@@ -131,7 +130,6 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
         await app.services.buses.forbid(bus.name, request["StatementId"])
     else:
         raise invalid("Parameter StatementId or RemoveAllPermissions must be specified.")
-    return {}
 
 
 @operation("events", "PutEvents")

@@ -51,24 +51,21 @@ async def list_rules(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("events", "DeleteRule")
-async def delete_rule(app: App, _call: Call, request: Json) -> Json:
+async def delete_rule(app: App, _call: Call, request: Json) -> None:
     """Delete a rule."""
     await app.services.buses.rules.delete(request["Name"], _bus(app, request))
-    return {}
 
 
 @operation("events", "EnableRule")
-async def enable_rule(app: App, _call: Call, request: Json) -> Json:
+async def enable_rule(app: App, _call: Call, request: Json) -> None:
     """Enable a rule."""
     await app.services.buses.rules.set_state(request["Name"], _bus(app, request), "ENABLED")
-    return {}
 
 
 @operation("events", "DisableRule")
-async def disable_rule(app: App, _call: Call, request: Json) -> Json:
+async def disable_rule(app: App, _call: Call, request: Json) -> None:
     """Disable a rule."""
     await app.services.buses.rules.set_state(request["Name"], _bus(app, request), "DISABLED")
-    return {}
 
 
 # ------------------------------------------------------------------ targets
@@ -118,18 +115,16 @@ async def list_rule_names_by_target(app: App, _call: Call, request: Json) -> Jso
 
 
 @operation("events", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a rule or a bus."""
     tags = TAGS.put(_tags(app, request["ResourceARN"]), tags_by_key(request["Tags"]))
     await _change(app, request["ResourceARN"], tags, ())
-    return {}
 
 
 @operation("events", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a rule or a bus."""
     await _change(app, request["ResourceARN"], {}, tuple(request["TagKeys"]))
-    return {}
 
 
 @operation("events", "ListTagsForResource")

@@ -32,13 +32,11 @@ def _register(kind: Kind, name: str, answer: Answering) -> None:
 def _entity_operations(kind: Kind) -> None:
     title = kind.title
 
-    async def delete(app: App, name: str, _request: Json) -> Json:
+    async def delete(app: App, name: str, _request: Json) -> None:
         await app.services.identities.delete(kind, name)
-        return {}
 
-    async def put_policy(app: App, name: str, request: Json) -> Json:
+    async def put_policy(app: App, name: str, request: Json) -> None:
         await app.services.identities.put_inline(kind, name, request["PolicyName"], request["PolicyDocument"])
-        return {}
 
     async def get_policy(app: App, name: str, request: Json) -> Json:
         found, document = await app.services.identities.inline(kind, name, request["PolicyName"])
@@ -50,17 +48,14 @@ def _entity_operations(kind: Kind) -> None:
         names, more = cut(sorted(found.inline), request)
         return {"PolicyNames": names, **more}
 
-    async def delete_policy(app: App, name: str, request: Json) -> Json:
+    async def delete_policy(app: App, name: str, request: Json) -> None:
         await app.services.identities.delete_inline(kind, name, request["PolicyName"])
-        return {}
 
-    async def attach(app: App, name: str, request: Json) -> Json:
+    async def attach(app: App, name: str, request: Json) -> None:
         await app.services.identities.attach(kind, name, request["PolicyArn"])
-        return {}
 
-    async def detach(app: App, name: str, request: Json) -> Json:
+    async def detach(app: App, name: str, request: Json) -> None:
         await app.services.identities.detach(kind, name, request["PolicyArn"])
-        return {}
 
     async def list_attached(app: App, name: str, request: Json) -> Json:
         found = await app.services.identities.get(kind, name)
@@ -83,27 +78,23 @@ def _entity_operations(kind: Kind) -> None:
 def _tag_operations(kind: Kind) -> None:
     title = kind.title
 
-    async def tag(app: App, name: str, request: Json) -> Json:
+    async def tag(app: App, name: str, request: Json) -> None:
         await app.services.identities.tag(kind, name, tags_by_key(request.get("Tags")))
-        return {}
 
-    async def untag(app: App, name: str, request: Json) -> Json:
+    async def untag(app: App, name: str, request: Json) -> None:
         await app.services.identities.tag(kind, name, {}, request["TagKeys"])
-        return {}
 
     async def list_tags(app: App, name: str, request: Json) -> Json:
         found = await app.services.identities.get(kind, name)
         tags, more = cut(tag_list(found.tags), request)
         return {"Tags": tags, **more}
 
-    async def put_boundary(app: App, name: str, request: Json) -> Json:
+    async def put_boundary(app: App, name: str, request: Json) -> None:
         await app.services.identities.policies.check_attachable(request["PermissionsBoundary"])
         await app.services.identities.set(kind, name, boundary=request["PermissionsBoundary"])
-        return {}
 
-    async def delete_boundary(app: App, name: str, _request: Json) -> Json:
+    async def delete_boundary(app: App, name: str, _request: Json) -> None:
         await app.services.identities.set(kind, name, boundary=None)
-        return {}
 
     _register(kind, f"Tag{title}", tag)
     _register(kind, f"Untag{title}", untag)

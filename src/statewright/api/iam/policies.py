@@ -68,10 +68,9 @@ async def list_policies(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("iam", "DeletePolicy")
-async def delete_policy(app: App, _call: Call, request: Json) -> Json:
+async def delete_policy(app: App, _call: Call, request: Json) -> None:
     """Delete a managed policy."""
     await _policies(app).delete(request["PolicyArn"])
-    return {}
 
 
 @operation("iam", "CreatePolicyVersion")
@@ -100,17 +99,15 @@ async def list_policy_versions(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("iam", "SetDefaultPolicyVersion")
-async def set_default_policy_version(app: App, _call: Call, request: Json) -> Json:
+async def set_default_policy_version(app: App, _call: Call, request: Json) -> None:
     """Set the default version."""
     await _policies(app).set_default(request["PolicyArn"], request["VersionId"])
-    return {}
 
 
 @operation("iam", "DeletePolicyVersion")
-async def delete_policy_version(app: App, _call: Call, request: Json) -> Json:
+async def delete_policy_version(app: App, _call: Call, request: Json) -> None:
     """Delete a version."""
     await _policies(app).delete_version(request["PolicyArn"], request["VersionId"])
-    return {}
 
 
 @operation("iam", "ListEntitiesForPolicy")
@@ -134,17 +131,15 @@ async def list_entities_for_policy(app: App, _call: Call, request: Json) -> Json
 
 
 @operation("iam", "TagPolicy")
-async def tag_policy(app: App, _call: Call, request: Json) -> Json:
+async def tag_policy(app: App, _call: Call, request: Json) -> None:
     """Add tags to a managed policy."""
     await _policies(app).tag(request["PolicyArn"], tags_by_key(request.get("Tags")))
-    return {}
 
 
 @operation("iam", "UntagPolicy")
-async def untag_policy(app: App, _call: Call, request: Json) -> Json:
+async def untag_policy(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a managed policy."""
     await _policies(app).tag(request["PolicyArn"], {}, request["TagKeys"])
-    return {}
 
 
 @operation("iam", "ListPolicyTags")

@@ -37,13 +37,12 @@ async def get_role(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("iam", "UpdateRole")
-async def update_role(app: App, _call: Call, request: Json) -> Json:
+async def update_role(app: App, _call: Call, request: Json) -> None:
     """Change a role's description and longest session; missing members are reset to the defaults."""
     longest = request.get("MaxSessionDuration", 3600)
     await app.services.identities.set(
         ROLE, request["RoleName"], description=request.get("Description", ""), longest_seconds=longest
     )
-    return {}
 
 
 @operation("iam", "UpdateRoleDescription")
@@ -54,10 +53,9 @@ async def update_role_description(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("iam", "UpdateAssumeRolePolicy")
-async def update_assume_role_policy(app: App, _call: Call, request: Json) -> Json:
+async def update_assume_role_policy(app: App, _call: Call, request: Json) -> None:
     """Change who may assume a role."""
     await app.services.identities.set(ROLE, request["RoleName"], trust=request["PolicyDocument"])
-    return {}
 
 
 @operation("iam", "ListInstanceProfilesForRole")

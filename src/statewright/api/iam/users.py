@@ -45,17 +45,15 @@ async def get_group(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("iam", "AddUserToGroup")
-async def add_user_to_group(app: App, _call: Call, request: Json) -> Json:
+async def add_user_to_group(app: App, _call: Call, request: Json) -> None:
     """Add a user to a group."""
     await app.services.identities.join(request["UserName"], request["GroupName"])
-    return {}
 
 
 @operation("iam", "RemoveUserFromGroup")
-async def remove_user_from_group(app: App, _call: Call, request: Json) -> Json:
+async def remove_user_from_group(app: App, _call: Call, request: Json) -> None:
     """Remove a user from a group."""
     await app.services.identities.leave(request["UserName"], request["GroupName"])
-    return {}
 
 
 @operation("iam", "ListGroupsForUser")
@@ -67,10 +65,9 @@ async def list_groups_for_user(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("iam", "CreateAccountAlias")
-async def create_account_alias(app: App, _call: Call, request: Json) -> Json:
+async def create_account_alias(app: App, _call: Call, request: Json) -> None:
     """Set the account's alias."""
     await app.services.identities.set_alias(request["AccountAlias"])
-    return {}
 
 
 @operation("iam", "ListAccountAliases")
@@ -81,7 +78,6 @@ async def list_account_aliases(app: App, _call: Call, _request: Json) -> Json:
 
 
 @operation("iam", "DeleteAccountAlias")
-async def delete_account_alias(app: App, _call: Call, request: Json) -> Json:
+async def delete_account_alias(app: App, _call: Call, request: Json) -> None:
     """Delete the account's alias."""
     await app.services.identities.delete_alias(request["AccountAlias"])
-    return {}

@@ -18,8 +18,7 @@ MOST_LISTED: Final = 100
 
 
 def _sources(app: App) -> EventSources:
-    found: EventSources = app.services.event_sources
-    return found
+    return app.services.event_sources
 
 
 def shown(app: App, mapping: MappingRecord, state: str | None = None) -> Json:

@@ -116,25 +116,23 @@ def _mapping_in(app: App, arn: str) -> str | None:
 
 
 @operation("lambda", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a function or an event source mapping."""
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
         await app.services.event_sources.tag(uuid, request["Tags"])
-        return {}
-    await app.services.functions.definitions.tag(request["Resource"], request["Tags"])
-    return {}
+    else:
+        await app.services.functions.definitions.tag(request["Resource"], request["Tags"])
 
 
 @operation("lambda", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a function or an event source mapping."""
     uuid = _mapping_in(app, request["Resource"])
     if uuid is not None:
         await app.services.event_sources.tag(uuid, {}, request["TagKeys"])
-        return {}
-    await app.services.functions.definitions.untag(request["Resource"], request["TagKeys"])
-    return {}
+    else:
+        await app.services.functions.definitions.untag(request["Resource"], request["TagKeys"])
 
 
 @operation("lambda", "ListTags")

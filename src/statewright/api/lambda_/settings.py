@@ -25,10 +25,9 @@ async def get_function_concurrency(app: App, _call: Call, request: Json) -> Json
 
 
 @operation("lambda", "DeleteFunctionConcurrency")
-async def delete_function_concurrency(app: App, _call: Call, request: Json) -> Json:
+async def delete_function_concurrency(app: App, _call: Call, request: Json) -> None:
     """Release a function's reserved concurrency."""
     await app.services.functions.definitions.reserve(request["FunctionName"], None)
-    return {}
 
 
 @operation("lambda", "PutFunctionEventInvokeConfig")
@@ -57,10 +56,9 @@ async def get_function_event_invoke_config(app: App, _call: Call, request: Json)
 
 
 @operation("lambda", "DeleteFunctionEventInvokeConfig")
-async def delete_function_event_invoke_config(app: App, _call: Call, request: Json) -> Json:
+async def delete_function_event_invoke_config(app: App, _call: Call, request: Json) -> None:
     """Restore the service's defaults for Event invocations."""
     await app.services.functions.event_settings.delete(request["FunctionName"], request.get("Qualifier"))
-    return {}
 
 
 @operation("lambda", "ListFunctionEventInvokeConfigs")
@@ -80,12 +78,11 @@ async def add_permission(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("lambda", "RemovePermission")
-async def remove_permission(app: App, _call: Call, request: Json) -> Json:
+async def remove_permission(app: App, _call: Call, request: Json) -> None:
     """Remove a statement from a function's policy."""
     await app.services.functions.policies.remove(
         request["FunctionName"], request.get("Qualifier"), request["StatementId"], request.get("RevisionId")
     )
-    return {}
 
 
 @operation("lambda", "GetPolicy")

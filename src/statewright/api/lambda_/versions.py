@@ -62,10 +62,9 @@ async def get_alias(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("lambda", "DeleteAlias")
-async def delete_alias(app: App, _call: Call, request: Json) -> Json:
+async def delete_alias(app: App, _call: Call, request: Json) -> None:
     """Delete an alias, if it exists."""
     await app.services.functions.aliases.delete(request["FunctionName"], request["Name"])
-    return {}
 
 
 @operation("lambda", "ListAliases")
@@ -127,7 +126,6 @@ async def list_layer_versions(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("lambda", "DeleteLayerVersion")
-async def delete_layer_version(app: App, _call: Call, request: Json) -> Json:
+async def delete_layer_version(app: App, _call: Call, request: Json) -> None:
     """Delete a version of a layer, if it exists."""
     await app.services.functions.layers.delete(request["LayerName"], request["VersionNumber"])
-    return {}

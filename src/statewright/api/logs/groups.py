@@ -48,18 +48,16 @@ def _in_arn(text: str) -> str:
 
 
 @operation("logs", "CreateLogGroup")
-async def create_log_group(app: App, _call: Call, request: Json) -> Json:
+async def create_log_group(app: App, _call: Call, request: Json) -> None:
     """Create a group."""
     fields = {"kms": request.get("kmsKeyId"), "storage_class": request.get("logGroupClass", "STANDARD")}
     await app.services.log_groups.create(request["logGroupName"], request.get("tags", {}), **fields)
-    return {}
 
 
 @operation("logs", "DeleteLogGroup")
-async def delete_log_group(app: App, _call: Call, request: Json) -> Json:
+async def delete_log_group(app: App, _call: Call, request: Json) -> None:
     """Delete a group with everything in it."""
     await app.services.log_groups.delete(request["logGroupName"])
-    return {}
 
 
 @operation("logs", "DescribeLogGroups")
@@ -93,7 +91,7 @@ async def _shown(app: App, group: LogGroup) -> JsonObject:
 
 
 @operation("logs", "PutRetentionPolicy")
-async def put_retention_policy(app: App, _call: Call, request: Json) -> Json:
+async def put_retention_policy(app: App, _call: Call, request: Json) -> None:
     """Hide events that are older than the given days."""
     if request["retentionInDays"] not in DAYS:
         said = ", ".join(map(str, DAYS))
@@ -102,31 +100,27 @@ async def put_retention_policy(app: App, _call: Call, request: Json) -> Json:
             f"constraint: Member must satisfy enum value set: [{said}]"
         )
     await app.services.log_groups.change(request["logGroupName"], retention_days=request["retentionInDays"])
-    return {}
 
 
 @operation("logs", "DeleteRetentionPolicy")
-async def delete_retention_policy(app: App, _call: Call, request: Json) -> Json:
+async def delete_retention_policy(app: App, _call: Call, request: Json) -> None:
     """Stop hiding old events."""
     await app.services.log_groups.change(request["logGroupName"], retention_days=None)
-    return {}
 
 
 # ------------------------------------------------------------------ tags, by the newer and the older names
 
 
 @operation("logs", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a group."""
     await app.services.log_groups.tag(_in_arn(request["resourceArn"]), request["tags"])
-    return {}
 
 
 @operation("logs", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a group."""
     await app.services.log_groups.tag(_in_arn(request["resourceArn"]), {}, request["tagKeys"])
-    return {}
 
 
 @operation("logs", "ListTagsForResource")
@@ -136,17 +130,15 @@ async def list_tags_for_resource(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("logs", "TagLogGroup")
-async def tag_log_group(app: App, _call: Call, request: Json) -> Json:
+async def tag_log_group(app: App, _call: Call, request: Json) -> None:
     """Add tags to a group."""
     await app.services.log_groups.tag(request["logGroupName"], request["tags"])
-    return {}
 
 
 @operation("logs", "UntagLogGroup")
-async def untag_log_group(app: App, _call: Call, request: Json) -> Json:
+async def untag_log_group(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a group."""
     await app.services.log_groups.tag(request["logGroupName"], {}, request["tags"])
-    return {}
 
 
 @operation("logs", "ListTagsLogGroup")

@@ -21,17 +21,15 @@ MOST_EVENTS: Final = 10_000
 
 
 @operation("logs", "CreateLogStream")
-async def create_log_stream(app: App, _call: Call, request: Json) -> Json:
+async def create_log_stream(app: App, _call: Call, request: Json) -> None:
     """Create a stream."""
     await app.services.log_groups.create_stream(request["logGroupName"], request["logStreamName"])
-    return {}
 
 
 @operation("logs", "DeleteLogStream")
-async def delete_log_stream(app: App, _call: Call, request: Json) -> Json:
+async def delete_log_stream(app: App, _call: Call, request: Json) -> None:
     """Delete a stream."""
     await app.services.log_groups.delete_stream(request["logGroupName"], request["logStreamName"])
-    return {}
 
 
 @operation("logs", "PutLogEvents")

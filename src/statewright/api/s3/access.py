@@ -25,21 +25,19 @@ async def get_bucket_acl(app: App, _call: Call, request: Request) -> Request:
 
 
 @operation("s3", "PutBucketAcl")
-async def put_bucket_acl(app: App, _call: Call, request: Request) -> Request:
+async def put_bucket_acl(app: App, _call: Call, request: Request) -> None:
     """Accept an ACL that grants control to the owner only."""
     await bucket_of(app, request)
     set_acl(app, request)
-    return {}
 
 
 @operation("s3", "PutBucketPolicy")
-async def put_bucket_policy(app: App, _call: Call, request: Request) -> Request:
+async def put_bucket_policy(app: App, _call: Call, request: Request) -> None:
     """Store a policy, which is not enforced."""
     await bucket_of(app, request)
     text = request.get("Policy") or ""
     check_policy(request["Bucket"], text)
     await app.services.objects.set_bucket_setting(request["Bucket"], POLICY, text)
-    return {}
 
 
 @operation("s3", "GetBucketPolicy")
@@ -55,11 +53,10 @@ async def get_bucket_policy_status(app: App, _call: Call, request: Request) -> R
 
 
 @operation("s3", "DeleteBucketPolicy")
-async def delete_bucket_policy(app: App, _call: Call, request: Request) -> Request:
+async def delete_bucket_policy(app: App, _call: Call, request: Request) -> None:
     """Delete the policy of a bucket."""
     await bucket_of(app, request)
     await app.services.objects.set_bucket_setting(request["Bucket"], POLICY, None)
-    return {}
 
 
 async def _policy(app: App, request: Request) -> str:

@@ -81,11 +81,10 @@ async def list_buckets(app: App, _call: Call, request: Request) -> Request:
 
 
 @operation("s3", "DeleteBucket")
-async def delete_bucket(app: App, _call: Call, request: Request) -> Request:
+async def delete_bucket(app: App, _call: Call, request: Request) -> None:
     """Delete an empty bucket."""
     check_owner(app, request)
     await app.services.objects.delete_bucket(request["Bucket"])
-    return {}
 
 
 @operation("s3", "GetBucketLocation")
@@ -105,19 +104,17 @@ async def get_bucket_tagging(app: App, _call: Call, request: Request) -> Request
 
 
 @operation("s3", "PutBucketTagging")
-async def put_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
+async def put_bucket_tagging(app: App, _call: Call, request: Request) -> None:
     """Replace the tags of a bucket."""
     await bucket_of(app, request)
     await app.services.objects.set_bucket_tags(request["Bucket"], tags_in(request["Tagging"], of_bucket=True))
-    return {}
 
 
 @operation("s3", "DeleteBucketTagging")
-async def delete_bucket_tagging(app: App, _call: Call, request: Request) -> Request:
+async def delete_bucket_tagging(app: App, _call: Call, request: Request) -> None:
     """Delete the tags of a bucket."""
     await bucket_of(app, request)
     await app.services.objects.set_bucket_tags(request["Bucket"], {})
-    return {}
 
 
 @operation("s3", "GetBucketRequestPayment")

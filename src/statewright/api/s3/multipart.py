@@ -116,12 +116,11 @@ def _assembled(view: ObjectView) -> Request:
 
 
 @operation("s3", "AbortMultipartUpload")
-async def abort_multipart_upload(app: App, call: Call, request: Request) -> Request:
+async def abort_multipart_upload(app: App, call: Call, request: Request) -> None:
     """Abort an upload."""
     check_owner(app, request)
     uploads = app.services.objects.uploads
     await uploads.abort(request["Bucket"], request["Key"], request["UploadId"], adapted(call.completion, lambda _: {}))
-    return {}
 
 
 @operation("s3", "ListParts")

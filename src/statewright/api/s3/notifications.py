@@ -18,7 +18,7 @@ _SERVICES: Final = {"Topic": "sns", "Queue": "sqs", "CloudFunction": "lambda"}
 
 
 @operation("s3", "PutBucketNotificationConfiguration")
-async def put_bucket_notification_configuration(app: App, _call: Call, request: Request) -> Request:
+async def put_bucket_notification_configuration(app: App, _call: Call, request: Request) -> None:
     """Replace the notification configuration of a bucket; an empty one turns notifications off."""
     bucket = await bucket_of(app, request)
     config = checked(request["NotificationConfiguration"])
@@ -37,7 +37,6 @@ async def put_bucket_notification_configuration(app: App, _call: Call, request: 
     await app.services.objects.set_bucket_setting(bucket.name, NOTIFICATION, config or None)
     if arns:
         await app.services.object_notices.try_out(bucket.name, arns)
-    return {}
 
 
 @operation("s3", "GetBucketNotificationConfiguration")

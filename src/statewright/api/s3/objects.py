@@ -112,7 +112,7 @@ def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | No
 
 
 @operation("s3", "DeleteObject")
-async def delete_object(app: App, call: Call, request: Request) -> Request:
+async def delete_object(app: App, call: Call, request: Request) -> None:
     """Delete an object, if it exists."""
     check_owner(app, request)
     demand = write_demand(request.get("IfMatch"), None)
@@ -123,7 +123,6 @@ async def delete_object(app: App, call: Call, request: Request) -> Request:
         demand=demand,
         completion=adapted(call.completion, lambda _: {}),
     )
-    return {}
 
 
 @operation("s3", "DeleteObjects")
@@ -206,20 +205,18 @@ async def get_object_tagging(app: App, _call: Call, request: Request) -> Request
 
 
 @operation("s3", "PutObjectTagging")
-async def put_object_tagging(app: App, _call: Call, request: Request) -> Request:
+async def put_object_tagging(app: App, _call: Call, request: Request) -> None:
     """Replace the tags of an object."""
     check_owner(app, request)
     tags = tags_in(request["Tagging"])
     await app.services.objects.set_tags(request["Bucket"], request["Key"], tags, version=request.get("VersionId"))
-    return {}
 
 
 @operation("s3", "DeleteObjectTagging")
-async def delete_object_tagging(app: App, _call: Call, request: Request) -> Request:
+async def delete_object_tagging(app: App, _call: Call, request: Request) -> None:
     """Delete the tags of an object."""
     check_owner(app, request)
     await app.services.objects.set_tags(request["Bucket"], request["Key"], {}, version=request.get("VersionId"))
-    return {}
 
 
 @operation("s3", "GetObjectAcl")
@@ -230,11 +227,10 @@ async def get_object_acl(app: App, _call: Call, request: Request) -> Request:
 
 
 @operation("s3", "PutObjectAcl")
-async def put_object_acl(app: App, _call: Call, request: Request) -> Request:
+async def put_object_acl(app: App, _call: Call, request: Request) -> None:
     """Accept an ACL that grants control to the owner only."""
     await _head(app, request)
     set_acl(app, request)
-    return {}
 
 
 @operation("s3", "GetObjectAttributes")

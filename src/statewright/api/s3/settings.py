@@ -63,23 +63,21 @@ _BLOCKS: Final = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "R
 
 
 def _register(subject: _Subject) -> None:
-    async def put(app: App, _call: Call, request: Request) -> Request:
+    async def put(app: App, _call: Call, request: Request) -> None:
         await bucket_of(app, request)
         given = request[subject.member]
         subject.check(given)
         if subject.subject == rules.PUBLIC_ACCESS:
             given = {name: bool(given.get(name)) for name in _BLOCKS}
         await app.services.objects.set_bucket_setting(request["Bucket"], subject.subject, given)
-        return {}
 
     async def get(app: App, _call: Call, request: Request) -> Request:
         found: Request = await kept(app, request, subject.subject, without(request, subject.code, subject.absent))
         return {subject.member: found} if subject.is_payload else found
 
-    async def delete(app: App, _call: Call, request: Request) -> Request:
+    async def delete(app: App, _call: Call, request: Request) -> None:
         await bucket_of(app, request)
         await app.services.objects.set_bucket_setting(request["Bucket"], subject.subject, None)
-        return {}
 
     for verb, function in (("Put", put), ("Get", get), ("Delete", delete)):
         operation("s3", f"{verb}{subject.name}")(function)
@@ -98,7 +96,7 @@ for _subject in _SUBJECTS:
 
 
 @operation("s3", "PutBucketLogging")
-async def put_bucket_logging(app: App, _call: Call, request: Request) -> Request:
+async def put_bucket_logging(app: App, _call: Call, request: Request) -> None:
     """Store the destination of access logs; none are written."""
     await bucket_of(app, request)
     given = request["BucketLoggingStatus"].get("LoggingEnabled")
@@ -111,7 +109,6 @@ async def put_bucket_logging(app: App, _call: Call, request: Request) -> Request
                 details={"TargetBucket": given["TargetBucket"]},
             ) from None  # fmt: skip
     await app.services.objects.set_bucket_setting(request["Bucket"], rules.LOGGING, given)
-    return {}
 
 
 @operation("s3", "GetBucketLogging")
@@ -129,7 +126,7 @@ async def get_bucket_versioning(app: App, _call: Call, request: Request) -> Requ
 
 
 @operation("s3", "PutBucketVersioning")
-async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Request:
+async def put_bucket_versioning(app: App, _call: Call, request: Request) -> None:
     """Accept that versioning stays off; refuse to turn it on."""
     await bucket_of(app, request)
     given = request["VersioningConfiguration"]
@@ -138,7 +135,6 @@ async def put_bucket_versioning(app: App, _call: Call, request: Request) -> Requ
             "This version of Statewright does not keep versions of objects: versioning cannot be enabled."
         )
     await app.services.objects.set_bucket_setting(request["Bucket"], rules.VERSIONING, "Suspended")
-    return {}
 
 
 @operation("s3", "PutBucketLifecycleConfiguration")
@@ -161,9 +157,8 @@ async def get_bucket_lifecycle_configuration(app: App, _call: Call, request: Req
 
 
 @operation("s3", "DeleteBucketLifecycle")
-async def delete_bucket_lifecycle(app: App, _call: Call, request: Request) -> Request:
+async def delete_bucket_lifecycle(app: App, _call: Call, request: Request) -> None:
     """Delete the rules of a bucket's lifecycle."""
     await bucket_of(app, request)
     await app.services.objects.set_bucket_setting(request["Bucket"], LIFECYCLE, None)
     await app.services.lifecycles.changed()
-    return {}

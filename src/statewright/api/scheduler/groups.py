@@ -43,10 +43,9 @@ async def get_schedule_group(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("scheduler", "DeleteScheduleGroup")
-async def delete_schedule_group(app: App, call: Call, request: Json) -> Json:
+async def delete_schedule_group(app: App, call: Call, request: Json) -> None:
     """Delete a group with its schedules."""
     await app.services.scheduler.delete_group(request["Name"], adapted(call.completion, lambda _: {}))
-    return {}
 
 
 @operation("scheduler", "ListScheduleGroups")
@@ -59,18 +58,16 @@ async def list_schedule_groups(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("scheduler", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a group."""
     group = await app.services.scheduler.group(_name(request))
     await app.services.scheduler.tag_group(group.name, TAGS.put(group.tags, tags_by_key(request["Tags"])))
-    return {}
 
 
 @operation("scheduler", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a group."""
     await app.services.scheduler.tag_group(_name(request), {}, tuple(request["TagKeys"]))
-    return {}
 
 
 @operation("scheduler", "ListTagsForResource")

@@ -42,11 +42,10 @@ async def get_schedule(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("scheduler", "DeleteSchedule")
-async def delete_schedule(app: App, call: Call, request: Json) -> Json:
+async def delete_schedule(app: App, call: Call, request: Json) -> None:
     """Delete a schedule."""
     group = request.get("GroupName", DEFAULT_GROUP)
     await app.services.scheduler.delete(group, request["Name"], adapted(call.completion, lambda _: {}))
-    return {}
 
 
 @operation("scheduler", "ListSchedules")

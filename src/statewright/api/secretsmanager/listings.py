@@ -104,17 +104,15 @@ def _filter(given: JsonMapping) -> Test:
 
 
 @operation("secretsmanager", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a secret."""
     await app.services.secrets.tag(request["SecretId"], tags_of(request))
-    return {}
 
 
 @operation("secretsmanager", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a secret."""
     await app.services.secrets.tag(request["SecretId"], {}, request["TagKeys"])
-    return {}
 
 
 @operation("secretsmanager", "PutResourcePolicy")

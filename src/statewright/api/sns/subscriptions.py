@@ -42,10 +42,9 @@ async def confirm_subscription(app: App, call: Call, request: Json) -> Json:
 
 
 @operation("sns", "Unsubscribe")
-async def unsubscribe(app: App, call: Call, request: Json) -> Json:
+async def unsubscribe(app: App, call: Call, request: Json) -> None:
     """End a subscription."""
     await app.services.topics.unsubscribe(request["SubscriptionArn"], signed=_is_signed(call))
-    return {}
 
 
 def _is_signed(call: Call) -> bool:
@@ -60,12 +59,11 @@ async def get_subscription_attributes(app: App, _call: Call, request: Json) -> J
 
 
 @operation("sns", "SetSubscriptionAttributes")
-async def set_subscription_attributes(app: App, _call: Call, request: Json) -> Json:
+async def set_subscription_attributes(app: App, _call: Call, request: Json) -> None:
     """Set one attribute of a subscription."""
     await app.services.topics.set_subscription_attribute(
         request["SubscriptionArn"], request["AttributeName"], request.get("AttributeValue") or ""
     )
-    return {}
 
 
 @operation("sns", "ListSubscriptions")

@@ -45,10 +45,9 @@ async def create_topic(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("sns", "DeleteTopic")
-async def delete_topic(app: App, _call: Call, request: Json) -> Json:
+async def delete_topic(app: App, _call: Call, request: Json) -> None:
     """Delete a topic with its subscriptions."""
     await app.services.topics.delete(request["TopicArn"])
-    return {}
 
 
 @operation("sns", "ListTopics")
@@ -65,30 +64,27 @@ async def get_topic_attributes(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("sns", "SetTopicAttributes")
-async def set_topic_attributes(app: App, _call: Call, request: Json) -> Json:
+async def set_topic_attributes(app: App, _call: Call, request: Json) -> None:
     """Set one attribute of a topic."""
     value = request.get("AttributeValue") or ""
     await app.services.topics.set_attribute(request["TopicArn"], request["AttributeName"], value)
-    return {}
 
 
 # ------------------------------------------------------------------ tags
 
 
 @operation("sns", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a topic."""
     tags = _tags(request["Tags"])
     await _change(app, request, lambda topic: replace(topic, tags=TAGS.put(topic.tags, tags)))
-    return {}
 
 
 @operation("sns", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a topic."""
     keys = request["TagKeys"]
     await _change(app, request, lambda topic: replace(topic, tags=retagged(topic.tags, {}, keys)))
-    return {}
 
 
 @operation("sns", "ListTagsForResource")

@@ -36,7 +36,7 @@ _SHARED: Final = frozenset(
 
 
 @operation("sqs", "AddPermission")
-async def add_permission(app: App, _call: Call, request: Json) -> Json:
+async def add_permission(app: App, _call: Call, request: Json) -> None:
     """Add a statement to the access policy of a queue."""
     queue = queue_at(app, request["QueueUrl"])
     label, accounts, actions = request["Label"], request["AWSAccountIds"], request["Actions"]
@@ -67,11 +67,10 @@ async def add_permission(app: App, _call: Call, request: Json) -> Json:
         "Resource": queue.arn,
     }
     await _set(app, queue, {**policy, "Statement": [*policy["Statement"], statement]})
-    return {}
 
 
 @operation("sqs", "RemovePermission")
-async def remove_permission(app: App, _call: Call, request: Json) -> Json:
+async def remove_permission(app: App, _call: Call, request: Json) -> None:
     """Remove a statement from the access policy of a queue."""
     queue = queue_at(app, request["QueueUrl"])
     label = request["Label"]
@@ -80,7 +79,6 @@ async def remove_permission(app: App, _call: Call, request: Json) -> Json:
     if len(kept) == len(policy["Statement"]):
         raise invalid_value(label, "Label", "can't find label.")
     await _set(app, queue, {**policy, "Statement": kept} if kept else None)
-    return {}
 
 
 def _policy(queue: Queue) -> JsonObject:

@@ -34,18 +34,16 @@ async def create_queue(app: App, call: Call, request: Json) -> Json:
 
 
 @operation("sqs", "DeleteQueue")
-async def delete_queue(app: App, call: Call, request: Json) -> Json:
+async def delete_queue(app: App, call: Call, request: Json) -> None:
     """Delete a queue with its messages."""
     queue = queue_at(app, request["QueueUrl"])
     await app.services.queues.delete_queue(queue, adapted(call.completion, lambda _: {}))
-    return {}
 
 
 @operation("sqs", "PurgeQueue")
-async def purge_queue(app: App, call: Call, request: Json) -> Json:
+async def purge_queue(app: App, call: Call, request: Json) -> None:
     """Delete every message of a queue."""
     await app.services.queues.purge(queue_at(app, request["QueueUrl"]), adapted(call.completion, lambda _: {}))
-    return {}
 
 
 @operation("sqs", "GetQueueUrl")
@@ -94,14 +92,13 @@ def _page(
 
 
 @operation("sqs", "SetQueueAttributes")
-async def set_queue_attributes(app: App, _call: Call, request: Json) -> Json:
+async def set_queue_attributes(app: App, _call: Call, request: Json) -> None:
     """Change some attributes of a queue."""
     queue = queue_at(app, request["QueueUrl"])
     given = request["Attributes"]
     if not given:
         raise missing("Attribute.Name")
     await app.services.queues.set_attributes(queue, given)
-    return {}
 
 
 @operation("sqs", "GetQueueAttributes")

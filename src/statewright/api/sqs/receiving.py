@@ -116,12 +116,11 @@ def _shown(app: App, message: Received, system: Iterable[str], named: list[str] 
 
 
 @operation("sqs", "DeleteMessage")
-async def delete_message(app: App, _call: Call, request: Json) -> Json:
+async def delete_message(app: App, _call: Call, request: Json) -> None:
     """Delete a message by a receipt handle."""
     [wrong] = await app.services.queues.delete(queue_at(app, request["QueueUrl"]), [request["ReceiptHandle"]])
     if wrong is not None:
         raise wrong
-    return {}
 
 
 @operation("sqs", "DeleteMessageBatch")
@@ -137,7 +136,7 @@ async def delete_message_batch(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("sqs", "ChangeMessageVisibility")
-async def change_message_visibility(app: App, call: Call, request: Json) -> Json:
+async def change_message_visibility(app: App, call: Call, request: Json) -> None:
     """Change how long a message stays hidden."""
     queue = queue_at(app, request["QueueUrl"])
     seconds = _within(request["VisibilityTimeout"], "VisibilityTimeout", LONGEST_VISIBILITY_SECONDS)
@@ -145,7 +144,6 @@ async def change_message_visibility(app: App, call: Call, request: Json) -> Json
     [wrong] = await app.services.queues.change_visibility(queue, [change], adapted(call.completion, lambda _: {}))
     if wrong is not None:
         raise wrong
-    return {}
 
 
 @operation("sqs", "ChangeMessageVisibilityBatch")

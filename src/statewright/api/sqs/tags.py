@@ -12,24 +12,22 @@ from statewright.tags import KEY_CHARACTERS, VALUE_CHARACTERS, TagRule
 
 
 @operation("sqs", "TagQueue")
-async def tag_queue(app: App, _call: Call, request: Json) -> Json:
+async def tag_queue(app: App, _call: Call, request: Json) -> None:
     """Add tags to a queue."""
     queue = queue_at(app, request["QueueUrl"])
     if not request["Tags"]:
         raise missing("Tags")
     check_tags(queue.name, queue.tags, request["Tags"])
     await app.services.queues.tag(queue, request["Tags"])
-    return {}
 
 
 @operation("sqs", "UntagQueue")
-async def untag_queue(app: App, _call: Call, request: Json) -> Json:
+async def untag_queue(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a queue."""
     queue = queue_at(app, request["QueueUrl"])
     if not request["TagKeys"]:
         raise missing("TagKeys")
     await app.services.queues.untag(queue, request["TagKeys"])
-    return {}
 
 
 @operation("sqs", "ListQueueTags")

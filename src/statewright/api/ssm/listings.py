@@ -137,17 +137,15 @@ def _bad_id(error: ApiError) -> ApiError:
 
 
 @operation("ssm", "AddTagsToResource")
-async def add_tags_to_resource(app: App, _call: Call, request: Json) -> Json:
+async def add_tags_to_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a parameter."""
     await _tagged(app, request, tags_by_key(request["Tags"]))
-    return {}
 
 
 @operation("ssm", "RemoveTagsFromResource")
-async def remove_tags_from_resource(app: App, _call: Call, request: Json) -> Json:
+async def remove_tags_from_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a parameter."""
     await _tagged(app, request, {}, request["TagKeys"])
-    return {}
 
 
 @operation("ssm", "ListTagsForResource")

@@ -84,10 +84,9 @@ async def get_parameter_history(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("ssm", "DeleteParameter")
-async def delete_parameter(app: App, _call: Call, request: Json) -> Json:
+async def delete_parameter(app: App, _call: Call, request: Json) -> None:
     """Delete a parameter with its versions."""
     await app.services.parameters.delete(request["Name"])
-    return {}
 
 
 @operation("ssm", "DeleteParameters")

@@ -49,10 +49,9 @@ async def list_activities(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("states", "DeleteActivity")
-async def delete_activity(app: App, _call: Call, request: Json) -> Json:
+async def delete_activity(app: App, _call: Call, request: Json) -> None:
     """Delete an activity, if it exists."""
     await app.engine.machines.activities.delete(request["activityArn"])
-    return {}
 
 
 def _listed(activity: Activity) -> JsonObject:

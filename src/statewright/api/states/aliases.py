@@ -49,7 +49,6 @@ async def list_state_machine_aliases(app: App, _call: Call, request: Json) -> Js
 
 
 @operation("states", "DeleteStateMachineAlias")
-async def delete_state_machine_alias(app: App, _call: Call, request: Json) -> Json:
+async def delete_state_machine_alias(app: App, _call: Call, request: Json) -> None:
     """Delete an alias."""
     await app.engine.machines.aliases.delete(request["stateMachineAliasArn"])
-    return {}

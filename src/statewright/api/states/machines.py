@@ -126,10 +126,9 @@ async def list_state_machines(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("states", "DeleteStateMachine")
-async def delete_state_machine(app: App, _call: Call, request: Json) -> Json:
+async def delete_state_machine(app: App, _call: Call, request: Json) -> None:
     """Delete a machine, once its executions have ended."""
     await app.engine.machines.delete(request["stateMachineArn"])
-    return {}
 
 
 def _configuration(revision: Revision) -> JsonObject:

@@ -31,7 +31,7 @@ async def list_map_runs(app: App, _call: Call, request: Json) -> Json:
 
 
 @operation("states", "UpdateMapRun")
-async def update_map_run(app: App, _call: Call, request: Json) -> Json:
+async def update_map_run(app: App, _call: Call, request: Json) -> None:
     """Change the concurrency and the tolerated failures of a running Map Run."""
     arn = request["mapRunArn"]
     parse_arn(arn, MAP_RUN)
@@ -43,4 +43,3 @@ async def update_map_run(app: App, _call: Call, request: Json) -> Json:
         tolerated_failure_percentage=request.get("toleratedFailurePercentage"),
         tolerated_failure_count=request.get("toleratedFailureCount"),
     )
-    return {}

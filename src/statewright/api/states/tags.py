@@ -7,17 +7,15 @@ from statewright.payload import Json
 
 
 @operation("states", "TagResource")
-async def tag_resource(app: App, _call: Call, request: Json) -> Json:
+async def tag_resource(app: App, _call: Call, request: Json) -> None:
     """Add tags to a machine or activity."""
     await app.engine.machines.tags.put(request["resourceArn"], request["tags"])
-    return {}
 
 
 @operation("states", "UntagResource")
-async def untag_resource(app: App, _call: Call, request: Json) -> Json:
+async def untag_resource(app: App, _call: Call, request: Json) -> None:
     """Remove tags from a machine or activity."""
     await app.engine.machines.tags.take(request["resourceArn"], request["tagKeys"])
-    return {}
 
 
 @operation("states", "ListTagsForResource")

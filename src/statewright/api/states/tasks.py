@@ -9,25 +9,22 @@ from statewright.payload import Json
 
 
 @operation("states", "SendTaskSuccess")
-async def send_task_success(app: App, _call: Call, request: Json) -> Json:
+async def send_task_success(app: App, _call: Call, request: Json) -> None:
     """Complete a task with its result."""
     output = request["output"]
     try:
         await app.engine.task_succeeded(request["taskToken"], output)
     except ApiError as refused:
         raise worded(refused, output) from None
-    return {}
 
 
 @operation("states", "SendTaskFailure")
-async def send_task_failure(app: App, _call: Call, request: Json) -> Json:
+async def send_task_failure(app: App, _call: Call, request: Json) -> None:
     """Fail a task."""
     await app.engine.task_failed(request["taskToken"], request.get("error"), request.get("cause"))
-    return {}
 
 
 @operation("states", "SendTaskHeartbeat")
-async def send_task_heartbeat(app: App, _call: Call, request: Json) -> Json:
+async def send_task_heartbeat(app: App, _call: Call, request: Json) -> None:
     """Report that a worker is still working on a task."""
     await app.engine.task_heartbeat(request["taskToken"])
-    return {}

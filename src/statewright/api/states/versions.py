@@ -26,7 +26,6 @@ async def list_state_machine_versions(app: App, _call: Call, request: Json) -> J
 
 
 @operation("states", "DeleteStateMachineVersion")
-async def delete_state_machine_version(app: App, _call: Call, request: Json) -> Json:
+async def delete_state_machine_version(app: App, _call: Call, request: Json) -> None:
     """Delete a version that no alias routes to."""
     await app.engine.machines.versions.delete(request["stateMachineVersionArn"])
-    return {}
