@@ -147,6 +147,11 @@ class Server:
             connection.execute(f"ALTER DATABASE {address.split('/')[3].split('?')[0]} RENAME TO statewright".encode())
         return "statewright"
 
+    @property
+    def is_running(self) -> bool:
+        """True between `start` and `stop`."""
+        return self._process is not None
+
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End the server: SIGINT breaks connections off, SIGQUIT is a crash."""
         process, self._process = self._process, None

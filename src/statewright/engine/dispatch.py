@@ -4,6 +4,9 @@ An outbox row names an effect until the execution has taken its result, so a new
 same idempotency key. The transaction of an effect on one of Statewright's own services completes the row with the
 answer (`stores.completion`); then the answer is taken and the effect not repeated. `Integrations` is all the engine
 knows of functions, queues and services.
+
+A failure of Statewright's own store is never a task's result. While the store is unavailable a call waits, and is
+repeated under its key, until the task's own timeout cancels it; a call that finds another owner decides nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import Final, Literal, Protocol
 
 from statewright.asl.resources import Resource, parse_resource
 from statewright.background import Background
+from statewright.engine.retrying import Retry
+from statewright.errors import OwnershipLost, Unavailable
 from statewright.formats import array_in, damaged
 from statewright.interpreter import events
 from statewright.interpreter.commands import ScheduleTask
@@ -97,7 +102,10 @@ class Integrations(Protocol):
     """Executes tasks; implemented by `integrations.Registry`."""
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
-        """Make the call and answer with its result. Raises nothing; the same call may come again."""
+        """Make the call and answer with its result; the same call may come again.
+
+        Raises: Unavailable, OwnershipLost, of Statewright's own store, and nothing else.
+        """
 
     async def cancel(self, task: ScheduledCall) -> None:
         """Stop a call whose execution no longer waits for it, best effort. Raises nothing."""
@@ -106,7 +114,7 @@ class Integrations(Protocol):
 Tell = Callable[[ScheduledCall, events.Event], None]
 """How a result goes back to the execution it belongs to."""
 Broke = Callable[[ScheduledCall, BaseException], None]
-"""Called when an integration raised, which none may: a bug in Statewright, so nothing is decided."""
+"""Called when nothing is decided: another process owns the store, or an integration broke, a bug in Statewright."""
 
 
 Key = tuple[str, int]
@@ -116,8 +124,9 @@ Key = tuple[str, int]
 class Dispatcher:
     """The calls under way, and the jobs that were submitted."""
 
-    def __init__(self, integrations: Integrations) -> None:
+    def __init__(self, integrations: Integrations, retry: Retry) -> None:
         self._integrations = integrations
+        self._retry = retry
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._open: dict[Key, ScheduledCall] = {}
         self._later: dict[Key, Tell] = {}
@@ -140,7 +149,10 @@ class Dispatcher:
         key = (call.execution_arn, call.task_id)
         try:
             fail_points.passed(fail_points.DISPATCHED)
-            result = await self._integrations.call(call)
+            try:
+                result = await self._integrations.call(call)
+            except Unavailable:
+                result = await self._retry(self._integrations.call, call)
             if isinstance(result, Later):
                 self._later[key] = tell
                 return
@@ -151,7 +163,8 @@ class Dispatcher:
             raise
         except Exception as problem:
             self._open.pop(key, None)
-            logger.error("a task of %s broke its integration", call.execution_arn, exc_info=problem)
+            if not isinstance(problem, OwnershipLost):
+                logger.error("a task of %s broke its integration", call.execution_arn, exc_info=problem)
             broke(call, problem)
             return
         finally:

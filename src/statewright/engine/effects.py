@@ -19,7 +19,7 @@ from statewright.engine.machines.activities import ActivityRecords
 from statewright.engine.runner import Runner
 from statewright.engine.shard import Shard
 from statewright.engine.timers import DueSoon
-from statewright.errors import ApiError
+from statewright.errors import ApiError, OwnershipLost
 from statewright.interpreter import events
 from statewright.interpreter.phases import TASK
 from statewright.payload import Payload
@@ -43,7 +43,7 @@ class Effects:
         self._records = activities
         self._watchers: list[Callable[[ScheduledCall], None]] = []
         self.timers = DueSoon(shard.store.executions, shard.clock, shard.number, self._fire)
-        self.dispatcher = Dispatcher(integrations)
+        self.dispatcher = Dispatcher(integrations, shard.retrying.retry)
         self.activities = Activities(shard.clock, activities.get, self._take_activity_task)
 
     def watch_offers(self, watcher: Callable[[ScheduledCall], None]) -> None:
@@ -97,6 +97,9 @@ class Effects:
         self.dispatcher.dispatch(call, answered, self._broke)
 
     def _broke(self, call: ScheduledCall, problem: BaseException) -> None:
+        if isinstance(problem, OwnershipLost):
+            self._shard.lost()
+            return
         self._shard.spawn(self._quarantine_for(call, problem))
 
     async def _quarantine_for(self, call: ScheduledCall, problem: BaseException) -> None:

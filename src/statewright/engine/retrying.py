@@ -43,20 +43,37 @@ _LONGEST_PAUSE_MS: Final = 1_000
 
 
 class Retry:
-    """Calls an operation again while it raises `Unavailable`, after 20 ms at first and a second at last."""
+    """Calls an operation again while it raises `Unavailable`, after 20 ms at first and a second at last.
+
+    Logs the beginning and the end of an outage once, however many calls wait.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._late = 0
+        """Calls under way that have failed `PATIENCE` times."""
 
     async def __call__(self, ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """The answer, however long the store takes to give it."""
         pause_ms = _FIRST_PAUSE_MS
-        while True:
-            try:
-                return await ask(*args, **kwargs)
-            except Unavailable:
-                await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
-                pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+        attempts = 0
+        try:
+            while True:
+                try:
+                    return await ask(*args, **kwargs)
+                except Unavailable as problem:
+                    attempts += 1
+                    if attempts == PATIENCE:
+                        self._late += 1
+                        if self._late == 1:
+                            logger.warning("the store does not answer (%s); work waits for it", problem)
+                    await self._clock.sleep_until(self._clock.now_ms() + pause_ms)
+                    pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+        finally:
+            if attempts >= PATIENCE:
+                self._late -= 1
+                if not self._late:
+                    logger.info("no work waits for the store any more")
 
 
 class RetryingStore:

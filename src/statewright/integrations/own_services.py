@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, encode_answer
-from statewright.errors import ApiError, StoreError
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.function_calls import FunctionCalls, InvokeFunction, invocation_headers
@@ -68,7 +68,10 @@ class OwnServices:
         return _service(task) in self._invokers
 
     async def call(self, task: ScheduledCall) -> TaskResult:
-        """Make the call of a task; a `.sync` task's job is followed from then on."""
+        """Make the call of a task; a `.sync` task's job is followed from then on.
+
+        Raises: Unavailable, OwnershipLost. Any other failure of the store is that of a row, and the task's.
+        """
         if task.resource.pattern != "sync":
             return await self._invoked(task)
         # Loads the table and the models of jobs on a thread, before their first use on the loop.
@@ -141,6 +144,8 @@ class OwnServices:
         request_id = _request_id(task)
         try:
             done = await functions.invoke(plain.name, plain.payload, request_id=request_id)
+        except (Unavailable, OwnershipLost):
+            raise
         except (ApiError, StoreError) as problem:
             from statewright.integrations.service_calls import refusal_by, refused
             from statewright.integrations.service_names import optimised_api
@@ -175,6 +180,8 @@ class OwnServices:
         completion = Completion(task.outbox, body_of) if task.outbox else None
         try:
             answer = await self._invoke(task, api.operation.name, prepared.request, request_id, completion)
+        except (Unavailable, OwnershipLost):
+            raise
         except (ApiError, StoreError) as problem:
             extended = named_uuid(request_id, "extended") if service == "s3" else None
             return refused(task, refusal_by(api, problem, request_id, extended))

@@ -171,6 +171,8 @@ class Follower:
                     return
             except StoreError as problem:
                 log.warning("a job of %s will be polled again: %s", job.task.execution_arn, problem)
+                # Its end may have been announced already.
+                wait_ms = first_ms
             except Exception:
                 log.exception("polling a job of %s failed", job.task.execution_arn)
             timer = self._clock.call_at(self._clock.now_ms() + wait_ms, job.wake.set)

@@ -18,7 +18,8 @@ from statewright.asl.choice_rules import compile_rule
 from statewright.asl.resources import Resource, parse_resource
 from statewright.clock import Clock, Timer
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
-from statewright.errors import ExecutionFailure, Unavailable
+from statewright.engine.retrying import Retry
+from statewright.errors import ExecutionFailure, OwnershipLost, Unavailable
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 from statewright.query.jsonata import JsonataError, JsonataSyntaxError, compile_expression
 from statewright.query.scope import Scope
@@ -173,6 +174,7 @@ class Polls:
     ) -> None:
         self._elsewhere = elsewhere
         self._clock = clock
+        self._retry = Retry(clock)
         self._ask = ask
         self._settle = settle
         self._polls: dict[tuple[str, str], _Poll] = {}
@@ -219,9 +221,9 @@ class Polls:
             idempotency_key=f"{task.idempotency_key}-{poll.asked}",
         )  # fmt: skip
         try:
-            end = await self._outcome(poll, await self._ask(call))
-        except Unavailable:
-            # The engine stops; the poll begins again after the next start.
+            end = await self._outcome(poll, await self._retry(self._ask, call))
+        except (Unavailable, OwnershipLost):
+            # The engine stops, and the poll begins again after the next start; or another process has the store.
             return
         poll.asking = None
         if self._polls.get(_name(task)) is not poll:

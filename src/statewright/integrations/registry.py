@@ -17,7 +17,7 @@ from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, TaskResult
 from statewright.engine.executions.views import StatusChange
-from statewright.errors import ApiError
+from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.endpoints.tasks import AwsServices
 from statewright.integrations.endpoints.volatile import VolatileServices
@@ -87,9 +87,11 @@ class Registry:
         self._engine = engine
 
     async def call(self, task: ScheduledCall) -> TaskResult | Later:
-        """Make a task's call. Raises nothing."""
+        """Make a task's call. Raises: Unavailable, OwnershipLost, of Statewright's own store."""
         try:
             return await self._call(task)
+        except (Unavailable, OwnershipLost):
+            raise
         except Exception as problem:
             log.exception("a task of %s failed because of a bug in Statewright", task.execution_arn)
             return Failed(_FAULT, f"{task.resource.arn} failed because of a bug in Statewright: {problem!r}")
@@ -109,7 +111,7 @@ class Registry:
             log.exception("stopping what a task of %s waits for failed", task.execution_arn)
 
     async def trace(self, task: ScheduledCall, *, reveal_secrets: bool) -> tuple[TaskResult, JsonObject]:
-        """Make a task's call, and show `request` and `response` if it was an HTTP Task. Raises nothing."""
+        """Make a task's call, and show `request` and `response` if it was an HTTP Task. Raises: as `call`."""
         service = task.resource.resource_type
         if service == _EXTRA:
             return tried(task), {}

@@ -125,9 +125,9 @@ def refusal_of(api: Api, response: ApiMapping) -> Refusal:
 
 
 def refusal_by(api: Api, problem: ApiError | StoreError, request_id: str, extended: str | None = None) -> Refusal:
-    """The refusal of one of Statewright's own services, or its store's failure; `extended` is a second id, of S3."""
+    """The refusal of one of Statewright's own services, or of a row by its store; `extended` is a second id, of S3."""
     if isinstance(problem, StoreError):
-        cause = api.cause("ServiceUnavailable", f"The store does not answer: {problem}", 503, request_id)
+        cause = api.cause("ServiceUnavailable", f"The store refused the call: {problem}", 503, request_id)
         return Refusal(api.error_name("ServiceUnavailable"), cause)
     cause = api.cause(problem.code, problem.message, problem.status or 400, request_id, extended)
     return Refusal(api.error_name(problem.code), cause)

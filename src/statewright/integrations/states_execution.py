@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from statewright.asl.timestamps import format_timestamp
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
-from statewright.errors import ApiError, StoreError
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.integrations.patterns import (
     Answers,
     Follower,
@@ -63,7 +63,7 @@ class StatesExecution:
         """Children of `.sync` tasks that are being started, by idempotency key."""
 
     async def call(self, task: ScheduledCall) -> TaskResult:
-        """Make a call of `states` or `aws-sdk:sfn`."""
+        """Make a call of `states` or `aws-sdk:sfn`. Raises: Unavailable, OwnershipLost."""
         dialect = sdk_failure if task.resource.resource_type.startswith("aws-sdk:") else optimised_failure
         request_id = named_uuid(task.execution_arn, task.idempotency_key, "request")
         try:
@@ -75,8 +75,10 @@ class StatesExecution:
                 return bad_parameters(task, error.message)
             name, cause = dialect(error.code, error.message, request_id)
             return Failed(name, cause, refused_how(task))
+        except (Unavailable, OwnershipLost):
+            raise
         except StoreError as problem:
-            name, cause = dialect("ServiceUnavailable", f"The store does not answer: {problem}", request_id)
+            name, cause = dialect("ServiceUnavailable", f"The store refused the call: {problem}", request_id)
             return Failed(name, cause, refused_how(task))
 
     async def cancel(self, task: ScheduledCall) -> None:

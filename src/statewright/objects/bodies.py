@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from statewright.errors import Unavailable
+from statewright.errors import StoreError, Unavailable
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -38,7 +38,7 @@ class Reading(Protocol):
     """A body that is being read."""
 
     def read(self, start: int, length: int) -> bytes:
-        """Bytes from an offset on. Raises: Unavailable."""
+        """Bytes from an offset on. Raises: Unavailable; StoreError for a file that is shorter than its row says."""
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""
@@ -173,7 +173,7 @@ class _FileReading:
         except OSError as problem:
             raise _unavailable(self._path, problem) from problem
         if len(found) != length:
-            raise Unavailable(f"the file {self._path} is damaged: it ends after {start + len(found)} bytes")
+            raise StoreError(f"the file {self._path} is damaged: it ends after {start + len(found)} bytes")
         return found
 
     def close(self) -> None:

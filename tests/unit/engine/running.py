@@ -15,6 +15,7 @@ from statewright.engine.executions.views import StatusChange
 from statewright.engine.machines.catalogue import MachineCatalogue
 from statewright.engine.machines.machines import Target
 from statewright.engine.machines.views import NewMachine
+from statewright.engine.map_runs.data import MapRunData
 from statewright.limits import AWS, Limits
 from statewright.query.scope import Entropy
 from statewright.stores.memory.store import MemoryStore
@@ -82,6 +83,7 @@ class Rig:
         self.published: list[StatusChange] = []
         self.lost: list[bool] = []
         self.integrations = Scripted(clock)
+        self.data: MapRunData | None = None
 
     async def up(self) -> Rig:
         """Start an engine."""
@@ -95,6 +97,7 @@ class Rig:
             MachineCatalogue(self.store, self.clock),
             self.integrations,
             settings=settings,
+            data=self.data,
             on_lost=lambda _: self.lost.append(True),
         )
         self.engine.subscribe(self.heard)

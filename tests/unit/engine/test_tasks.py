@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult
-from statewright.errors import ApiError
+from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.interpreter.advance import advance
 from statewright.payload import Payload
 from statewright.virtual_clock import VirtualClock, run_virtual
@@ -312,5 +312,70 @@ def test_an_activity_like_task_that_answers_before_it_is_submitted() -> None:
         rig.integrations.answers["T"] = early
         view = await rig.end(await rig.begin(machine(T=task(TOKEN))))
         assert view.output == "7"
+
+    run_virtual(main)
+
+
+# ------------------------------------------------------------------ the store behind the services of a task
+
+
+def failing(rig: Rig, *problems: Exception) -> None:
+    """Have calls of state T raise these, one after the other, and then answer 1."""
+    left = list(problems)
+
+    async def answer(_: ScheduledCall) -> TaskResult:
+        if left:
+            raise left.pop(0)
+        return Succeeded(1)
+
+    rig.integrations.answers["T"] = answer
+
+
+def test_a_call_that_met_an_outage_of_the_store_is_repeated_under_its_key() -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        failing(rig, *[Unavailable("gone")] * 9)
+        view = await rig.end(await rig.begin(machine(T=task(CALL))))
+        assert (view.status, view.output) == ("SUCCEEDED", "1")
+        assert len(rig.integrations.calls) == 10
+        assert len({call.idempotency_key for call in rig.integrations.calls}) == 1
+        assert rig.engine.dispatcher.under_way == 0
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("type", ["STANDARD", "EXPRESS"])
+def test_an_outage_of_the_store_lasts_until_the_tasks_own_timeout(type: str) -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        failing(rig, *[Unavailable("gone")] * 1_000)
+        catch = [{"ErrorEquals": ["States.Timeout"], "Next": "Late"}]
+        definition = machine(T=task(CALL, TimeoutSeconds=30, Catch=catch), Late=passing(Result="late"))
+        began = clock.now_ms()
+        if type == "STANDARD":
+            view = await rig.end(await rig.begin(definition))
+        else:
+            view = await rig.engine.start_sync_execution(
+                await rig.machine(definition, type="EXPRESS"), "run", "{}", None
+            )
+        assert (view.status, view.output) == ("SUCCEEDED", '"late"')
+        assert clock.now_ms() - began == 30_000
+        asked = len(rig.integrations.calls)
+        await clock.sleep_until(clock.now_ms() + 10_000)
+        assert len(rig.integrations.calls) == asked
+
+    run_virtual(main)
+
+
+def test_a_call_that_meets_another_owner_of_the_store_decides_nothing() -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+        failing(rig, OwnershipLost("theirs now"))
+        arn = await rig.begin(machine(T=task(CALL)))
+        await rig.settle()
+        assert rig.lost == [True]
+        assert not rig.engine.runner.quarantined
+        again = await rig.crash()
+        assert (await again.end(arn)).output == "1"
 
     run_virtual(main)

@@ -12,7 +12,7 @@ from statewright.asl.resources import parse_resource
 from statewright.clock import RealClock
 from statewright.config import Config
 from statewright.engine.dispatch import Later, ScheduledCall, Submitted, TaskResult
-from statewright.errors import ApiError, Unavailable
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.functions.outcomes import Invoked
 from statewright.integrations.registry import Registry
 from statewright.limits import FUNCTION_REQUEST_BYTES
@@ -94,7 +94,7 @@ def second_call(service: Lambda, call: ScheduledCall, *, short: bool) -> TaskRes
         done_with(b"[]", "Unhandled"),
         ApiError("TooManyRequestsException", "Rate Exceeded.", status=429),
         ApiError("Unheard", "What?"),
-        Unavailable("gone"),
+        StoreError("no such row"),
     ],
     ids=repr,
 )
@@ -157,3 +157,10 @@ def test_a_name_that_was_refused_is_validated_again():
     service = Refusing(done_with(b"1"))
     second_call(service, task("lambda:invoke", {"FunctionName": "a b"}), short=True)
     assert (len(service.long), service.short) == (2, [])
+
+
+@pytest.mark.parametrize("problem", [Unavailable("gone"), OwnershipLost("theirs")], ids=repr)
+@pytest.mark.parametrize("short", [False, True])
+def test_an_outage_of_the_store_is_no_result(problem, short):
+    with pytest.raises(type(problem)):
+        second_call(Lambda(problem), task(FUNCTION, {}), short=short)

@@ -11,7 +11,7 @@ from statewright.asl.resources import parse_resource
 from statewright.clock import RealClock
 from statewright.config import Config, Endpoint
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded
-from statewright.errors import ApiError
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.integrations.registry import Registry
 from tests.unit.integrations.stub import NO_CALLS
 
@@ -97,6 +97,36 @@ def test_refusals_are_worded_as_each_sdk_words_them():
     assert sdk.cause is not None
     assert sdk.cause.startswith("The specified key does not exist. (Service: S3, Status Code: 404, Request ID: ")
     assert "Extended Request ID: " in sdk.cause
+
+
+@pytest.mark.parametrize("problem", [Unavailable("gone"), OwnershipLost("theirs")], ids=repr)
+@pytest.mark.parametrize(
+    ("resource", "parameters", "name"),
+    [
+        ("sqs:sendMessage", {"QueueUrl": "q", "MessageBody": "b"}, "sqs"),
+        ("aws-sdk:s3:getObject", {"Bucket": "b", "Key": "k"}, "s3"),
+        (FUNCTION, {}, "lambda"),
+    ],
+)
+def test_an_outage_of_the_store_is_no_result(resource, parameters, name, problem):
+    with pytest.raises(type(problem)):
+        call(Service(problem), resource, parameters, name)
+
+
+def test_an_outage_of_the_store_inside_a_streamed_body_is_no_result():
+    async def body() -> AsyncIterator[bytes]:
+        yield b"he"
+        raise Unavailable("gone")
+
+    with pytest.raises(Unavailable):
+        call(Service({"Body": body()}), "aws-sdk:s3:getObject", {"Bucket": "b", "Key": "k"}, "s3")
+
+
+def test_a_row_that_the_store_refuses_fails_the_task():
+    refused = call(Service(StoreError("no text")), "sqs:sendMessage", {"QueueUrl": "q", "MessageBody": "b"}, "sqs")
+    assert isinstance(refused, Failed)
+    assert refused.cause is not None
+    assert refused.cause.startswith("The store refused the call: no text (Service: AmazonSQS; ")
 
 
 def test_streamed_bodies_are_read_and_instants_written_out():

@@ -10,6 +10,7 @@ import pytest
 
 from statewright.config import Config
 from statewright.engine.dispatch import Failed, Later, ScheduledCall, Succeeded, TaskResult
+from statewright.errors import Unavailable
 from statewright.integrations.polls import read_plan, satisfies
 from statewright.integrations.registry import Registry
 from statewright.virtual_clock import VirtualClock, run_virtual
@@ -26,7 +27,7 @@ class Ours(Registry):
 
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__(Config(), clock, NO_CALLS)
-        self.answers: list[TaskResult] = []
+        self.answers: list[TaskResult | Exception] = []
         self.asked: list[tuple[int, ScheduledCall]] = []
         self.cancelled: list[ScheduledCall] = []
 
@@ -34,7 +35,10 @@ class Ours(Registry):
         if task.resource.resource_type == "statewright":
             return await super().call(task)
         self.asked.append((self._clock.now_ms(), task))
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 class Running(Rig):
@@ -317,6 +321,18 @@ def test_ends_that_are_failures(answers: list[TaskResult], until: Any, error: st
         view = await rig.end(await rig.begin(polling(until, MaxAttempts=3)))
         assert (view.status, view.error) == ("FAILED", error)
         assert said in str(view.cause)
+
+    virtually(main)
+
+
+def test_a_poll_that_meets_an_outage_of_the_store_asks_the_same_again():
+    async def main(rig: Running, clock: VirtualClock) -> None:
+        rig.ours.answers = [Succeeded(False), Unavailable("gone"), Unavailable("gone"), Succeeded(True)]
+        view = await rig.end(await rig.begin(polling("$states.result", MaxAttempts=2)))
+        assert view.status == "SUCCEEDED"
+        keys = [call.idempotency_key for _, call in rig.ours.asked]
+        assert keys[1:] == [keys[1]] * 3
+        assert keys[0] != keys[1]
 
     virtually(main)
 

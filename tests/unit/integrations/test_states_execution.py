@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from statewright.engine.dispatch import Failed, Submitted, Succeeded
-from statewright.errors import ApiError, Unavailable
+from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.integrations.states_execution import StatesExecution, with_sdk_members
 from statewright.payload import Payload
 from statewright.virtual_clock import VirtualClock, run_virtual
@@ -157,9 +157,18 @@ def test_a_refusal_shows_as_what_was_refused(resource, how):
     assert (result.error, result.how) == ("StepFunctions.StateMachineDoesNotExistException", how)
 
 
-def test_a_store_that_does_not_answer_fails_the_task_retriably():
+@pytest.mark.parametrize("problem", [Unavailable("gone"), OwnershipLost("theirs")], ids=repr)
+@pytest.mark.parametrize(
+    "resource", ["states:startExecution", "states:startExecution.sync", "aws-sdk:sfn:startExecution"]
+)
+def test_an_outage_of_the_store_is_no_result(resource, problem):
+    with pytest.raises(type(problem)):
+        call(resource, {"StateMachineArn": MACHINE}, lambda api: api.say("StartExecution", problem))
+
+
+def test_a_row_that_the_store_refuses_fails_the_task():
     _, result = call(
-        "states:startExecution", {"StateMachineArn": MACHINE}, lambda api: api.say("StartExecution", Unavailable("x"))
+        "states:startExecution", {"StateMachineArn": MACHINE}, lambda api: api.say("StartExecution", StoreError("x"))
     )
     assert result.error == "StepFunctions.AWSStepFunctionsException"
 
@@ -248,6 +257,19 @@ def test_a_child_that_is_gone_fails_the_task():
 
 def test_a_store_that_is_away_is_asked_again():
     api, _ = follow("states:startExecution.sync", Unavailable("away"), described("SUCCEEDED", output="1"))
+    assert len(api.ended) == 1
+
+
+def test_an_end_that_met_an_outage_of_the_store_is_read_soon_after():
+    async def steps(api, states, clock):
+        api.say("DescribeExecution", described("RUNNING"))
+        await states.call(task("states:startExecution.sync", {"StateMachineArn": MACHINE, "Name": "c1"}))
+        await clock.sleep_until(clock.now_ms() + 100_000_000)
+        api.say("DescribeExecution", *[Unavailable("away")] * 3, described("SUCCEEDED", output="1"))
+        states.execution_ended(CHILD)
+        await clock.sleep_until(clock.now_ms() + 10_000)
+
+    api, _ = play(steps)
     assert len(api.ended) == 1
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from statewright.asl.program import MapDef
 from statewright.engine.map_runs.data import ItemStream, MapRunData, Slice
 from statewright.engine.map_runs.head import RunHead
-from statewright.errors import ApiError
+from statewright.errors import ApiError, StoreError
 from statewright.interpreter.map_run.advance import SLICE_ITEMS
 from statewright.interpreter.map_run.messages import WriteResults
 from statewright.interpreter.map_run.results import manifest_of, result_files
@@ -31,11 +31,12 @@ class RunFiles:
         """How many items have been taken from the stream."""
 
     async def items(self, first: int, count: int) -> Slice:
-        """Up to so many items from one on. Raises: ApiError whose message is the cause of the failure."""
+        """Up to so many items from one on. Raises: ApiError whose message is the cause of the failure; Unavailable."""
         try:
             stream = await self._stream_at(first)
             part = await stream.take(count)
-        except ApiError:
+        except (ApiError, StoreError):
+            # A stream that has raised would seem to end here.
             await self._close_stream()
             raise
         self._position = first + len(part.values)
@@ -67,7 +68,7 @@ class RunFiles:
             await stream.close()
 
     async def write(self, state: MapRunState, command: WriteResults) -> None:
-        """Write every result file. Raises: ApiError whose message is the cause of the failure."""
+        """Write every result file. Raises: ApiError whose message is the cause of the failure; Unavailable."""
         data, head = self._data, self._head
         bucket, arguments = command.bucket, command.arguments
         sizes: dict[tuple[str, str], int] = {}

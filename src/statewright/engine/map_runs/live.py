@@ -291,7 +291,7 @@ class LiveRun:
 
     async def _read_items(self, command: messages.ReadItems) -> None:
         try:
-            part = await self._files.items(command.first, command.count)
+            part = await self._shard.retrying.retry(self._files.items, command.first, command.count)
         except ApiError as problem:
             self.tell(messages.ReadFailed(problem.message))
             return
@@ -317,7 +317,7 @@ class LiveRun:
 
     async def _write_results(self, command: messages.WriteResults) -> None:
         try:
-            await self._files.write(self.state, command)
+            await self._shard.retrying.retry(self._files.write, self.state, command)
         except ApiError as problem:
             self.tell(messages.WriteFailed(problem.message))
         else:

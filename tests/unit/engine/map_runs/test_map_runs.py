@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from statewright.errors import ApiError
+from statewright.engine.map_runs.data import ItemStream, Slice
+from statewright.engine.map_runs.head import RunHead
+from statewright.errors import ApiError, Unavailable
+from statewright.payload import Json
 from statewright.stores.protocol import Commit, Outcome
 from statewright.virtual_clock import VirtualClock, run_virtual
 from tests.unit.engine.running import Rig, machine, wait
@@ -123,5 +128,67 @@ def test_an_item_reader_is_refused_in_so_many_words() -> None:
         assert view.error == "States.ItemReaderFailed"
         assert view.cause is not None
         assert view.cause.startswith("There is no S3 here")
+
+    run_virtual(main)
+
+
+class Unsteady:
+    """Ten items and a place for results, behind a store that fails each of their operations twice."""
+
+    def __init__(self) -> None:
+        self.failures = dict.fromkeys(("open", "take", "write"), 2)
+        self.written: dict[str, bytes] = {}
+
+    def fail(self, operation: str) -> None:
+        if self.failures[operation]:
+            self.failures[operation] -= 1
+            raise Unavailable("the store does not answer")
+
+    async def open(self, _head: RunHead, _reader: Json, _config: Json, _resource: str) -> ItemStream:
+        self.fail("open")
+        return _Items(self)
+
+    async def write(self, _head: RunHead, _bucket: str, key: str, pieces: Iterable[bytes], _arguments: Json) -> int:
+        self.fail("write")
+        self.written[key] = b"".join(pieces)
+        return len(self.written[key])
+
+
+class _Items:
+    def __init__(self, data: Unsteady) -> None:
+        self._data = data
+        self._left = list(range(10))
+        self._is_broken = False
+
+    async def take(self, count: int) -> Slice:
+        if self._is_broken:
+            # As a generator that has raised.
+            return Slice([], last=True)
+        try:
+            self._data.fail("take")
+        except Unavailable:
+            self._is_broken = True
+            raise
+        taken, self._left = self._left[:count], self._left[count:]
+        return Slice(taken, last=not self._left)
+
+    async def close(self) -> None:
+        return
+
+
+def test_items_and_results_wait_for_a_store_that_does_not_answer() -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = Rig(clock)
+        rig.data = data = Unsteady()
+        await rig.up()
+        reader = {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
+        writer = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "b", "Prefix": "p"}}
+        fields = {"ItemReader": {**reader, "ReaderConfig": {"InputType": "JSON"}}, "ResultWriter": writer}
+        view = await rig.end(await rig.begin(distributed(**fields)))
+        assert view.status == "SUCCEEDED", view.cause
+        kinds = sorted(key.rpartition("/")[2] for key in data.written)
+        assert kinds == ["SUCCEEDED_0.json", "manifest.json"]
+        (name,) = [key for key in data.written if key.endswith("SUCCEEDED_0.json")]
+        assert len(json.loads(data.written[name])) == 10
 
     run_virtual(main)

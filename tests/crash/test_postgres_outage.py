@@ -1,0 +1,82 @@
+"""Outages of the PostgreSQL database behind a running server: executions wait for it, and fail because of nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.deadlines import until
+from tests.e2e.conftest import Server, ended, machine
+from tests.postgres_server import server_or_skip
+
+POLL = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::statewright:poll",
+    "Parameters": {
+        "Resource": "arn:aws:states:::dynamodb:getItem",
+        "Parameters": {"TableName": "doors", "Key": {"name": {"S": "front"}}},
+        "Until": "$states.result.Item.is.S = 'open'",
+        "IntervalSeconds": 0.1,
+    },
+    "ResultPath": "$.door",
+}
+SEND = {
+    "Type": "Task",
+    "Resource": "arn:aws:states:::sqs:sendMessage",
+    "Parameters": {"QueueUrl.$": "$.queue", "MessageBody.$": "$.name"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGQUIT, signal.SIGINT, signal.SIGKILL])
+def test_an_outage_of_the_database_fails_no_execution(tmp_path, how):
+    database = server_or_skip()
+    server = Server(tmp_path / "data", "--store", database.new_database())
+    sfn, ddb, sqs = (server.client(name) for name in ("stepfunctions", "dynamodb", "sqs"))
+    ddb.create_table(
+        TableName="doors",
+        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    queue = sqs.create_queue(QueueName="passed")["QueueUrl"]
+    arn = machine(sfn, POLL, SEND)
+    names = {f"n{number}" for number in range(20)}
+    given = {name: json.dumps({"queue": queue, "name": name}) for name in names}
+    started = [sfn.start_execution(stateMachineArn=arn, input=text)["executionArn"] for text in given.values()]
+
+    def logged(text: str, times: int) -> None:
+        until(lambda: server.log.read_text().count(text) >= times, f"{text!r} in the log")
+
+    try:
+        for outage in (1, 2):
+            database.stop(how)
+            logged("work waits for it", outage)
+            database.start()
+            logged("no work waits for the store any more", outage)
+            assert {sfn.describe_execution(executionArn=one)["status"] for one in started} == {"RUNNING"}
+    finally:
+        if not database.is_running:
+            database.start()
+
+    def opened() -> bool:
+        try:
+            ddb.put_item(TableName="doors", Item={"name": {"S": "front"}, "is": {"S": "open"}})
+        except ClientError as problem:
+            # The first write after an outage finds a broken connection; SDKs repeat it.
+            assert problem.response["Error"]["Code"] == "ServiceUnavailable"
+            return False
+        return True
+
+    until(opened, "the door to be opened")
+    for one in started:
+        shown = ended(sfn, one)
+        assert shown["status"] == "SUCCEEDED", shown
+    received: set[str] = set()
+    while batch := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages"):
+        received |= {message["Body"] for message in batch}
+    assert received == names
+    assert server.stop() == 0
