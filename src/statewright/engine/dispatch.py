@@ -6,7 +6,8 @@ answer (`stores.completion`); then the answer is taken and the effect not repeat
 knows of functions, queues and services.
 
 A failure of Statewright's own store is never a task's result. While the store is unavailable a call waits, and is
-repeated under its key, until the task's own timeout cancels it; a call that finds another owner decides nothing.
+repeated under its key unless its row has an answer by then, until the task's own timeout cancels it. A call that finds
+another owner decides nothing.
 """
 
 from __future__ import annotations
@@ -124,8 +125,9 @@ Key = tuple[str, int]
 class Dispatcher:
     """The calls under way, and the jobs that were submitted."""
 
-    def __init__(self, integrations: Integrations, retry: Retry) -> None:
+    def __init__(self, integrations: Integrations, store: ExecutionStore, retry: Retry) -> None:
         self._integrations = integrations
+        self._store = store
         self._retry = retry
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._open: dict[Key, ScheduledCall] = {}
@@ -152,7 +154,7 @@ class Dispatcher:
             try:
                 result = await self._integrations.call(call)
             except Unavailable:
-                result = await self._retry(self._integrations.call, call)
+                result = await self._retry(self._answer_or_repeat, call)
             if isinstance(result, Later):
                 self._later[key] = tell
                 return
@@ -173,6 +175,10 @@ class Dispatcher:
         if not (isinstance(result, Submitted) and call.resource.pattern == "sync"):
             self._open.pop(key, None)
         tell(call, event)
+
+    async def _answer_or_repeat(self, call: ScheduledCall) -> TaskResult | Later:
+        """Take the answer of a call that has happened although its commit stayed unanswered, or make it again."""
+        return await answer_in(self._store, call) or await self._integrations.call(call)
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call that was to be answered later; whether its execution still waited for it.

@@ -43,7 +43,7 @@ class Effects:
         self._records = activities
         self._watchers: list[Callable[[ScheduledCall], None]] = []
         self.timers = DueSoon(shard.store.executions, shard.clock, shard.number, self._fire)
-        self.dispatcher = Dispatcher(integrations, shard.retrying.retry)
+        self.dispatcher = Dispatcher(integrations, shard.store.executions, shard.retrying.retry)
         self.activities = Activities(shard.clock, activities.get, self._take_activity_task)
 
     def watch_offers(self, watcher: Callable[[ScheduledCall], None]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult
+from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult, encode_answer
 from statewright.errors import ApiError, OwnershipLost, Unavailable
 from statewright.interpreter.advance import advance
 from statewright.payload import Payload
@@ -340,6 +341,23 @@ def test_a_call_that_met_an_outage_of_the_store_is_repeated_under_its_key() -> N
         assert len(rig.integrations.calls) == 10
         assert len({call.idempotency_key for call in rig.integrations.calls}) == 1
         assert rig.engine.dispatcher.under_way == 0
+
+    run_virtual(main)
+
+
+def test_a_call_whose_answer_was_lost_in_an_outage_is_not_repeated() -> None:
+    async def main(clock: VirtualClock) -> None:
+        rig = await Rig(clock).up()
+
+        async def written_but_unanswered(call: ScheduledCall) -> TaskResult:
+            outbox = rig.store.executions.outbox
+            outbox[call.outbox] = replace(outbox[call.outbox], body=encode_answer(call, Succeeded(7)))
+            raise Unavailable("gone")
+
+        rig.integrations.answers["T"] = written_but_unanswered
+        view = await rig.end(await rig.begin(machine(T=task(CALL))))
+        assert (view.status, view.output) == ("SUCCEEDED", "7")
+        assert len(rig.integrations.calls) == 1
 
     run_virtual(main)
 
