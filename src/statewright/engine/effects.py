@@ -98,7 +98,7 @@ class Effects:
 
     def _broke(self, call: ScheduledCall, problem: BaseException) -> None:
         if isinstance(problem, OwnershipLost):
-            self._shard.lost()
+            self._shard.lost(problem)
             return
         self._shard.spawn(self._quarantine_for(call, problem))
 
