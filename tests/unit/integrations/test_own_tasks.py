@@ -317,7 +317,7 @@ def test_its_deadline_is_the_state_s_and_can_be_caught():
 )
 def test_ends_that_are_failures(answers: list[TaskResult], until: Any, error: str, said: str):
     async def main(rig: Running, clock: VirtualClock) -> None:
-        rig.ours.answers = answers
+        rig.ours.answers[:] = answers
         view = await rig.end(await rig.begin(polling(until, MaxAttempts=3)))
         assert (view.status, view.error) == ("FAILED", error)
         assert said in str(view.cause)

@@ -183,7 +183,10 @@ def test_items_and_results_wait_for_a_store_that_does_not_answer() -> None:
         await rig.up()
         reader = {"Resource": "arn:aws:states:::s3:getObject", "Parameters": {"Bucket": "b", "Key": "k"}}
         writer = {"Resource": "arn:aws:states:::s3:putObject", "Parameters": {"Bucket": "b", "Prefix": "p"}}
-        fields = {"ItemReader": {**reader, "ReaderConfig": {"InputType": "JSON"}}, "ResultWriter": writer}
+        fields: dict[str, Any] = {
+            "ItemReader": {**reader, "ReaderConfig": {"InputType": "JSON"}},
+            "ResultWriter": writer,
+        }
         view = await rig.end(await rig.begin(distributed(**fields)))
         assert view.status == "SUCCEEDED", view.cause
         kinds = sorted(key.rpartition("/")[2] for key in data.written)
