@@ -31,6 +31,7 @@ from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
 from statewright.metrics.recorder import Recorder
+from statewright.stopping import StopDeadline
 from statewright.stores import fail_points
 from statewright.stores.ids import made_ms
 from statewright.stores.memory.store import MemoryStore
@@ -47,6 +48,8 @@ OPEN_BODY_BYTES: Final = 256 * 1024 * 1024
 """Longest request when the limits on payloads are lifted."""
 MOST_BEHIND_MS: Final = 60_000
 """Allowed difference between the clocks of several machines."""
+MOST_NAMED: Final = 3
+"""Executions that a stop which was given up names."""
 DATA_FOLDER: Final = ".statewright"
 STORES: Final = ("sqlite", "memory")
 
@@ -132,7 +135,8 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     origins = options.origins | options.config.http.origins
     api = Api(system.app, origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
-    listens = listener(api, lambda: on_ready(ready), options.timeouts)
+    deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
+    listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)
     try:
         await system.start()
     except BaseException:
@@ -150,9 +154,11 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     try:
         await listens.serve(sockets=[listening])
     finally:
+        deadline.begin()
         await system.stop()
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
+        deadline.met()
         log.info("stopped")
     if loss.reason is not None:
         raise CannotServe(f"stopped, because {loss.reason}")
@@ -228,6 +234,15 @@ def _open_store(options: ServerOptions) -> Store:
     from statewright.stores.sqlite.store import SqliteStore
 
     return SqliteStore(options.data)
+
+
+def _left_unwritten(engine: Engine) -> str:
+    """What a stop that was given up leaves undone."""
+    names = engine.runner.unfinished()
+    if not names:
+        return "the store is not closed"
+    shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+    return f"the store does not take the last steps of {len(names)} executions ({shown})"
 
 
 def _compare_clocks(newest_id: int, now_ms: int) -> None:

@@ -42,6 +42,7 @@ LAYERS = [
     ["api"],
     ["assembly"],
     ["virtual"],
+    ["stopping"],
     ["server"],
     ["projects", "simulator"],
     ["simulation"],

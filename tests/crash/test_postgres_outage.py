@@ -79,3 +79,25 @@ def test_an_outage_of_the_database_fails_no_execution(tmp_path, how):
         received |= {message["Body"] for message in batch}
     assert received == names
     assert server.stop() == 0
+
+
+@pytest.mark.slow
+def test_a_server_without_its_database_ends_at_the_deadline_of_its_stop(tmp_path, monkeypatch):
+    monkeypatch.setenv("STATEWRIGHT_STOP_SECONDS", "2")
+    database = server_or_skip()
+    address = database.new_database()
+    server = Server(tmp_path / "data", "--store", address)
+    sfn = server.client()
+    waits = machine(sfn, {"Type": "Wait", "Seconds": 1}, {"Type": "Pass"})
+    started = [sfn.start_execution(stateMachineArn=waits)["executionArn"] for _ in range(5)]
+    try:
+        database.stop(signal.SIGQUIT)
+        until(lambda: "does not answer" in server.log.read_text(), "the outage in the log")
+        assert server.stop() == 1
+    finally:
+        database.start()
+    assert server.log.read_text().count("the stop took more than 2 s and was given up: the store ") == 1
+    monkeypatch.delenv("STATEWRIGHT_STOP_SECONDS")
+    again = Server(tmp_path / "data", "--store", address)
+    assert {ended(again.client(), one)["status"] for one in started} == {"SUCCEEDED"}
+    assert again.stop() == 0

@@ -92,6 +92,25 @@ def test_a_full_disk_refuses_clearly_and_loses_nothing(tmp_path):
     assert server.stop() == 0
 
 
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are set on Linux alone")
+def test_a_server_that_cannot_write_ends_at_the_deadline_of_its_stop(tmp_path, monkeypatch):
+    monkeypatch.setenv("STATEWRIGHT_STOP_SECONDS", "1")
+    data = tmp_path / "data"
+    server = Server(data)
+    sfn = server.client()
+    arn = machine(sfn, {"Type": "Wait", "Seconds": 1}, {"Type": "Pass", "Result": "x" * 100_000})
+    due = sfn.start_execution(stateMachineArn=arn)["executionArn"]
+    size = max(file.stat().st_size for file in data.iterdir())
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    until(lambda: "trying on" in server.log.read_text(), "a commit that is not written")
+    assert server.stop() == 1
+    (told,) = [line for line in server.log.read_text().splitlines() if "was given up" in line]
+    assert f"the store does not take the last steps of 1 executions ({due})" in told
+    again = Server(data)
+    assert ended(again.client(), due)["status"] == "SUCCEEDED"
+    assert again.stop() == 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are set on Linux alone")
 def test_a_server_killed_on_a_full_disk_has_what_was_acknowledged(tmp_path):

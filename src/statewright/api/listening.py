@@ -58,7 +58,7 @@ class CannotListen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionTimeouts:
-    """Time limits for connections, in seconds."""
+    """Time limits for connections, and for the stop of a server, in seconds."""
 
     head_seconds: float = 30.0
     """For a request's head, from its first byte, or from the connection's opening."""
@@ -70,6 +70,8 @@ class ConnectionTimeouts:
     """For the next request on a connection."""
     drain_seconds: float = 10.0
     """For running calls, once the server has been asked to stop."""
+    stop_seconds: float = 30.0
+    """For the whole stop, the running calls included."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> ConnectionTimeouts:
@@ -345,12 +347,18 @@ class Listener(uvicorn.Server):
     """uvicorn's server: serves until a signal, then refuses new calls and lets running ones finish."""
 
     def __init__(
-        self, config: uvicorn.Config, api: Api, on_ready: Callable[[], None], timeouts: ConnectionTimeouts
+        self,
+        config: uvicorn.Config,
+        api: Api,
+        on_ready: Callable[[], None],
+        on_stop: Callable[[], None],
+        timeouts: ConnectionTimeouts,
     ) -> None:
         super().__init__(config)
         self.server_state: Connections = Connections(timeouts, raise_file_limit() - FILES_KEPT)
         self._api = api
         self._on_ready = on_ready
+        self._on_stop = on_stop
         self._ticked_at = 0.0
         self.lag_seconds = 0.0
         """How late the loop was at the last tick."""
@@ -400,10 +408,16 @@ class Listener(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
+        self._on_stop()
 
 
-def listener(api: Api, on_ready: Callable[[], None], timeouts: ConnectionTimeouts | None = None) -> Listener:
-    """Make a server for the application; run it with `serve(sockets=[...])`."""
+def listener(
+    api: Api,
+    on_ready: Callable[[], None],
+    timeouts: ConnectionTimeouts | None = None,
+    on_stop: Callable[[], None] = lambda: None,
+) -> Listener:
+    """Make a server for the application; run it with `serve(sockets=[...])`. `on_stop` is called at each signal."""
     timeouts = timeouts or ConnectionTimeouts()
     config = uvicorn.Config(
         api,
@@ -421,7 +435,7 @@ def listener(api: Api, on_ready: Callable[[], None], timeouts: ConnectionTimeout
         timeout_graceful_shutdown=timeouts.drain_seconds,  # type: ignore[arg-type]
         backlog=BACKLOG,
     )
-    return Listener(config, api, on_ready, timeouts)
+    return Listener(config, api, on_ready, on_stop, timeouts)
 
 
 def holder_of(port: int) -> str | None:

@@ -172,6 +172,11 @@ class Runner:
         """How many executions have something to do right now."""
         return len(self._slots)
 
+    def unfinished(self) -> list[str]:
+        """ARNs of the executions that have something to write right now; may be called in any thread."""
+        lives = [slot.live for slot in list(self._slots.values())]
+        return [live.head.execution_arn for live in lives if live is not None]
+
     # ------------------------------------------------------------------ working
 
     async def _work(self, execution: int, slot: Slot) -> None:

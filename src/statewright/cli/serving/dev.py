@@ -91,7 +91,7 @@ def dev(
     """
     from statewright.cli.serving import logs
     from statewright.cli.serving.deploy import parameters_of
-    from statewright.cli.serving.serve import config_of, warn_of_readers
+    from statewright.cli.serving.serve import config_of, timeouts_of_environment, warn_of_readers
     from statewright.errors import StoreError
     from statewright.server import CannotServe, Ready, ServerOptions
     from statewright.server import serve as run_server
@@ -115,7 +115,8 @@ def dev(
             printer.flush()
         loader.start(ready.endpoint)
 
-    options = ServerOptions(host, port, Path(data) if data is not None else root / DATA_FOLDER, store, config)
+    place = Path(data) if data is not None else root / DATA_FOLDER
+    options = ServerOptions(host, port, place, store, config, timeouts=timeouts_of_environment())
     try:
         run_server(options, announce)
     except CannotServe as problem:

@@ -1,0 +1,171 @@
+"""Whether a server stays as large as it is: its memory, descriptors and threads over a long run of executions.
+
+python bench/soak.py [--executions 200000] [--settled 50000] [--within 5] [--store sqlite]
+
+Starts executions as fast as the server finishes them, and prints a row for every twentieth of them. Each execution
+passes a state, counts in an item of a table, and succeeds. Exit code 1 if, after the first `--settled` executions, the
+resident memory leaves a band of `--within` percent on both sides of its median, or descriptors or threads grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import psutil
+from bench import Client
+from served import ROLE, Served
+
+BATCH = 500
+"""Executions that are started before the server has to have finished them."""
+CALLERS = 16
+ITEMS = 200
+COUNT = {
+    "TableName": "soak",
+    "Key": {"name": {"S.$": "$.name"}},
+    "UpdateExpression": "ADD many :one",
+    "ExpressionAttributeValues": {":one": {"N": "1"}},
+}
+DEFINITION = {
+    "StartAt": "Pass",
+    "States": {
+        "Pass": {"Type": "Pass", "Next": "Count"},
+        "Count": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::dynamodb:updateItem",
+            "Parameters": COUNT,
+            "ResultPath": None,
+            "Next": "Done",
+        },
+        "Done": {"Type": "Succeed"},
+    },
+}
+
+
+class Sample(NamedTuple):
+    """The server after so many executions."""
+
+    executions: int
+    memory_mib: float
+    descriptors: int
+    threads: int
+    cpu_us: float
+    """CPU time of each execution since the sample before."""
+    disk_mib: float
+
+
+class Soak:
+    """One server, and the executions that it is given."""
+
+    def __init__(self, server: Served) -> None:
+        self._server = server
+        self._client = Client(server.endpoint, sign=True, timeout=600)
+        self._client.JSON_SERVICES["dynamodb"] = ("DynamoDB_20120810", "application/x-amz-json-1.0")
+        self._machine = ""
+        self._cpu_seconds = 0.0
+
+    async def prepare(self) -> None:
+        """Make the table and the machine."""
+        keys: dict[str, Any] = {
+            "TableName": "soak",
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": "name", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "name", "KeyType": "HASH"}],
+        }
+        await self._client.call("dynamodb", "CreateTable", keys)
+        made = {"name": "soak", "definition": json.dumps(DEFINITION), "roleArn": ROLE}
+        self._machine = (await self._client.call("states", "CreateStateMachine", made))["stateMachineArn"]
+
+    async def run(self, first: int, count: int) -> Sample:
+        """Run that many executions to their end."""
+        for begin in range(first, first + count, BATCH):
+            batch = range(begin, min(begin + BATCH, first + count))
+            numbers = iter(batch)
+            await asyncio.gather(*(self._start(numbers) for _ in range(CALLERS)))
+            await self._finished()
+        cpu_seconds, before = self._server.cpu_seconds(), self._cpu_seconds
+        self._cpu_seconds = cpu_seconds
+        process = psutil.Process(self._server.pid)
+        return Sample(
+            first + count, self._server.memory_mib(), process.num_fds(), process.num_threads(),
+            (cpu_seconds - before) / count * 1e6, self._server.disk_bytes() / 2**20,
+        )  # fmt: skip
+
+    async def _start(self, numbers: Any) -> None:
+        for number in numbers:
+            given = json.dumps({"name": f"item{number % ITEMS}", "number": number})
+            await self._client.call("states", "StartExecution", {"stateMachineArn": self._machine, "input": given})
+
+    async def _finished(self) -> None:
+        running = {"stateMachineArn": self._machine, "statusFilter": "RUNNING", "maxResults": 1}
+        while (await self._client.call("states", "ListExecutions", running))["executions"]:
+            await asyncio.sleep(0.02)
+
+    async def counted(self) -> int:
+        """How often the executions have counted."""
+        found = await self._client.call("dynamodb", "Scan", {"TableName": "soak"})
+        return sum(int(item["many"]["N"]) for item in found["Items"])
+
+
+def verdict(samples: list[Sample], settled: int, within: float) -> str:
+    """What has grown after the first `settled` executions; empty if nothing has."""
+    later = [one for one in samples if one.executions >= settled]
+    middle = statistics.median(one.memory_mib for one in later)
+    for one in later:
+        if abs(one.memory_mib - middle) > within / 100 * middle:
+            return f"{one.memory_mib:.1f} MiB after {one.executions:,} executions; the median is {middle:.1f} MiB"
+    for name in ("descriptors", "threads"):
+        if getattr(later[-1], name) > getattr(later[0], name):
+            return f"{name} grew from {getattr(later[0], name)} to {getattr(later[-1], name)}"
+    return ""
+
+
+async def soak(server: Served, executions: int) -> list[Sample]:
+    """Run the executions, and print a row for every twentieth of them."""
+    running = Soak(server)
+    await running.prepare()
+    samples: list[Sample] = []
+    step = max(BATCH, executions // 20)
+    print(f"{'executions':>12} {'memory MiB':>11} {'descriptors':>12} {'threads':>8} {'CPU us':>7} {'disk MiB':>9}")
+    while (done := samples[-1].executions if samples else 0) < executions:
+        one = await running.run(done, min(step, executions - done))
+        samples.append(one)
+        row = f"{one.executions:12,} {one.memory_mib:11.1f} {one.descriptors:12} {one.threads:8} {one.cpu_us:7.0f}"
+        print(f"{row} {one.disk_mib:9.1f}", flush=True)
+    assert await running.counted() == executions, "an execution counted twice or not at all"
+    return samples
+
+
+def main() -> int:
+    """Run, print, and judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--executions", type=int, default=200_000)
+    parser.add_argument("--settled", type=int, default=50_000)
+    parser.add_argument("--within", type=float, default=5.0, help="percent")
+    parser.add_argument("--store", default="sqlite")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = Served(Path(folder) / "data", "--store", given.store, "--log-level", "warning")
+        server.start()
+        try:
+            began = time.monotonic()
+            samples = asyncio.run(soak(server, given.executions))
+            took = time.monotonic() - began
+        finally:
+            server.stop()
+    problem = verdict(samples, given.settled, given.within)
+    print(f"{given.executions:,} executions in {took:.0f} s: {problem or 'flat'}")
+    return 1 if problem else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
