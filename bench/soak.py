@@ -117,7 +117,7 @@ class Soak:
 
 
 def verdict(samples: list[Sample], settled: int, within: float) -> str:
-    """What has grown after the first `settled` executions; empty if nothing has."""
+    """The first figure that has grown after the first `settled` executions; empty if nothing has."""
     later = [one for one in samples if one.executions >= settled]
     middle = statistics.median(one.memory_mib for one in later)
     for one in later:

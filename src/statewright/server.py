@@ -237,7 +237,7 @@ def _open_store(options: ServerOptions) -> Store:
 
 
 def _left_unwritten(engine: Engine) -> str:
-    """What a stop that was given up leaves undone."""
+    """Describe what a stop leaves undone at its deadline, for its log line."""
     names = engine.runner.unfinished()
     if not names:
         return "the store is not closed"
