@@ -159,6 +159,12 @@ class Server:
             process.send_signal(how)
             process.wait()
 
+    def break_connections(self) -> None:
+        """Break every connection off, as an administrator may."""
+        ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(ends)
+
     def remove(self) -> None:
         """End the server and delete its folder."""
         self.stop(signal.SIGQUIT)

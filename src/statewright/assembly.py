@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from statewright.api.building import Building, Ground, Part
+from statewright.api.building import Building, Ground, Loaded, Part
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
@@ -50,6 +50,9 @@ class System:
         begun: list[Part] = []
         try:
             await self.engine.catalogue.recover()
+            for part in (self.deliveries, self.posts, *self.app.services.parts(calls_others=True)):
+                if isinstance(part, Loaded):
+                    await part.load()
             for part in self._parts():
                 begun.append(part)
                 await part.start()

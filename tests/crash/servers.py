@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 
 
 class Servers:
-    """One server after another, each a fork of `template_server`."""
+    """One server after another, each a fork of `template_server`, on SQLite or on the database of an address."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, address: str = "") -> None:
         self.data = folder / "data"
         self.log = folder / "server.log"
         # Bound and never listened on: nobody else gets the port while no server has it.
@@ -40,6 +40,7 @@ class Servers:
         self._news = threading.Condition()
         self._loaded = False
         command = [sys.executable, "-m", "tests.crash.template_server", str(self.data), str(self.port), str(self.log)]
+        command += [address] if address else []
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         self._template = started(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment

@@ -2,7 +2,7 @@
 
 Each fork is a server process of its own, with its own sockets, threads, lock and files, and is what gets killed. Reads
 `start FAIL_POINT` lines on its input; says `pid N`, `ready LINE` and `dead N STATUS` on its output. Arguments: the data
-folder, the port, the file of the log.
+folder, the port, the file of the log, and the address of a PostgreSQL database, if that is the store.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from types import FrameType
 
 def main() -> None:
     data, port, log = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    store = sys.argv[4] if len(sys.argv) > 4 else "sqlite"
     _import_everything()
     signal.signal(signal.SIGCHLD, _reap)
     say("loaded")
@@ -27,7 +28,7 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         child = os.fork()
         if child == 0:
-            _be_a_server(data, port, log, point)
+            _be_a_server(data, port, log, point, store)
         say(f"pid {child}")
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
@@ -45,7 +46,7 @@ def _import_everything() -> None:
     operations.load_all()
 
 
-def _be_a_server(data: Path, port: int, log: str, point: str) -> None:
+def _be_a_server(data: Path, port: int, log: str, point: str, store: str) -> None:
     code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -61,7 +62,7 @@ def _be_a_server(data: Path, port: int, log: str, point: str) -> None:
         logging.captureWarnings(True)
         fail_points.arm(point)
         config = Config(connections={"out": Connection("out")})
-        serve(ServerOptions(port=port, data=data, config=config), lambda line: say(f"ready {line}"))
+        serve(ServerOptions(port=port, data=data, store=store, config=config), lambda line: say(f"ready {line}"))
         code = 0
     except BaseException:
         traceback.print_exc()

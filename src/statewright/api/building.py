@@ -38,6 +38,14 @@ class Part(Protocol):
         """Release everything in memory; the store keeps the state."""
 
 
+@runtime_checkable
+class Loaded(Protocol):
+    """A part that starts after the engine, and that tasks call: it is loaded before, because tasks continue at once."""
+
+    async def load(self) -> None:
+        """Read from the store what calls need; harmless when repeated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """The foundation that every part is built on.

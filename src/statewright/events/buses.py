@@ -63,13 +63,20 @@ class Buses:
         self._background = Background("delivering an event about an execution")
         self.rules = Rules(store.catalogue, clock, config, deliveries, recorder)
 
-    async def start(self) -> None:
-        """Load the buses from the store, and start the rules. Deliveries must have been started."""
+    async def load(self) -> None:
+        """Load the buses and rules from the store; harmless when repeated."""
+        if DEFAULT_BUS in self._buses:
+            return
+        await self.rules.load()
         async for bus in self._entries.walk():
             self._buses[bus.name] = bus
         if DEFAULT_BUS not in self._buses:
             now_ms = self._clock.now_ms()
             await self._write(Bus(DEFAULT_BUS, now_ms, now_ms))
+
+    async def start(self) -> None:
+        """Start the rules. Deliveries must have been started."""
+        await self.load()
         await self.rules.start()
 
     async def stop(self) -> None:

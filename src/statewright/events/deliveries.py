@@ -82,6 +82,7 @@ class Deliveries:
         self._meter = DeliveryMeter(recorder) if recorder is not None else None
         self._clock = clock
         self._ids = IdSource(clock.now_ms)
+        self._is_loaded = False
         self._due = DueWork(catalogue, kind.name, clock, "delivery", self._resume)
 
     def subscribe(self, on_settled: OnSettled) -> None:
@@ -92,10 +93,17 @@ class Deliveries:
         for on_settled in self._subscribers:
             on_settled(target, outcome)
 
-    async def start(self) -> None:
-        """Recover the deliveries that an earlier process has left."""
+    async def load(self) -> None:
+        """Find the number from which new ones continue; harmless when repeated."""
+        if self._is_loaded:
+            return
         newest = await self._catalogue.list_entries(self._kind.name, "", after=None, limit=1, newest_first=True)
         self._ids = IdSource(self._clock.now_ms, above=max((int(one.key) for one in newest), default=0))
+        self._is_loaded = True
+
+    async def start(self) -> None:
+        """Recover the deliveries that an earlier process has left."""
+        await self.load()
         await self._due.start()
 
     async def stop(self) -> None:

@@ -77,10 +77,13 @@ class Rules:
         self.meter: Final = BusMeter(recorder) if recorder is not None else None
         self._due = DueWork(catalogue, RULE_DUE, clock, "rule", self._fire)
 
-    async def start(self) -> None:
-        """Load the rules from the store, and start their schedules. Deliveries must have been started."""
+    async def load(self) -> None:
+        """Load the rules from the store."""
         async for rule in Entries(self._catalogue, RULE).walk():
             self._hold(rule)
+
+    async def start(self) -> None:
+        """Start the schedules of rules. Deliveries must have been started."""
         await self._due.start()
 
     async def stop(self) -> None:

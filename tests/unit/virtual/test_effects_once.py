@@ -239,3 +239,22 @@ def test_calls_of_express_executions_have_no_row() -> None:
         system.client("stepfunctions").start_execution(stateMachineArn=made)
         system.run_until_idle()
         assert [call.outbox for call in losing.calls] == [0]
+
+
+def test_rules_are_loaded_before_tasks_continue() -> None:
+    """An event that a task puts while the system starts would otherwise reach no rule."""
+    known: list[list[str]] = []
+
+    def prepare(system: System) -> None:
+        start = system.engine.start
+
+        async def noted() -> None:
+            known.append([rule.name for rule in system.app.services.buses.rules.of("default")])
+            await start()
+
+        system.engine.start = noted  # type: ignore[method-assign]
+
+    with VirtualSystem(prepare=prepare) as system:
+        prepare_all(system)
+        system.restart()
+    assert known == [[], ["r"]]

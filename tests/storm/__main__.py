@@ -1,0 +1,127 @@
+"""Kills a server under mixed load, again and again, and checks what it promised: `python -m tests.storm`.
+
+    python -m tests.storm --seed 1 --kills 1000 --store sqlite
+
+Rounds of a hundred kills: load and kills, then rest and checks. Kills come at random instants, at fail points, and
+while a server starts; a tenth of them after the process was stopped (SIGSTOP) for a while. On PostgreSQL, the database
+is killed, stopped at once, or breaks its connections off, every twenty kills. Ends with exit code 1 if anything that
+was acknowledged is lost, an execution is stuck or has failed, a history has a gap, or an effect has happened twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.crash.servers import Servers
+from tests.storm.checks import Figures, check
+from tests.storm.load import Load
+
+ROUND = 100
+POINTS = ("before-commit", "after-commit", "before-dispatch", "dispatched", "result")
+LONGEST_LIFE_SECONDS = 0.6
+PASSING_SECONDS = 4
+SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
+
+
+def main() -> int:
+    options = _options()
+    seed = options.seed if options.seed is not None else random.randrange(2**32)
+    chance = random.Random(seed)
+    folder = Path(tempfile.mkdtemp(prefix="statewright-storm-"))
+    print(f"seed {seed}, store {options.store}, data and log in {folder}", flush=True)
+    database = _database() if options.store == "postgres" else None
+    address = database.new_database() if database is not None else ""
+    figures = Figures()
+    kills = 0
+    began = time.monotonic()
+    with Servers(folder, address) as servers:
+        servers.up()
+        load = Load(servers.port, seed)
+        load.prepare()
+        while kills < options.kills and time.monotonic() - began < 60 * options.minutes:
+            servers.kill()
+            load.go()
+            for _ in range(min(ROUND, options.kills - kills)):
+                _kill(servers, chance)
+                kills += 1
+                if database is not None and kills % 20 == 0:
+                    _break(database, chance)
+                if time.monotonic() - began > 60 * options.minutes:
+                    break
+            servers.up()
+            load.rest(patience_seconds=120)
+            check(load, figures)
+            took = time.monotonic() - began
+            print(f"{kills} kills in {took:.0f} s: {figures.line()}", flush=True)
+            for found in (figures.lost, figures.stuck, figures.gaps, figures.repeated, figures.failed):
+                for one in found[:10]:
+                    print(f"  {one}", flush=True)
+            if not figures.is_clean and not options.go_on:
+                break
+        servers.stop()
+        log = servers.log.read_text(errors="replace")
+    bugs = log.count("bug in Statewright")
+    if bugs:
+        print(f"{bugs} lines of the log speak of a bug: {folder}")
+    return 0 if figures.is_clean and not bugs else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.storm", description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, help="of the kinds and instants of kills; drawn unless given")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--minutes", type=float, default=30, help="ends a longer storm after its present kill")
+    parser.add_argument("--go-on", action="store_true", help="continue after a round that found something")
+    return parser.parse_args()
+
+
+def _kill(servers: Servers, chance: random.Random) -> None:
+    """One life of a server, and its death."""
+    how = chance.random()
+    if how < 0.5:
+        servers.start(f"{chance.choice(POINTS)}:{chance.randint(1, 40)}")
+        servers.wait_ready()
+        # It may be a point that is not passed so often.
+        servers.wait_dead(PASSING_SECONDS)
+    elif how < 0.6:
+        servers.start()
+        time.sleep(chance.uniform(0, 0.1))
+    else:
+        servers.start()
+        servers.wait_ready()
+        servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
+        if how > 0.9:
+            servers.signal(signal.SIGSTOP)
+            time.sleep(chance.uniform(0.05, 1))
+            servers.signal(signal.SIGCONT)
+            servers.wait_dead(chance.uniform(0.02, LONGEST_LIFE_SECONDS))
+    servers.kill()
+
+
+def _database() -> Any:
+    # Only where it is needed: its helper imports the driver and the schema.
+    from tests.postgres_server import Server
+
+    return Server()
+
+
+def _break(database: Any, chance: random.Random) -> None:
+    """Kill the database, stop it at once, or have it break its connections off; then start it again."""
+    if chance.random() < 0.3:
+        database.break_connections()
+        return
+    database.stop(chance.choice(SIGNALS))
+    time.sleep(chance.uniform(0, 1))
+    database.start()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,288 @@
+"""The checks of the storm, once a round is at rest: what was acknowledged holds, and nothing has happened twice."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.storm.client import Client, Refused
+from tests.storm.load import Load
+from tests.storm.machines import BUCKET, COUNTED, EFFECTS, STATES, TABLE, url
+
+ENDS: Final = {
+    "ExecutionSucceeded": "SUCCEEDED",
+    "ExecutionFailed": "FAILED",
+    "ExecutionTimedOut": "TIMED_OUT",
+    "ExecutionAborted": "ABORTED",
+}
+REFUSALS: Final = (
+    "ConditionalCheckFailed",
+    "ConflictException",
+    "ResourceNotFound",
+    "PreconditionFailed",
+    "NoSuchKey",
+    "ExecutionAlreadyExists",
+)
+"""In the names of errors that tasks of `effects` have when they are repeated."""
+EFFECTS_EACH: Final = len(EFFECTS["States"]) - 1 + 1
+"""One for each task, and a second message of the batch; the last state is no task."""
+PATIENCE_SECONDS: Final = 180
+
+
+@dataclass
+class Figures:
+    """What a storm has found; the first five must stay at zero."""
+
+    lost: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    executions: int = 0
+    effects: int = 0
+    calls: int = 0
+    unanswered: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        """True if nothing is wrong."""
+        return not (self.lost or self.stuck or self.gaps or self.repeated or self.failed)
+
+    def line(self) -> str:
+        """The figures as one line."""
+        return (
+            f"executions {self.executions}, effects {self.effects}, calls {self.calls} ({self.unanswered} unanswered): "
+            f"lost {len(self.lost)}, stuck {len(self.stuck)}, gaps {len(self.gaps)}, repeated {len(self.repeated)}, "
+            f"failed {len(self.failed)}"
+        )
+
+
+def check(load: Load, figures: Figures) -> None:
+    """Wait until everything has ended, and add what is found to the figures; a server must be up, and stay up."""
+    client = Client(load.port, seconds=60)
+    notes = load.notes
+    figures.calls += notes.calls
+    figures.unanswered += notes.unanswered
+    ends = _ends(client, load, figures)
+    figures.executions += len(ends)
+    for name, shown in ends.items():
+        _check_end(load, name, shown, figures)
+        _check_history(client, shown, figures)
+    effects = [name for name in ends if name.startswith("e-")]
+    figures.effects += EFFECTS_EACH * len(effects)
+    _check_messages(client, effects, figures)
+    _check_events(client, effects, figures)
+    _check_items(client, effects, load, figures)
+    _check_children(client, effects, figures)
+    _check_direct(client, load, figures)
+    _check_objects(client, load, figures)
+    _check_fired(client, load, figures)
+    client.close()
+
+
+def _ends(client: Client, load: Load, figures: Figures) -> dict[str, Any]:
+    """The description of every execution that was acknowledged, once it has ended."""
+    ends: dict[str, Any] = {}
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    waiting = set(load.notes.started)
+    while waiting and time.monotonic() < deadline:
+        for name in sorted(waiting):
+            try:
+                shown = load.describe(client, name)
+            except Refused:
+                figures.lost.append(f"execution {name}")
+                waiting.discard(name)
+                continue
+            if shown["status"] != "RUNNING":
+                ends[name] = shown
+                waiting.discard(name)
+        if waiting:
+            for message in load.receive(client, "tokens"):
+                load.answer(client, message)
+    figures.stuck += sorted(waiting)
+    return ends
+
+
+def _check_end(load: Load, name: str, shown: Any, figures: Figures) -> None:
+    if shown["status"] != "SUCCEEDED":
+        error = shown.get("error", "")
+        told = f"{name} {shown['status']}: {error} {shown.get('cause', '')[:200]}"
+        (figures.repeated if any(one in error for one in REFUSALS) else figures.failed).append(told)
+        return
+    output = json.loads(shown["output"])
+    if name.startswith("e-"):
+        if output != {"name": name, "added": "1"}:
+            figures.repeated.append(f"{name} has {output}")
+        return
+    answer = output.get("answer")
+    acknowledged = load.notes.answered.get(name)
+    if acknowledged is not None and acknowledged != answer:
+        figures.lost.append(f"{name}: {acknowledged} was acknowledged, and {answer} is there")
+    elif answer not in load.notes.tried_answers.get(name, ()):
+        figures.lost.append(f"{name}: {answer} was never sent")
+
+
+def _check_history(client: Client, shown: Any, figures: Figures) -> None:
+    events: list[Any] = []
+    token: dict[str, str] = {}
+    while True:
+        asked = {"executionArn": shown["executionArn"], "maxResults": 1000, **token}
+        page = client.json("states", "GetExecutionHistory", **asked)
+        events += page["events"]
+        if "nextToken" not in page:
+            break
+        token = {"nextToken": page["nextToken"]}
+    types = [event["type"] for event in events]
+    right = (
+        [event["id"] for event in events] == list(range(1, len(events) + 1))
+        and types[0] == "ExecutionStarted"
+        and types.count("ExecutionStarted") == 1
+        and sum(kind in ENDS for kind in types) == 1
+        and ENDS.get(types[-1]) == shown["status"]
+        and types.count("TaskScheduled") >= types.count("TaskSucceeded")
+    )
+    if not right:
+        figures.gaps.append(f"{shown['name']}: {types}")
+
+
+# ------------------------------------------------------------------ effects
+
+
+def drained(client: Client, queue: str, quiet_seconds: float = 7) -> Iterator[tuple[str, str]]:
+    """Every message of a queue, by id and body, until it has been empty for longer than a message is hidden."""
+    quiet_since = time.monotonic()
+    while time.monotonic() - quiet_since < quiet_seconds:
+        got = client.json("sqs", "ReceiveMessage", QueueUrl=url(queue), MaxNumberOfMessages=10, WaitTimeSeconds=1)
+        messages = got.get("Messages", [])
+        if not messages:
+            names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+            counts = client.json("sqs", "GetQueueAttributes", QueueUrl=url(queue), AttributeNames=names)["Attributes"]
+            if all(count == "0" for count in counts.values()):
+                return
+            continue
+        quiet_since = time.monotonic()
+        yield from ((message["MessageId"], message["Body"]) for message in messages)
+        entries = [
+            {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]} for number, message in enumerate(messages)
+        ]
+        client.json("sqs", "DeleteMessageBatch", QueueUrl=url(queue), Entries=entries)
+
+
+def _check_messages(client: Client, effects: list[str], figures: Figures) -> None:
+    for queue, kinds in COUNTED.items():
+        found = Counter(body for _, body in drained(client, queue))
+        for name in effects:
+            for kind in kinds:
+                many = found.pop(f"{kind} {name}", 0)
+                if many == 0:
+                    figures.lost.append(f"{queue}: {kind} {name}")
+                elif many > 1:
+                    figures.repeated.append(f"{queue}: {many} times {kind} {name}")
+        figures.repeated += [f"{queue}: {body}, for which no execution asked" for body in found]
+
+
+def _check_events(client: Client, effects: list[str], figures: Figures) -> None:
+    """A target may get an event more than once; each execution puts one event."""
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        for _, body in drained(client, "events"):
+            event = json.loads(body)
+            ids[event["detail"]["name"]].add(event["id"])
+        if all(ids[name] for name in effects):
+            break
+        time.sleep(0.2)
+    for name in effects:
+        if not ids[name]:
+            figures.lost.append(f"event of {name}")
+        elif len(ids[name]) > 1:
+            figures.repeated.append(f"{len(ids[name])} events of {name}")
+
+
+def _check_items(client: Client, effects: list[str], load: Load, figures: Figures) -> None:
+    for name in effects:
+        for kind in ("add", "transact"):
+            many = _number(client, f"{kind}-{name}")
+            if many == 0:
+                figures.lost.append(f"{kind} of {name}")
+            elif many > 1:
+                figures.repeated.append(f"{many} times {kind} of {name}")
+    there = _number(client, "direct")
+    before = load.added_before
+    notes = load.notes
+    if there - before < notes.added:
+        figures.lost.append(f"{notes.added - (there - before)} of {notes.added} additions")
+    if there - before > notes.tried_adds:
+        figures.repeated.append(f"{there - before} additions of {notes.tried_adds}")
+    load.added_before = there
+
+
+def _number(client: Client, name: str) -> int:
+    found = client.json("dynamodb", "GetItem", TableName=TABLE, Key={"id": {"S": name}}, ConsistentRead=True)
+    return int(found["Item"]["n"]["N"]) if "Item" in found else 0
+
+
+def _check_children(client: Client, effects: list[str], figures: Figures) -> None:
+    """Each execution starts two children: one without a name, and one with."""
+    wanted = set(effects)
+    machine = f"{STATES}:stateMachine:leaf"
+    found: Counter[str] = Counter()
+    token: dict[str, str] = {}
+    while True:
+        page = client.json("states", "ListExecutions", stateMachineArn=machine, maxResults=1000, **token)
+        for one in page["executions"]:
+            given = json.loads(client.json("states", "DescribeExecution", executionArn=one["executionArn"])["input"])
+            if given["name"] in wanted:
+                found[f"{given['kind']} {given['name']}"] += 1
+        if "nextToken" not in page:
+            break
+        token = {"nextToken": page["nextToken"]}
+    for name in effects:
+        for kind in ("child", "named"):
+            many = found[f"{kind} {name}"]
+            if many == 0:
+                figures.lost.append(f"{kind} of {name}")
+            elif many > 1:
+                figures.repeated.append(f"{many} times {kind} of {name}")
+
+
+# ------------------------------------------------------------------ calls from outside
+
+
+def _check_direct(client: Client, load: Load, figures: Figures) -> None:
+    notes = load.notes
+    left = list(drained(client, "direct"))
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    for key in notes.received:
+        number, _, body = key.partition(" ")
+        ids[body].add(number)
+    for number, body in left:
+        ids[body].add(number)
+        if body in notes.deleted:
+            figures.lost.append(f"the deletion of {body}")
+    figures.lost += [f"message {body}" for body in notes.sent if not ids[body]]
+    figures.repeated += [f"message {body}: {len(found)} ids" for body, found in ids.items() if len(found) > 1]
+
+
+def _check_objects(client: Client, load: Load, figures: Figures) -> None:
+    for name, puts in load.notes.objects.items():
+        last = max((place for place, (_, done) in enumerate(puts) if done), default=-1)
+        possible = {body for body, _ in puts[max(last, 0) :]}
+        try:
+            body = client.send("s3", "GET", f"/{BUCKET}/{name}").decode()
+        except Refused:
+            body = ""
+        if last >= 0 and body not in possible:
+            figures.lost.append(f"object {name}: {body} instead of {sorted(possible)}")
+
+
+def _check_fired(client: Client, load: Load, figures: Figures) -> None:
+    fired: set[str] = set()
+    deadline = time.monotonic() + 60
+    while not load.notes.scheduled <= fired and time.monotonic() < deadline:
+        fired.update(body for _, body in drained(client, "fired", quiet_seconds=1))
+    figures.lost += [f"schedule {name}" for name in sorted(load.notes.scheduled - fired)]

@@ -1,0 +1,127 @@
+"""A client of the storm's own: Signature Version 4, the JSON, query and REST protocols, over one connection a thread.
+
+Written from the specifications, with nothing of the server's code, so that a mistake there is not shared here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+ACCOUNT: Final = "000000000000"
+REGION: Final = "us-east-1"
+KEY: Final = "test"
+SECRET: Final = "test"
+TARGETS: Final = {
+    "states": "AWSStepFunctions",
+    "sqs": "AmazonSQS",
+    "dynamodb": "DynamoDB_20120810",
+    "events": "AWSEvents",
+}
+
+
+class NoAnswer(Exception):
+    """The call may have been carried out or not."""
+
+
+class Refused(Exception):
+    """The server has answered with an error of the caller's."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(f"{code}: {text}")
+        self.code = code
+
+
+class Client:
+    """Calls one server; for one thread."""
+
+    def __init__(self, port: int, seconds: float = 30) -> None:
+        self._host = f"127.0.0.1:{port}"
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def json(self, service: str, operation: str, **request: Any) -> Any:
+        """The answer of an operation in the JSON protocol. Raises: NoAnswer, Refused."""
+        headers = {
+            "content-type": "application/x-amz-json-1.0",
+            "x-amz-target": f"{TARGETS[service]}.{operation}",
+        }
+        return json.loads(self.send(service, "POST", "/", json.dumps(request).encode(), headers) or b"{}")
+
+    def query(self, service: str, action: str, **parameters: str) -> str:
+        """The answer of an operation in the query protocol, as XML. Raises: NoAnswer, Refused."""
+        body = urlencode({"Action": action, "Version": "2010-03-31", **parameters}).encode()
+        headers = {"content-type": "application/x-www-form-urlencoded"}
+        return self.send(service, "POST", "/", body, headers).decode()
+
+    def rest(self, service: str, method: str, path: str, document: Any = None) -> Any:
+        """The answer of an operation in the REST protocol with JSON. Raises: NoAnswer, Refused."""
+        body = json.dumps(document).encode() if document is not None else b""
+        return json.loads(self.send(service, method, path, body, {"content-type": "application/json"}) or b"{}")
+
+    def send(
+        self, service: str, method: str, path: str, body: bytes = b"", more: Mapping[str, str] | None = None
+    ) -> bytes:
+        """The body of an answer. Raises: NoAnswer, Refused."""
+        headers = self._signed(service, method, path, body, dict(more or {}))
+        try:
+            self._connection.request(method, path, body, headers)
+            answer = self._connection.getresponse()
+            found = answer.read()
+        except (OSError, http.client.HTTPException, ValueError) as problem:
+            self._connection.close()
+            raise NoAnswer(f"{service} {method} {path}: {problem!r}") from None
+        if answer.status < 300:
+            return found
+        text = found.decode(errors="replace")
+        if answer.status >= 500:
+            raise NoAnswer(f"{service} {method} {path}: {answer.status} {text[:300]}")
+        raise Refused(_code(answer, text), text[:500])
+
+    def _signed(self, service: str, method: str, path: str, body: bytes, headers: dict[str, str]) -> dict[str, str]:
+        """Headers with those of Signature Version 4. Source: its specification, "Create a signed request"."""
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        digest = hashlib.sha256(body).hexdigest()
+        headers = {**headers, "host": self._host, "x-amz-date": stamp, "x-amz-content-sha256": digest}
+        names = sorted(headers)
+        canonical = "\n".join(
+            [
+                method,
+                path if service == "s3" else quote(path),
+                "",
+                *(f"{name}:{headers[name].strip()}" for name in names),
+                "",
+                ";".join(names),
+                digest,
+            ]
+        )
+        scope = f"{stamp[:8]}/{REGION}/{service}/aws4_request"
+        text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
+        key = f"AWS4{SECRET}".encode()
+        for part in (stamp[:8], REGION, service, "aws4_request"):
+            key = hmac.digest(key, part.encode(), "sha256")
+        signature = hmac.new(key, text.encode(), "sha256").hexdigest()
+        credential = f"Credential={KEY}/{scope}, SignedHeaders={';'.join(names)}, Signature={signature}"
+        return {**headers, "authorization": f"AWS4-HMAC-SHA256 {credential}"}
+
+
+def _code(answer: http.client.HTTPResponse, text: str) -> str:
+    if text.startswith("<"):
+        found = re.search(r"<Code>([^<]*)</Code>", text)
+        return found[1] if found else str(answer.status)
+    named = answer.headers.get("x-amzn-errortype")
+    if named is None:
+        try:
+            named = str(json.loads(text).get("__type", answer.status))
+        except ValueError:
+            named = str(answer.status)
+    return named.rpartition("#")[2].partition(":")[0]

@@ -1,0 +1,274 @@
+"""The load of the storm: callers that note what was acknowledged, while servers die under them.
+
+Each caller is a thread with a connection of its own. What was acknowledged must hold afterwards; what was not may have
+happened once or not at all, because no caller sends the same request twice, except for starts, which have names.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, ParamSpec, TypeVar
+
+from tests.storm.client import Client, NoAnswer, Refused
+from tests.storm.machines import (
+    BUCKET,
+    MACHINES,
+    QUEUES,
+    ROLE,
+    STATES,
+    TABLE,
+    TOPIC,
+    queue_arn,
+    url,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_OPEN: Final = 30
+KEYS: Final = 20
+STARTERS: Final = 2
+
+
+@dataclass
+class Notes:
+    """What one round has done and what was acknowledged."""
+
+    started: dict[str, str] = field(default_factory=dict)
+    """Machines of acknowledged executions, by name."""
+    answered: dict[str, str] = field(default_factory=dict)
+    """Acknowledged answers of tokens, by the execution's name."""
+    tried_answers: dict[str, set[str]] = field(default_factory=dict)
+    sent: set[str] = field(default_factory=set)
+    tried_sends: set[str] = field(default_factory=set)
+    received: Counter[str] = field(default_factory=Counter)
+    deleted: set[str] = field(default_factory=set)
+    added: int = 0
+    tried_adds: int = 0
+    objects: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
+    """Bodies put under each key, in order, with whether that was acknowledged."""
+    scheduled: set[str] = field(default_factory=set)
+    calls: int = 0
+    unanswered: int = 0
+
+
+class Load:
+    """The callers of one storm; a round goes from `go` to `rest`."""
+
+    def __init__(self, port: int, seed: int) -> None:
+        self.port = port
+        self.notes = Notes()
+        self.problems: list[BaseException] = []
+        self.number = 0
+        self.added_before = 0
+        """Additions of earlier rounds."""
+        self._chance = random.Random(seed)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._waiting: set[str] = set()
+
+    def prepare(self) -> None:
+        """Make what the load works on; a server must be up."""
+        client = Client(self.port)
+        for queue in QUEUES:
+            client.json("sqs", "CreateQueue", QueueName=queue, Attributes={"VisibilityTimeout": "5"})
+        client.query("sns", "CreateTopic", Name="news")
+        for queue in ("effects", "copies"):
+            attributes = {"Attributes.entry.1.key": "RawMessageDelivery", "Attributes.entry.1.value": "true"}
+            client.query("sns", "Subscribe", TopicArn=TOPIC, Protocol="sqs", Endpoint=queue_arn(queue), **attributes)
+        client.json(
+            "dynamodb", "CreateTable", TableName=TABLE, BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        )  # fmt: skip
+        client.json("events", "PutRule", Name="storm", EventPattern=json.dumps({"source": ["storm"]}))
+        client.json("events", "PutTargets", Rule="storm", Targets=[{"Id": "1", "Arn": queue_arn("events")}])
+        client.send("s3", "PUT", f"/{BUCKET}")
+        for name, definition in MACHINES.items():
+            client.json("states", "CreateStateMachine", name=name, definition=json.dumps(definition), roleArn=ROLE)
+        client.close()
+
+    def go(self) -> None:
+        """Begin a round."""
+        self.notes = Notes()
+        self._over.clear()
+        jobs = [*[self._starts] * STARTERS, self._tokens, self._sends, self._receives, self._adds, self._puts]
+        self._threads = [self._thread(job) for job in (*jobs, self._schedules)]
+
+    def rest(self, patience_seconds: float) -> None:
+        """End the round: nothing new begins, and starts under way are repeated until they are acknowledged."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join(patience_seconds)
+            if thread.is_alive():
+                raise AssertionError(f"{thread.name} does not end")
+        if self.problems:
+            raise self.problems[0]
+
+    # ------------------------------------------------------------------ callers
+
+    def _thread(self, job: Callable[[Client], None]) -> threading.Thread:
+        def work() -> None:
+            client = Client(self.port)
+            try:
+                job(client)
+            except BaseException as problem:
+                self.problems.append(problem)
+            finally:
+                client.close()
+
+        made = threading.Thread(target=work, name=job.__name__, daemon=True)
+        made.start()
+        return made
+
+    def next_name(self, kind: str) -> str:
+        with self._lock:
+            self.number += 1
+            return f"{kind}-{self.number}"
+
+    def _once(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """The answer of a call, or `None` if there is none. Raises: Refused."""
+        self.notes.calls += 1
+        try:
+            return call(*args, **kwargs)
+        except NoAnswer:
+            self.notes.unanswered += 1
+            time.sleep(0.02)
+            return None
+
+    def _starts(self, client: Client) -> None:
+        while not self._over.is_set():
+            if len(self._waiting) > MOST_OPEN:
+                self._look(client)
+                continue
+            with self._lock:
+                machine = self._chance.choice(("effects", "effects", "token"))
+            name = self.next_name("e" if machine == "effects" else "t")
+            text = json.dumps({"name": name})
+            request = {"stateMachineArn": f"{STATES}:stateMachine:{machine}", "name": name, "input": text}
+            acknowledged = None
+            while acknowledged is None:
+                try:
+                    acknowledged = self._once(client.json, "states", "StartExecution", **request)
+                except Refused as refused:
+                    if refused.code != "ExecutionAlreadyExists":
+                        raise
+                    # The first one had arrived, and the execution has ended.
+                    acknowledged = {}
+            self.notes.started[name] = machine
+            with self._lock:
+                self._waiting.add(name)
+
+    def _look(self, client: Client) -> None:
+        """Find executions that have ended, so that a bounded number is open."""
+        for name in list(self._waiting):
+            shown = self._once(self.describe, client, name)
+            if shown is not None and shown["status"] != "RUNNING":
+                with self._lock:
+                    self._waiting.discard(name)
+        self._over.wait(0.05)
+
+    def describe(self, client: Client, name: str) -> Any:
+        machine = "effects" if name.startswith("e-") else "token"
+        return client.json("states", "DescribeExecution", executionArn=f"{STATES}:execution:{machine}:{name}")
+
+    def _tokens(self, client: Client) -> None:
+        while not self._over.is_set():
+            for message in self.receive(client, "tokens"):
+                self.answer(client, message)
+
+    def answer(self, client: Client, message: Any) -> None:
+        """Answer the token in a message, and delete the message."""
+        asked = json.loads(message["Body"])
+        answer = self.next_name("answer")
+        self.notes.tried_answers.setdefault(asked["name"], set()).add(answer)
+        try:
+            output = json.dumps({"answer": answer})
+            told = self._once(client.json, "states", "SendTaskSuccess", taskToken=asked["token"], output=output)
+        except Refused as refused:
+            if refused.code not in ("TaskTimedOut", "TaskDoesNotExist"):
+                raise
+            # An earlier answer had arrived.
+            self.notes.tried_answers[asked["name"]].discard(answer)
+            told = {}
+        else:
+            if told is None:
+                return
+            self.notes.answered[asked["name"]] = answer
+        self._delete(client, "tokens", message)
+
+    def receive(self, client: Client, queue: str, wait: int = 0) -> list[Any]:
+        """Some messages of a queue; none also where there is no answer."""
+        found = self._once(
+            client.json, "sqs", "ReceiveMessage", QueueUrl=url(queue), MaxNumberOfMessages=10, WaitTimeSeconds=wait
+        )
+        messages = (found or {}).get("Messages", [])
+        if not messages:
+            self._over.wait(0.05)
+        return list(messages)
+
+    def _delete(self, client: Client, queue: str, message: Any) -> bool:
+        handle = message["ReceiptHandle"]
+        done = self._once(client.json, "sqs", "DeleteMessage", QueueUrl=url(queue), ReceiptHandle=handle)
+        return done is not None
+
+    def _sends(self, client: Client) -> None:
+        while not self._over.is_set():
+            body = self.next_name("direct")
+            self.notes.tried_sends.add(body)
+            if self._once(client.json, "sqs", "SendMessage", QueueUrl=url("direct"), MessageBody=body):
+                self.notes.sent.add(body)
+            self._over.wait(0.02)
+
+    def _receives(self, client: Client) -> None:
+        while not self._over.is_set():
+            for message in self.receive(client, "direct"):
+                self.notes.received[message["MessageId"] + " " + message["Body"]] += 1
+                if self._delete(client, "direct", message):
+                    self.notes.deleted.add(message["Body"])
+
+    def _adds(self, client: Client) -> None:
+        while not self._over.is_set():
+            self.notes.tried_adds += 1
+            done = self._once(
+                client.json,
+                    "dynamodb", "UpdateItem", TableName=TABLE, Key={"id": {"S": "direct"}},
+                    UpdateExpression="ADD n :one", ExpressionAttributeValues={":one": {"N": "1"}},
+            )  # fmt: skip
+            self.notes.added += done is not None
+            self._over.wait(0.02)
+
+    def _puts(self, client: Client) -> None:
+        while not self._over.is_set():
+            with self._lock:
+                name = f"direct-{self._chance.randrange(KEYS)}"
+            body = self.next_name("body")
+            puts = self.notes.objects.setdefault(name, [])
+            puts.append((body, False))
+            done = self._once(client.send, "s3", "PUT", f"/{BUCKET}/{name}", body.encode())
+            if done is not None:
+                puts[-1] = (body, True)
+            self._over.wait(0.03)
+
+    def _schedules(self, client: Client) -> None:
+        while not self._over.is_set():
+            name = self.next_name("s")
+            at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 2))
+            document = {
+                "ScheduleExpression": f"at({at})",
+                "FlexibleTimeWindow": {"Mode": "OFF"},
+                "Target": {"Arn": queue_arn("fired"), "RoleArn": ROLE, "Input": name},
+                "ActionAfterCompletion": "DELETE",
+            }
+            with suppress(Refused):
+                if self._once(client.rest, "scheduler", "POST", f"/schedules/{name}", document) is not None:
+                    self.notes.scheduled.add(name)
+            self._over.wait(0.2)
