@@ -65,6 +65,13 @@ _UNSIGNED: Final = (
     "InvalidAccessKeyId",
 )
 """Error codes of a server that rejects the caller's credentials; they differ by service."""
+LARGEST_PAGE: Final = 1_000
+_PAGES: Final[dict[str, tuple[str, str, str | None]]] = {
+    "stepfunctions": ("nextToken", "nextToken", "maxResults"),
+    "lambda": ("Marker", "NextMarker", None),
+    "dynamodb": ("ExclusiveStartTableName", "LastEvaluatedTableName", None),
+}
+"""By service: the members of a list's request and answer that have the page token, and the one for a page's size."""
 
 
 def endpoint_option(command: Function) -> Function:
@@ -80,6 +87,11 @@ def form_option(command: Function) -> Function:
     """`-o table|json|jsonl`."""
     choice = click.Choice(FORMS)
     return click.option("-o", "--output", "form", type=choice, default="table", help="Output format.")(command)
+
+
+def server_options(command: Function) -> Function:
+    """Both, of every command that shows what a server answers."""
+    return form_option(endpoint_option(command))
 
 
 def endpoint_of(option: str | None) -> tuple[str, str]:
@@ -154,19 +166,18 @@ class Server:
 
     def pages(self, operation: str, member: str, *, most: int | None = None, **members: object) -> Iterator[Any]:
         """List the elements of `member` in an operation's answers, page after page, up to `most` of them."""
-        token: str | None = None
+        asks, answers, size = _PAGES.get(self._service, ("NextToken", "NextToken", None))
         given = 0
-        while True:
-            page_size = 1000 if most is None else min(1000, most - given)
-            if page_size <= 0:
+        while most is None or given < most:
+            if size is not None:
+                members[size] = LARGEST_PAGE if most is None else min(LARGEST_PAGE, most - given)
+            page = self.call(operation, **members)
+            found = page.get(member, ())
+            yield from found
+            given += len(found)
+            if not page.get(answers):
                 return
-            following = {"nextToken": token} if token else {}
-            page = self.call(operation, maxResults=page_size, **members, **following)
-            yield from page[member]
-            given += len(page[member])
-            token = page.get("nextToken")
-            if not token:
-                return
+            members[asks] = page[answers]
 
     def close(self) -> None:
         """Close the connections."""

@@ -133,6 +133,7 @@ def run_command(arguments: list[str]) -> int:
 def _code_of(arguments: list[str]) -> int:
     try:
         answer: object = commands.main(args=arguments, prog_name="statewright", standalone_mode=False)
+        # Commands that cannot fail after their work return nothing.
         return answer if isinstance(answer, int) else OK
     except click.exceptions.Exit as end:
         return int(end.exit_code)

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from statewright.cli.output import OK, stderr, stdout
+from statewright.cli.output import stderr, stdout
 
 _INSTALL: Final = {
     "bash": "statewright completion bash > ~/.local/share/bash-completion/completions/statewright",
@@ -18,7 +18,7 @@ _INSTALL: Final = {
 @click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 @click.pass_context
-def completion(context: click.Context, shell: str) -> int:
+def completion(context: click.Context, shell: str) -> None:
     """Print a script by which bash (4.4 or newer), zsh or fish completes commands, options and their values.
 
     \b
@@ -38,4 +38,3 @@ def completion(context: click.Context, shell: str) -> int:
     printer.plain(made.source_template % made.source_vars())
     if printer.is_terminal:
         stderr().wrapped(f"To install it: {_INSTALL[shell]}", "", "idle")
-    return OK

@@ -49,7 +49,7 @@ def default_endpoint() -> str:
 )
 @click.option("--config", "settings", metavar="FILE", help="Settings file with the credentials to use.")
 @click.option("--shell", type=click.Choice(SHELLS), default="sh", show_default=True, help="Output format.")
-def env(endpoint: str | None, settings: str | None, shell: str) -> int:
+def env(endpoint: str | None, settings: str | None, shell: str) -> None:
     """Print what to set so that AWS SDKs, the AWS CLI and Terraform talk to the server.
 
     \b
@@ -62,7 +62,6 @@ def env(endpoint: str | None, settings: str | None, shell: str) -> int:
     printer.plain(written(named, shell) + "\n")
     if printer.is_terminal and shell == "sh":
         stderr().line(('To set them in this shell: eval "$(statewright env)"', "idle"))
-    return OK
 
 
 def written(named: Mapping[str, str], shell: str) -> str:

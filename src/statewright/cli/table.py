@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from statewright.cli.output import Line, Printer, Span, Tone, duration_words
+from statewright.cli.output import Line, Printer, Span, Tone, duration_words, stderr, stdout
 from statewright.graph.lettering import cell_width, fit_cells, printable
 
 if TYPE_CHECKING:
@@ -46,21 +46,36 @@ def print_facts(printer: Printer, facts: Sequence[tuple[str, Span | None]]) -> N
 
 
 def print_rows(
-    printer: Printer,
     form: str,
     member: str,
     rows: Sequence[JsonObject],
     titles: Sequence[str],
     cells: Callable[[JsonObject], Sequence[Span]],
+    *,
+    if_none: str = "",
 ) -> None:
-    """Print a list: as a table of `cells(row)`, as `{member: [...]}`, or row by row."""
+    """Print a list: as a table of `cells(row)`, as `{member: [...]}`, or row by row.
+
+    `if_none` is a sentence for people when the list is empty.
+    """
+    printer = stdout()
     if form == "table":
         print_table(printer, titles, [cells(row) for row in rows])
+        if not rows and if_none:
+            stderr().line((if_none, "idle"))
     elif form == "json":
         printer.json({member: [dated(row) for row in rows]})
     else:
         for row in rows:
             printer.json(dated(row), compact=True)
+
+
+def print_answer(form: str, answer: Json, *words: Span) -> None:
+    """Print the answer of one call: to programs as JSON, to people in `words`, if there are any."""
+    if form != "table":
+        stdout().json(dated(answer), compact=form == "jsonl")
+    elif words:
+        stdout().line(*words)
 
 
 def dated(value: Json) -> Json:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option
-from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, count_words, stderr, stdout
+from statewright.cli.client import Answer, Server, server_options
+from statewright.cli.output import NOT_FOUND, USAGE, Span, Stop, count_words, stderr, stdout
+from statewright.cli.table import print_rows, status_span
 
 if TYPE_CHECKING:
     from statewright.payload import Json
@@ -36,9 +36,8 @@ def table() -> None:
 
 
 @table.command("list", short_help="List tables with their keys and sizes.")
-@form_option
-@endpoint_option
-def list_tables(form: str, endpoint: str | None) -> int:
+@server_options
+def list_tables(form: str, endpoint: str | None) -> None:
     """List tables by name: items, bytes, key and indexes.
 
     \b
@@ -46,30 +45,17 @@ def list_tables(form: str, endpoint: str | None) -> int:
       statewright table list
       statewright table list -o json
     """
-    from statewright.cli.table import print_rows
-
     with Server(endpoint, service="dynamodb") as server:
-        found = [server.call("describe_table", TableName=name)["Table"] for name in _names(server)]
+        names = server.pages("list_tables", "TableNames")
+        found = [server.call("describe_table", TableName=name)["Table"] for name in names]
     titles = ("NAME", "STATUS", "ITEMS", "BYTES", "KEY", "INDEXES")
-    print_rows(stdout(), form, "tables", found, titles, _table_cells)
-    if not found and form == "table":
-        stderr().line(("There are no tables. To create one: statewright aws dynamodb create-table ...", "idle"))
-    return OK
-
-
-def _names(server: Server) -> Iterator[str]:
-    following: dict[str, str] = {}
-    while True:
-        page = server.call("list_tables", **following)
-        yield from page["TableNames"]
-        if not page.get("LastEvaluatedTableName"):
-            return
-        following = {"ExclusiveStartTableName": page["LastEvaluatedTableName"]}
+    print_rows(
+        form, "tables", found, titles, _table_cells,
+        if_none="There are no tables. To create one: statewright aws dynamodb create-table ...",
+    )  # fmt: skip
 
 
 def _table_cells(one: Answer) -> list[Span]:
-    from statewright.cli.table import status_span
-
     indexes = [*one.get("LocalSecondaryIndexes", ()), *one.get("GlobalSecondaryIndexes", ())]
     return [
         one["TableName"],
@@ -85,9 +71,8 @@ def _table_cells(one: Answer) -> list[Span]:
 @click.argument("name", metavar="TABLE")
 @click.option("--limit", type=click.IntRange(1), default=SHOWN_AT_ONCE, show_default=True, help="How many.")
 @click.option("--index", metavar="NAME", help="Read this index instead of the table.")
-@form_option
-@endpoint_option
-def scan(name: str, limit: int, index: str | None, form: str, endpoint: str | None) -> int:
+@server_options
+def scan(name: str, limit: int, index: str | None, form: str, endpoint: str | None) -> None:
     """Print the items of a table, in no order.
 
     \b
@@ -95,8 +80,6 @@ def scan(name: str, limit: int, index: str | None, form: str, endpoint: str | No
       statewright table scan orders
       statewright table scan orders --limit 1000 -o jsonl
     """
-    from statewright.cli.table import print_rows
-
     members: dict[str, Any] = {"TableName": name, **({"IndexName": index} if index else {})}
     items: list[Answer] = []
     with Server(endpoint, service="dynamodb") as server:
@@ -108,10 +91,9 @@ def scan(name: str, limit: int, index: str | None, form: str, endpoint: str | No
                 break
             members["ExclusiveStartKey"] = page["LastEvaluatedKey"]
     titles = (*keys, "ITEM")
-    print_rows(stdout(), form, "items", [_on_the_wire(item) for item in items], titles, lambda one: _cells(one, keys))
+    print_rows(form, "items", [_on_the_wire(item) for item in items], titles, lambda one: _cells(one, keys))
     if form == "table":
         stderr().line((count_words(len(items), "item"), "idle"))
-    return OK
 
 
 def _cells(item: Answer, keys: list[str]) -> list[Span]:
@@ -122,9 +104,8 @@ def _cells(item: Answer, keys: list[str]) -> list[Span]:
 @table.command(short_help="Show one item.")
 @click.argument("name", metavar="TABLE")
 @click.argument("pairs", metavar="ATTRIBUTE=VALUE...", nargs=-1, required=True)
-@form_option
-@endpoint_option
-def get(name: str, pairs: tuple[str, ...], form: str, endpoint: str | None) -> int:
+@server_options
+def get(name: str, pairs: tuple[str, ...], form: str, endpoint: str | None) -> None:
     """Show an item by its key; the table knows which attributes are numbers.
 
     \b
@@ -152,7 +133,6 @@ def get(name: str, pairs: tuple[str, ...], form: str, endpoint: str | None) -> i
         stdout().json({attribute: _plain(value) for attribute, value in _on_the_wire(item).items()})
     else:
         stdout().json(_on_the_wire(item), compact=form == "jsonl")
-    return OK
 
 
 def _bytes_or_text(kind: str, text: str) -> str | bytes:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.client import Answer, Server, machine_of, server_options, short_name
 from statewright.cli.costs import cost_of, cost_options, memory_of, wanted_table
 from statewright.cli.inspection.execution_fork import fork
 from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
+from statewright.cli.table import dated, length_words, local_time, print_answer, print_rows, print_table, status_span
 
 if TYPE_CHECKING:
     from statewright.payload import Json
@@ -46,11 +47,10 @@ def execution() -> None:
 @click.option(
     "--limit", type=click.IntRange(1), default=HELD_AT_ONCE, show_default=True, help="Maximum number of executions."
 )
-@form_option
-@endpoint_option
+@server_options
 def list_executions(
     machine: str | None, map_run: str | None, status: str | None, limit: int, form: str, endpoint: str | None
-) -> int:
+) -> None:
     """List executions, newest first; those of all machines unless one is named.
 
     \b
@@ -58,7 +58,6 @@ def list_executions(
       statewright execution list
       statewright execution list --machine order --status FAILED -o jsonl
     """
-    from statewright.cli.table import print_rows
     from statewright.clock import RealClock
 
     if machine is not None and map_run is not None:
@@ -80,15 +79,12 @@ def list_executions(
     found.sort(key=lambda one: one["startDate"], reverse=True)
     now_ms = RealClock().now_ms()
     titles = ("NAME", "MACHINE", "STATUS", "STARTED (UTC)", "DURATION")
-    print_rows(stdout(), form, "executions", found[:limit], titles, lambda one: _cells(one, now_ms))
+    print_rows(form, "executions", found[:limit], titles, lambda one: _cells(one, now_ms))
     if not found and form == "table":
         stderr().line(("There are no executions. To start one: statewright run MACHINE -i '{}'", "idle"))
-    return OK
 
 
 def _cells(one: Answer, now_ms: int) -> list[Span]:
-    from statewright.cli.table import length_words, local_time, status_span
-
     redrives = one.get("redriveCount", 0)
     status = status_span(one["status"])
     return [
@@ -104,9 +100,8 @@ def _cells(one: Answer, now_ms: int) -> list[Span]:
 @click.argument("target", metavar="EXECUTION")
 @machine_option
 @cost_options
-@form_option
-@endpoint_option
-def show(target: str, machine: str | None, cost: bool, prices: str | None, form: str, endpoint: str | None) -> int:
+@server_options
+def show(target: str, machine: str | None, cost: bool, prices: str | None, form: str, endpoint: str | None) -> None:
     """Show an execution: what went in, the tree of its states, what came out.
 
     \b
@@ -132,7 +127,6 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
     else:
         billed = {"cost": costs.document()} if costs is not None else {}
         stdout().json({**named(following.description), **summary(outcome), **billed}, compact=form == "jsonl")
-    return OK
 
 
 @execution.command(short_help="Print an execution's history events.")
@@ -141,12 +135,11 @@ def show(target: str, machine: str | None, cost: bool, prices: str | None, form:
 @click.option("--type", "types", multiple=True, metavar="TEXT", help="Only events whose type contains this text.")
 @click.option("--reverse", is_flag=True, help="Newest first.")
 @click.option("--no-data", is_flag=True, help="Leave out inputs and outputs.")
-@form_option
-@endpoint_option
+@server_options
 def history(
     target: str, machine: str | None, types: tuple[str, ...], reverse: bool, no_data: bool, form: str,
     endpoint: str | None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Print the history events of an execution; as JSON, in the shape that `run --history` writes.
 
     \b
@@ -154,8 +147,6 @@ def history(
       statewright execution history run-7 --type Failed
       statewright execution history run-7 -o json > history.json
     """
-    from statewright.cli.table import print_table
-
     with Server(endpoint) as server:
         arn = server.execution_arn(target, machine)
         choice = {"reverseOrder": reverse, "includeExecutionData": not no_data}
@@ -166,14 +157,13 @@ def history(
         first_ms = min((one["timestamp"] for one in found), default=0)
         rows = [_event_cells(one, first_ms) for one in events]
         print_table(printer, ("ID", "AFTER", "TIME", "TYPE", "STATE", "WHAT"), rows)
-        return OK
+        return
     # As `run --history` writes it: epoch seconds.
     documents = [{**one, "timestamp": one["timestamp"] / 1000} for one in events]
     if form == "json":
         printer.json({"events": documents})
     for document in documents if form == "jsonl" else ():
         printer.json(document, compact=True)
-    return OK
 
 
 def _event_cells(one: Answer, first_ms: int) -> list[Span]:
@@ -199,8 +189,7 @@ def _event_cells(one: Answer, first_ms: int) -> list[Span]:
 @click.argument("target", metavar="EXECUTION")
 @machine_option
 @click.option("-q", "--quiet", is_flag=True, help="Print only the output and errors.")
-@form_option
-@endpoint_option
+@server_options
 def tail(target: str, machine: str | None, quiet: bool, form: str, endpoint: str | None) -> int:
     """Follow an execution to its end, then print its output, as `statewright run` does.
 
@@ -222,8 +211,7 @@ def tail(target: str, machine: str | None, quiet: bool, form: str, endpoint: str
 @click.option("-i", "--input", metavar="JSON|@FILE|-", help="The execution's input; {} without it.")
 @click.option("--name", metavar="NAME", help="The execution's name; default: generated by the server.")
 @click.option("-f", "--follow", "follows", is_flag=True, help="Follow it to its end.")
-@form_option
-@endpoint_option
+@server_options
 def start(target: str, input: str | None, name: str | None, follows: bool, form: str, endpoint: str | None) -> int:
     """Start an execution of a machine, version or alias, and print its ARN.
 
@@ -238,7 +226,7 @@ def start(target: str, input: str | None, name: str | None, follows: bool, form:
             from statewright.cli.inspection.follow import follow_to_the_end
 
             return follow_to_the_end(server, started["executionArn"], form)
-    _print_dated(started, form, started["executionArn"])
+    print_answer(form, started, started["executionArn"])
     return OK
 
 
@@ -247,12 +235,11 @@ def start(target: str, input: str | None, name: str | None, follows: bool, form:
 @machine_option
 @click.option("--error", metavar="NAME", help="The error to stop it with.")
 @click.option("--cause", metavar="TEXT", help="Why.")
-@form_option
-@endpoint_option
+@server_options
 def stop(
     targets: tuple[str, ...], machine: str | None, error: str | None, cause: str | None, form: str,
     endpoint: str | None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Stop executions: they end as ABORTED.
 
     \b
@@ -263,16 +250,14 @@ def stop(
     with Server(endpoint) as server:
         for arn in [server.execution_arn(target, machine) for target in targets]:
             answer = server.call("stop_execution", executionArn=arn, **given)
-            _print_dated({"executionArn": arn, **answer}, form, f"stopped {short_name(arn)}")
-    return OK
+            print_answer(form, {"executionArn": arn, **answer}, f"stopped {short_name(arn)}")
 
 
 @execution.command(short_help="Redrive failed executions.")
 @click.argument("targets", metavar="EXECUTION...", nargs=-1, required=True)
 @machine_option
 @click.option("-f", "--follow", "follows", is_flag=True, help="Follow it to its end; for one execution.")
-@form_option
-@endpoint_option
+@server_options
 def redrive(targets: tuple[str, ...], machine: str | None, follows: bool, form: str, endpoint: str | None) -> int:
     """Continue executions that failed, were stopped or timed out, from the states that did not succeed.
 
@@ -289,17 +274,8 @@ def redrive(targets: tuple[str, ...], machine: str | None, follows: bool, form: 
                 from statewright.cli.inspection.follow import follow_to_the_end
 
                 return follow_to_the_end(server, arn, form)
-            _print_dated({"executionArn": arn, **answer}, form, f"redriven {short_name(arn)}")
+            print_answer(form, {"executionArn": arn, **answer}, f"redriven {short_name(arn)}")
     return OK
-
-
-def _print_dated(answer: Answer, form: str, words: str) -> None:
-    from statewright.cli.table import dated
-
-    if form == "table":
-        stdout().line(words)
-    else:
-        stdout().json(dated(answer), compact=form == "jsonl")
 
 
 execution.add_command(fork)
@@ -349,7 +325,6 @@ def _run_express(server: Server, arn: str, input: str | None, form: str, *, quie
     """EXPRESS executions keep no history: they are run and answered in one call."""
     from statewright.cli.local.run_setup import input_text
     from statewright.cli.output import FAILED, TIMED_OUT, duration_words
-    from statewright.cli.table import dated, status_span
     from statewright.payload import parse_json
 
     done = server.call("start_sync_execution", stateMachineArn=arn, input=input_text(input))

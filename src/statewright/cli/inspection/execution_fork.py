@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from statewright.cli.client import OWN_SERVICE, Answer, Server, endpoint_option, form_option, short_name
-from statewright.cli.output import OK, USAGE, Stop, count_words, stderr, stdout
+from statewright.cli.client import OWN_SERVICE, Answer, Server, server_options, short_name
+from statewright.cli.output import OK, USAGE, Stop, count_words, stderr
+from statewright.cli.table import print_answer
 
 
 @click.command(short_help="Start a new execution at a state that an earlier one reached.")
@@ -20,8 +21,7 @@ from statewright.cli.output import OK, USAGE, Stop, count_words, stderr, stdout
 @click.option("--to", "other", metavar="MACHINE", help="Machine to run instead of its own revision; also NAME:VERSION.")
 @click.option("--name", metavar="TEXT", help="The new execution's name.")
 @click.option("-f", "--follow", "follows", is_flag=True, help="Follow the new execution to its end.")
-@form_option
-@endpoint_option
+@server_options
 def fork(
     target: str, state: str, input: str | None, variables: tuple[str, ...], visit: int | None, machine: str | None,
     other: str | None, name: str | None, follows: bool, form: str, endpoint: str | None,
@@ -97,9 +97,5 @@ def _say_what_repeats(server: Server, arn: str, state: str, visit: int | None) -
 
 
 def _print_fork(answer: Answer, form: str, old: str, state: str) -> None:
-    from statewright.cli.table import dated
 
-    if form == "table":
-        stdout().line(("✓ ", "ok"), f"{short_name(answer['executionArn'])} starts at {state}, as {old} did")
-    else:
-        stdout().json(dated(answer), compact=form == "jsonl")
+    print_answer(form, answer, ("✓ ", "ok"), f"{short_name(answer['executionArn'])} starts at {state}, as {old} did")

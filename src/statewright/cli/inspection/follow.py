@@ -13,6 +13,7 @@ from statewright.cli.client import Answer, Server, Unreachable, machine_of, shor
 from statewright.cli.live_tree import LiveTree, TreeView
 from statewright.cli.output import INTERRUPTED, Printer, Span, count_words, json_text, stderr, stdout
 from statewright.cli.run_report import GivenUp, Outcome
+from statewright.cli.table import dated, length_words, local_time, print_facts, status_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,8 +169,6 @@ def show_outcome(following: Following, outcome: Outcome, form: str, *, quiet: bo
 
 def named(description: Answer) -> dict[str, Any]:
     """The members of a document that identify the execution."""
-    from statewright.cli.table import dated
-
     members = (
         "executionArn", "name", "stateMachineArn", "stateMachineVersionArn", "stateMachineAliasArn", "mapRunArn",
         "redriveCount", "redriveDate", "redriveStatus", "redriveStatusReason",
@@ -254,8 +253,6 @@ def follow_to_the_end(server: Server, arn: str, form: str, *, quiet: bool = Fals
 
 def print_execution(following: Following) -> None:
     """Show an execution: facts, and its tree."""
-    from statewright.cli.table import length_words, local_time, print_facts, status_span
-
     printer = stdout()
     shown = following.description
     now_ms = following.clock.now_ms()

@@ -12,8 +12,9 @@ from typing import Final
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option
+from statewright.cli.client import Answer, Server, endpoint_option, server_options
 from statewright.cli.output import FAILED, NOT_FOUND, OK, Span, Stop, stderr, stdout
+from statewright.cli.table import local_time, print_facts, print_rows
 
 DATA_FOLDER: Final = ".statewright"
 LOGS: Final = "functions/logs"
@@ -34,9 +35,8 @@ def function() -> None:
 
 
 @function.command("list", short_help="List functions.")
-@form_option
-@endpoint_option
-def list_functions(form: str, endpoint: str | None) -> int:
+@server_options
+def list_functions(form: str, endpoint: str | None) -> None:
     """List functions by name.
 
     \b
@@ -44,15 +44,13 @@ def list_functions(form: str, endpoint: str | None) -> int:
       statewright function list
       statewright function list -o jsonl
     """
-    from statewright.cli.table import print_rows
-
     with _lambda(endpoint) as server:
-        found = list(_functions(server))
+        found = list(server.pages("list_functions", "Functions"))
     titles = ("NAME", "RUNTIME", "HANDLER", "MEMORY", "TIMEOUT", "CODE")
-    print_rows(stdout(), form, "functions", found, titles, _cells)
-    if not found and form == "table":
-        stderr().line(("There are no functions. To create one, use any AWS SDK, or: statewright aws lambda", "idle"))
-    return OK
+    print_rows(
+        form, "functions", found, titles, _cells,
+        if_none="There are no functions. To create one, use any AWS SDK, or: statewright aws lambda",
+    )  # fmt: skip
 
 
 def _cells(one: Answer) -> list[Span]:
@@ -113,7 +111,7 @@ def invoke(target: str, input: str | None, event: bool, log: bool, endpoint: str
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
 @click.option("-n", "--lines", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of lines.")
 @click.option("--request", metavar="ID", help="Only lines of this invocation.")
-def logs(name: str, data: str, lines: int, request: str | None) -> int:
+def logs(name: str, data: str, lines: int, request: str | None) -> None:
     """Print the end of a function's log, from the server's data folder.
 
     \b
@@ -121,8 +119,6 @@ def logs(name: str, data: str, lines: int, request: str | None) -> int:
       statewright function logs price
       statewright function logs price -n 20 --data ./data
     """
-    from statewright.cli.table import local_time
-
     folder = Path(data) / LOGS
     bare = name.split(":")[6] if name.startswith("arn:") and name.count(":") >= 6 else name.partition(":")[0]
     files = [path for path in (folder / f"{bare}.log.1", folder / f"{bare}.log") if path.is_file()]
@@ -137,7 +133,6 @@ def logs(name: str, data: str, lines: int, request: str | None) -> int:
         at, _, rest = line.partition("\t")
         text = rest.partition("\t")[2].replace("\r", "\n").expandtabs(4)
         printer.line((local_time(int(at)) if at.isdigit() else "", "idle"), "  ", text)
-    return OK
 
 
 def _of_request(found: list[str], request: str) -> Iterator[str]:
@@ -157,9 +152,8 @@ def _of_request(found: list[str], request: str) -> Iterator[str]:
 @click.argument("target", metavar="FUNCTION")
 @click.option("--reserve", type=click.IntRange(0), metavar="N", help="At most N at a time; 0 refuses every call.")
 @click.option("--release", is_flag=True, help="Remove the reservation.")
-@form_option
-@endpoint_option
-def concurrency(target: str, reserve: int | None, release: bool, form: str, endpoint: str | None) -> int:
+@server_options
+def concurrency(target: str, reserve: int | None, release: bool, form: str, endpoint: str | None) -> None:
     """Show a function's reserved concurrency and what is left for the others; set it or remove it.
 
     \b
@@ -167,8 +161,6 @@ def concurrency(target: str, reserve: int | None, release: bool, form: str, endp
       statewright function concurrency price
       statewright function concurrency price --reserve 5
     """
-    from statewright.cli.table import print_facts
-
     with _lambda(endpoint) as server:
         if release:
             server.call("delete_function_concurrency", FunctionName=target)
@@ -188,18 +180,7 @@ def concurrency(target: str, reserve: int | None, release: bool, form: str, endp
     else:
         document = {"function": target, "reserved": reserved, "unreserved": unreserved, "account": account}
         stdout().json(document, compact=form == "jsonl")
-    return OK
 
 
 def _lambda(endpoint: str | None) -> Server:
     return Server(endpoint, service="lambda")
-
-
-def _functions(server: Server) -> Iterator[Answer]:
-    marker: str | None = None
-    while True:
-        page = server.call("list_functions", **({"Marker": marker} if marker else {}))
-        yield from page["Functions"]
-        marker = page.get("NextMarker")
-        if not marker:
-            return

@@ -9,8 +9,16 @@ from typing import Any
 
 import click
 
-from statewright.cli.client import OWN_SERVICE, Answer, Server, endpoint_option, form_option, machine_of, short_name
-from statewright.cli.output import NOT_FOUND, OK, Printer, Span, Stop, stderr, stdout
+from statewright.cli.client import (
+    OWN_SERVICE,
+    Answer,
+    Server,
+    machine_of,
+    server_options,
+    short_name,
+)
+from statewright.cli.output import NOT_FOUND, Printer, Span, Stop, stderr, stdout
+from statewright.cli.table import dated, print_answer, print_rows, print_table
 
 name_argument = click.argument("name", metavar="SEMAPHORE")
 key_option = click.option("--key", default="", metavar="TEXT", help="The key of the semaphore.")
@@ -31,9 +39,8 @@ def limit() -> None:
 
 
 @limit.command("list", short_help="List semaphores, and machines with limits.")
-@form_option
-@endpoint_option
-def list_limits(form: str, endpoint: str | None) -> int:
+@server_options
+def list_limits(form: str, endpoint: str | None) -> None:
     """List semaphores with holders and waiters, and machines with how many of their executions run and wait.
 
     \b
@@ -52,12 +59,9 @@ def list_limits(form: str, endpoint: str | None) -> int:
     else:
         for one in (*found["semaphores"], *found["stateMachines"]):
             stdout().json(one, compact=True)
-    return OK
 
 
 def _print_limits(printer: Printer, found: Answer) -> None:
-    from statewright.cli.table import print_table
-
     semaphores, machines = found["semaphores"], found["stateMachines"]
     if semaphores:
         rows: list[list[Span]] = [
@@ -81,9 +85,8 @@ def _machine_cells(one: dict[str, Any]) -> list[Span]:
 @limit.command(short_help="Show the holders and waiters of a semaphore.")
 @name_argument
 @key_option
-@form_option
-@endpoint_option
-def show(name: str, key: str, form: str, endpoint: str | None) -> int:
+@server_options
+def show(name: str, key: str, form: str, endpoint: str | None) -> None:
     """Show who holds permits of a semaphore and since when, and who waits, in order.
 
     \b
@@ -91,19 +94,17 @@ def show(name: str, key: str, form: str, endpoint: str | None) -> int:
       statewright limit show door
       statewright limit show account --key 4711 -o json
     """
-    from statewright.cli.table import dated, print_rows
     from statewright.clock import RealClock
 
     with Server(endpoint, service=OWN_SERVICE) as server:
         found = server.call("describe_semaphore", name=name, key=key)
     if form == "json":
         stdout().json(dated(found))
-        return OK
+        return
     now_ms = RealClock().now_ms()
     titles = ("PERMIT", "EXECUTION", "STATE", "", "FOR")
     people = [*found["holders"], *found["waiters"]]
-    print_rows(stdout(), form, "people", people, titles, lambda one: _permit_cells(one, now_ms))
-    return OK
+    print_rows(form, "people", people, titles, lambda one: _permit_cells(one, now_ms))
 
 
 def _permit_cells(one: dict[str, Any], now_ms: int) -> list[Span]:
@@ -121,9 +122,8 @@ def _permit_cells(one: dict[str, Any], now_ms: int) -> list[Span]:
 @click.argument("permit", metavar="PERMIT|EXECUTION")
 @key_option
 @click.option("--reason", required=True, metavar="TEXT", help="The reason, for the log.")
-@form_option
-@endpoint_option
-def release(name: str, permit: str, key: str, reason: str, form: str, endpoint: str | None) -> int:
+@server_options
+def release(name: str, permit: str, key: str, reason: str, form: str, endpoint: str | None) -> None:
     """Take a permit from its holder, so that the next waiter gets it. The execution that held it continues.
 
     PERMIT is the number that show has, or the execution that holds it.
@@ -136,11 +136,8 @@ def release(name: str, permit: str, key: str, reason: str, form: str, endpoint: 
     with Server(endpoint, service=OWN_SERVICE) as server:
         number = permit if permit.isdigit() else _permit_of(server, name, key, permit)
         taken = server.call("release_permit", name=name, key=key, permit=number, reason=reason)
-    if form == "table":
-        stdout().line(("✓ ", "ok"), f"{name} taken from {short_name(taken['executionArn'])}")
-    else:
-        stdout().json({"name": name, "key": key, "permit": number, **taken}, compact=form == "jsonl")
-    return OK
+    answer = {"name": name, "key": key, "permit": number, **taken}
+    print_answer(form, answer, ("✓ ", "ok"), f"{name} taken from {short_name(taken['executionArn'])}")
 
 
 def _permit_of(server: Server, name: str, key: str, execution: str) -> str:

@@ -8,9 +8,26 @@ from typing import Any
 
 import click
 
-from statewright.cli.client import Answer, ApiProblem, Server, endpoint_option, form_option, machine_of, short_name
+from statewright.cli.client import (
+    Answer,
+    ApiProblem,
+    Server,
+    machine_of,
+    server_options,
+    short_name,
+)
 from statewright.cli.inspection.definition_diff import Difference
 from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Refused, Span, Stop, count_words, reason_of, stdout
+from statewright.cli.table import (
+    dated,
+    length_words,
+    local_time,
+    print_answer,
+    print_facts,
+    print_rows,
+    print_table,
+    status_span,
+)
 
 RECENT = 5
 
@@ -30,33 +47,28 @@ def machine() -> None:
 
 
 @machine.command("list", short_help="List the state machines.")
-@form_option
-@endpoint_option
-def list_machines(form: str, endpoint: str | None) -> int:
+@server_options
+def list_machines(form: str, endpoint: str | None) -> None:
     """List the state machines by name.
 
     \b
     Examples:
       statewright machine list -o jsonl
     """
-    from statewright.cli.table import local_time, print_rows
-
     with Server(endpoint) as server:
         found = server.machines()
     titles = ("NAME", "TYPE", "CREATED (UTC)")
     print_rows(
-        stdout(), form, "stateMachines", found, titles,
+        form, "stateMachines", found, titles,
         lambda one: (one["name"], one["type"], local_time(one["creationDate"])),
     )  # fmt: skip
-    return OK
 
 
 @machine.command(short_help="Show a state machine.")
 @click.argument("target", metavar="MACHINE")
 @click.option("--definition", "bare", is_flag=True, help="Print only the definition.")
-@form_option
-@endpoint_option
-def show(target: str, bare: bool, form: str, endpoint: str | None) -> int:
+@server_options
+def show(target: str, bare: bool, form: str, endpoint: str | None) -> None:
     """Show a state machine: its revision, versions, aliases and latest executions.
 
     \b
@@ -64,13 +76,11 @@ def show(target: str, bare: bool, form: str, endpoint: str | None) -> int:
       statewright machine show order
       statewright machine show order:2 --definition > order.asl.json
     """
-    from statewright.cli.table import dated
-
     with Server(endpoint) as server:
         shown = describe(server, server.machine_arn(target))
         if bare:
             stdout().json(_definition_of(shown))
-            return OK
+            return
         arn = ":".join(shown["stateMachineArn"].split(":")[:7])
         versions = list(server.pages("list_state_machine_versions", "stateMachineVersions", stateMachineArn=arn))
         aliases = list(server.pages("list_state_machine_aliases", "stateMachineAliases", stateMachineArn=arn))
@@ -79,16 +89,14 @@ def show(target: str, bare: bool, form: str, endpoint: str | None) -> int:
             executions += server.pages("list_executions", "executions", most=RECENT, stateMachineArn=arn)
     if form == "table":
         _print_machine(shown, versions, aliases, executions)
-        return OK
+        return
     lists = {"versions": versions, "aliases": aliases, "executions": executions}
     document = {**dated(_without_definition(shown)), "definition": _definition_of(shown), **dated(lists)}
     stdout().json(document, compact=form == "jsonl")
-    return OK
 
 
 def _print_machine(shown: Answer, versions: list[Answer], aliases: list[Answer], executions: list[Answer]) -> None:
     from statewright.asl.outline import outline, states_of
-    from statewright.cli.table import length_words, local_time, print_facts, print_table, status_span
     from statewright.clock import RealClock
 
     printer = stdout()
@@ -123,17 +131,14 @@ def _print_machine(shown: Answer, versions: list[Answer], aliases: list[Answer],
 
 @machine.command(short_help="List the versions of a state machine.")
 @click.argument("target", metavar="MACHINE")
-@form_option
-@endpoint_option
-def versions(target: str, form: str, endpoint: str | None) -> int:
+@server_options
+def versions(target: str, form: str, endpoint: str | None) -> None:
     """List the versions of a state machine, newest first, and the aliases that route to them.
 
     \b
     Examples:
       statewright machine versions order
     """
-    from statewright.cli.table import local_time, print_rows
-
     with Server(endpoint) as server:
         arn = server.machine_arn(target)
         found = list(server.pages("list_state_machine_versions", "stateMachineVersions", stateMachineArn=arn))
@@ -146,7 +151,7 @@ def versions(target: str, form: str, endpoint: str | None) -> int:
             one["aliases"] = routes.get(version, {})
     titles = ("VERSION", "CREATED (UTC)", "ALIASES", "DESCRIPTION")
     print_rows(
-        stdout(), form, "stateMachineVersions", found, titles,
+        form, "stateMachineVersions", found, titles,
         lambda one: (
             _last(one["stateMachineVersionArn"]),
             local_time(one["creationDate"]),
@@ -154,7 +159,6 @@ def versions(target: str, form: str, endpoint: str | None) -> int:
             one["description"],
         ),
     )  # fmt: skip
-    return OK
 
 
 def _routes(server: Server, machine: str) -> dict[str, dict[str, int]]:
@@ -171,8 +175,7 @@ def _routes(server: Server, machine: str) -> dict[str, dict[str, int]]:
 @click.argument("target", metavar="MACHINE")
 @click.argument("before", metavar="[BEFORE]", required=False)
 @click.argument("after", metavar="[AFTER]", required=False)
-@form_option
-@endpoint_option
+@server_options
 def diff(target: str, before: str | None, after: str | None, form: str, endpoint: str | None) -> int:
     """Compare two definitions of a state machine: which states differ, and how.
 
@@ -270,9 +273,8 @@ def _print_difference(difference: Difference) -> None:
 @machine.command(short_help="Delete a state machine.")
 @click.argument("target", metavar="MACHINE")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@form_option
-@endpoint_option
-def delete(target: str, yes: bool, form: str, endpoint: str | None) -> int:
+@server_options
+def delete(target: str, yes: bool, form: str, endpoint: str | None) -> None:
     """Delete a state machine with its versions and aliases; one that still runs is deleted when it has stopped.
 
     \b
@@ -296,12 +298,8 @@ def delete(target: str, yes: bool, form: str, endpoint: str | None) -> int:
             also = f" while {count_words(len(running), 'execution')} of it still running" if running else ""
             click.confirm(f"Delete {name}{also}?", abort=True, err=True)
         server.call("delete_state_machine", stateMachineArn=arn)
-    if form == "table":
-        rest = f"; {count_words(len(running), 'execution')} of it still running" if running else ""
-        stdout().line(f"deleted {name}{rest}")
-    else:
-        stdout().json({"stateMachineArn": arn, "running": len(running)}, compact=form == "jsonl")
-    return OK
+    rest = f"; {count_words(len(running), 'execution')} of it still running" if running else ""
+    print_answer(form, {"stateMachineArn": arn, "running": len(running)}, f"deleted {name}{rest}")
 
 
 def describe(server: Server, arn: str) -> Answer:

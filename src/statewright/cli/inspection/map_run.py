@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option, short_name
-from statewright.cli.output import NOT_FOUND, OK, Printer, Span, Stop, stdout
+from statewright.cli.client import Answer, Server, server_options, short_name
+from statewright.cli.output import NOT_FOUND, Printer, Span, Stop, stdout
+from statewright.cli.table import dated, length_words, local_time, print_answer, print_facts, print_table, status_span
 
 COUNTS = (
     "total", "pending", "running", "succeeded", "failed", "timedOut", "aborted", "resultsWritten",
@@ -27,9 +28,8 @@ def map_run() -> None:
 @map_run.command(short_help="Show a Map Run, or those of an execution.")
 @click.argument("target", metavar="ARN|EXECUTION")
 @click.option("--machine", metavar="NAME", help="The state machine of the execution.")
-@form_option
-@endpoint_option
-def show(target: str, machine: str | None, form: str, endpoint: str | None) -> int:
+@server_options
+def show(target: str, machine: str | None, form: str, endpoint: str | None) -> None:
     """Show a Map Run, or all Map Runs of an execution: counts by status, tolerance, concurrency.
 
     \b
@@ -37,8 +37,6 @@ def show(target: str, machine: str | None, form: str, endpoint: str | None) -> i
       statewright map-run show order:run-7
       statewright map-run show order:run-7 -o json | jq '.mapRuns[].itemCounts'
     """
-    from statewright.cli.table import dated
-
     with Server(endpoint) as server:
         if ":mapRun:" in target:
             arns = [target]
@@ -52,7 +50,7 @@ def show(target: str, machine: str | None, form: str, endpoint: str | None) -> i
     printer = stdout()
     if form == "json":
         printer.json({"mapRuns": dated(found)})
-        return OK
+        return
     for number, one in enumerate(found):
         if form == "jsonl":
             printer.json(dated(one), compact=True)
@@ -60,11 +58,9 @@ def show(target: str, machine: str | None, form: str, endpoint: str | None) -> i
             if number:
                 printer.line()
             _print_map_run(printer, one)
-    return OK
 
 
 def _print_map_run(printer: Printer, shown: Answer) -> None:
-    from statewright.cli.table import length_words, local_time, print_facts, print_table, status_span
     from statewright.clock import RealClock
 
     length = length_words(shown["startDate"], shown.get("stopDate"), RealClock().now_ms())
@@ -101,16 +97,14 @@ def _words(name: str) -> str:
 @map_run.command(short_help="Redrive a Map Run's execution.")
 @click.argument("target", metavar="ARN|EXECUTION")
 @click.option("--machine", metavar="NAME", help="The state machine of the execution.")
-@form_option
-@endpoint_option
-def redrive(target: str, machine: str | None, form: str, endpoint: str | None) -> int:
+@server_options
+def redrive(target: str, machine: str | None, form: str, endpoint: str | None) -> None:
     """Redrive a Map Run: its execution continues, and with it the children that did not succeed.
 
     \b
     Examples:
       statewright map-run redrive order:run-7
     """
-    from statewright.cli.table import dated
 
     with Server(endpoint) as server:
         if ":mapRun:" in target:
@@ -118,8 +112,4 @@ def redrive(target: str, machine: str | None, form: str, endpoint: str | None) -
         else:
             arn = server.execution_arn(target, machine)
         answer = server.call("redrive_execution", executionArn=arn)
-    if form == "table":
-        stdout().line(f"redriven {short_name(arn)}")
-    else:
-        stdout().json(dated({"executionArn": arn, **answer}), compact=form == "jsonl")
-    return OK
+    print_answer(form, {"executionArn": arn, **answer}, f"redriven {short_name(arn)}")

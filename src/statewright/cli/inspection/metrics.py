@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option
-from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, count_words, stderr, stdout
+from statewright.cli.client import Answer, Server, server_options
+from statewright.cli.output import NOT_FOUND, USAGE, Span, Stop, count_words, stderr, stdout
+from statewright.cli.table import print_rows, print_table
 
 PERIODS_MS: Final = (1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000, 86_400_000)
 MOST_ROWS: Final = 60
@@ -42,8 +43,7 @@ Wanted = list[tuple[str, str]]
 @click.option("--since", default="1h", show_default=True, metavar="TIME", help="How far back to look, such as 15m.")
 @click.option("--period", metavar="TIME", help="Length of one point, such as 1s, 10s, 1m; default: chosen to fit.")
 @click.option("--statistic", metavar="NAME", help="Sum, Average, Minimum, Maximum, SampleCount, p99 ...")
-@form_option
-@endpoint_option
+@server_options
 def metrics(
     names: tuple[str, ...],
     namespace: str | None,
@@ -57,7 +57,7 @@ def metrics(
     statistic: str | None,
     form: str,
     endpoint: str | None,
-) -> int:
+) -> None:
     """List the metrics of a server, or show those of these names over time.
 
     Without --statistic, levels (such as the depth of a queue) are shown by their maximum, times by their average, and
@@ -83,13 +83,12 @@ def metrics(
         found = _found(server, namespace, names, wanted)
         if not names:
             _print_list(found, form)
-            return OK
+            return
         missing = [name for name in names if all(one["MetricName"] != name for one in found)]
         if missing:
             raise _no_metric(server, missing[0])
         shown = [_read(server, one, since_ms, period_ms, statistic) for one in found]
     _print_curves(shown, form)
-    return OK
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -113,14 +112,9 @@ def _length(text: str, option: str) -> int:
 
 def _found(server: Server, namespace: str | None, names: Sequence[str], wanted: Wanted) -> list[Answer]:
     """Metrics with any of the values of each dimension, by namespace and name."""
-    found = []
-    following: dict[str, str] = {"Namespace": namespace} if namespace else {}
-    while True:
-        page = server.call("list_metrics", **following)
-        found += [one for one in page["Metrics"] if _fits(one, names, wanted)]
-        if not page.get("NextToken"):
-            break
-        following["NextToken"] = page["NextToken"]
+    chosen: dict[str, Any] = {"Namespace": namespace} if namespace else {}
+    every = server.pages("list_metrics", "Metrics", **chosen)
+    found = [one for one in every if _fits(one, names, wanted)]
     # By name and dimensions: those without any, which are for everything together, first.
     return sorted(found, key=lambda one: (one["Namespace"], one["MetricName"], _said(one)))
 
@@ -138,12 +132,10 @@ def _said(one: Answer) -> str:
 
 
 def _print_list(found: list[Answer], form: str) -> None:
-    from statewright.cli.table import print_rows
-
     def cells(one: Answer) -> list[Span]:
         return [one["Namespace"], (one["MetricName"], "strong"), (_said(one), "idle")]
 
-    print_rows(stdout(), form, "metrics", found, ("NAMESPACE", "METRIC", "DIMENSIONS"), cells)
+    print_rows(form, "metrics", found, ("NAMESPACE", "METRIC", "DIMENSIONS"), cells)
     if not found and form == "table":
         stderr().line(("There are no such metrics: nothing of that kind has happened yet.", "idle"))
 
@@ -218,8 +210,6 @@ def _print_curves(shown: Sequence[dict[str, Any]], form: str) -> None:
         for one in said if form == "jsonl" else ():
             printer.json(one, compact=True)
         return
-    from statewright.cli.table import print_table
-
     for number, one in enumerate(shown):
         if number:
             printer.line("")

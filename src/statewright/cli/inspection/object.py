@@ -11,8 +11,9 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from statewright.cli.client import Server, endpoint_option, form_option
-from statewright.cli.output import OK, USAGE, Stop, stdout
+from statewright.cli.client import Server, endpoint_option, server_options
+from statewright.cli.output import USAGE, Stop
+from statewright.cli.table import local_time, print_rows
 
 SCHEME: Final = "s3://"
 PIECE_BYTES: Final = 1024 * 1024
@@ -34,9 +35,8 @@ def object_() -> None:
 @object_.command(short_help="List buckets, or the objects of one.")
 @click.argument("where", metavar="[s3://BUCKET[/PREFIX]]", default="")
 @click.option("-r", "--recursive", is_flag=True, help="Include objects below a slash.")
-@form_option
-@endpoint_option
-def ls(where: str, recursive: bool, form: str, endpoint: str | None) -> int:
+@server_options
+def ls(where: str, recursive: bool, form: str, endpoint: str | None) -> None:
     """List buckets, or what a bucket has under a prefix: size, time and key.
 
     \b
@@ -44,8 +44,6 @@ def ls(where: str, recursive: bool, form: str, endpoint: str | None) -> int:
       statewright object ls
       statewright object ls s3://data/2026/ -r -o json
     """
-    from statewright.cli.table import print_rows
-
     with Server(endpoint, service="s3") as server:
         if not where:
             buckets = server.call("list_buckets")["Buckets"]
@@ -54,13 +52,10 @@ def ls(where: str, recursive: bool, form: str, endpoint: str | None) -> int:
             bucket, prefix = _place(where, needs_key=False)
             rows = _listed(server, bucket, prefix, recursive=recursive)
     titles = ("SIZE", "MODIFIED (UTC)", "KEY") if where else ("BUCKET", "CREATED (UTC)")
-    print_rows(stdout(), form, "objects" if where else "buckets", rows, titles, _cells)
-    return OK
+    print_rows(form, "objects" if where else "buckets", rows, titles, _cells)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    from statewright.cli.table import local_time
-
     shown = {**row, **{name: local_time(value) for name, value in row.items() if name.endswith("Date")}}
     return ["" if value is None else str(value) for value in shown.values()]
 
@@ -83,7 +78,7 @@ def _listed(server: Server, bucket: str, prefix: str, *, recursive: bool) -> lis
 @object_.command(short_help="Print an object.")
 @click.argument("where", metavar="s3://BUCKET/KEY")
 @endpoint_option
-def cat(where: str, endpoint: str | None) -> int:
+def cat(where: str, endpoint: str | None) -> None:
     """Print the bytes of an object.
 
     \b
@@ -96,14 +91,13 @@ def cat(where: str, endpoint: str | None) -> int:
         while piece := body.read(PIECE_BYTES):
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
-    return OK
 
 
 @object_.command(short_help="Copy a file to a bucket, or an object to a file or key.")
 @click.argument("source", metavar="FILE|s3://BUCKET/KEY")
 @click.argument("target", metavar="FILE|s3://BUCKET/KEY")
 @endpoint_option
-def cp(source: str, target: str, endpoint: str | None) -> int:
+def cp(source: str, target: str, endpoint: str | None) -> None:
     """Copy a file to an object, an object to a file, or an object to another. A target that ends in a slash, or is
     a bucket or a folder, keeps the name of the source.
 
@@ -125,7 +119,6 @@ def cp(source: str, target: str, endpoint: str | None) -> int:
             server.call("copy_object", Bucket=bucket, Key=key, CopySource={"Bucket": from_bucket, "Key": from_key})
         else:
             _download(server, source, Path(target))
-    return OK
 
 
 def _upload(server: Server, file: Path, target: str) -> None:

@@ -6,15 +6,14 @@ is our own addition to ReceiveMessage, asked for by a header.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option
-from statewright.cli.output import OK, USAGE, Span, Stop, count_words, stderr, stdout
+from statewright.cli.client import LARGEST_PAGE, Answer, Server, server_options
+from statewright.cli.inspection.messages import attributes_of, text_of
+from statewright.cli.output import Span, count_words, stderr, stdout
+from statewright.cli.table import local_time, print_answer, print_rows, status_span
 
 if TYPE_CHECKING:
     from statewright.payload import Json, JsonObject
@@ -45,9 +44,8 @@ def queue() -> None:
 
 @queue.command("list", short_help="List queues with their message counts.")
 @click.option("--prefix", default="", metavar="TEXT", help="Only queues whose name starts with this.")
-@form_option
-@endpoint_option
-def list_queues(prefix: str, form: str, endpoint: str | None) -> int:
+@server_options
+def list_queues(prefix: str, form: str, endpoint: str | None) -> None:
     """List queues by name: messages that are visible, in flight and delayed, and where dead letters go.
 
     \b
@@ -55,30 +53,16 @@ def list_queues(prefix: str, form: str, endpoint: str | None) -> int:
       statewright queue list
       statewright queue list --prefix order -o json
     """
-    from statewright.cli.table import print_rows
-
     with _sqs(endpoint) as server:
         found = []
-        for url in _urls(server, prefix):
+        for url in server.pages("list_queues", "QueueUrls", QueueNamePrefix=prefix, MaxResults=LARGEST_PAGE):
             shown = server.call("get_queue_attributes", QueueUrl=url, AttributeNames=["All"])["Attributes"]
             found.append({"name": _name_of(url), "queueUrl": url, "attributes": shown})
     titles = ("NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "DEAD LETTERS TO")
-    print_rows(stdout(), form, "queues", found, titles, _cells)
-    if not found and form == "table":
-        stderr().line(
-            ("There are no queues. To create one: statewright aws sqs create-queue --queue-name NAME", "idle")
-        )
-    return OK
-
-
-def _urls(server: Server, prefix: str) -> Iterator[str]:
-    following: dict[str, str] = {}
-    while True:
-        page = server.call("list_queues", QueueNamePrefix=prefix, MaxResults=1000, **following)
-        yield from page.get("QueueUrls", ())
-        if not page.get("NextToken"):
-            return
-        following = {"NextToken": page["NextToken"]}
+    print_rows(
+        form, "queues", found, titles, _cells,
+        if_none="There are no queues. To create one: statewright aws sqs create-queue --queue-name NAME",
+    )  # fmt: skip
 
 
 def _cells(one: Answer) -> list[Span]:
@@ -94,9 +78,8 @@ def _cells(one: Answer) -> list[Span]:
 @queue.command(short_help="Look at messages without receiving them.")
 @click.argument("target", metavar="QUEUE")
 @click.option("--limit", type=click.IntRange(1, 1000), default=SHOWN_AT_ONCE, show_default=True, help="How many.")
-@form_option
-@endpoint_option
-def peek(target: str, limit: int, form: str, endpoint: str | None) -> int:
+@server_options
+def peek(target: str, limit: int, form: str, endpoint: str | None) -> None:
     """Look at a queue's messages, oldest first, whether visible or not, without changing anything.
 
     \b
@@ -113,7 +96,6 @@ def peek(target: str, limit: int, form: str, endpoint: str | None) -> int:
             MessageAttributeNames=["All"],
         )
     _print_messages(answer.get("Messages", []), form)
-    return OK
 
 
 @queue.command(short_help="Send a message.")
@@ -123,12 +105,11 @@ def peek(target: str, limit: int, form: str, endpoint: str | None) -> int:
 @click.option("--group", metavar="ID", help="Its message group.")
 @click.option("--dedup", metavar="ID", help="Its deduplication id.")
 @click.option("--attribute", "pairs", multiple=True, metavar="NAME=TEXT", help="A message attribute; repeatable.")
-@form_option
-@endpoint_option
+@server_options
 def send(
     target: str, body: str, delay: int | None, group: str | None, dedup: str | None, pairs: tuple[str, ...], form: str,
     endpoint: str | None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Send a message and print its id.
 
     \b
@@ -136,16 +117,11 @@ def send(
       statewright queue send orders '{"order": 7}'
       statewright queue send orders.fifo @order.json --group customer-1 --dedup order-7
     """
-    members = _given(MessageBody=_text_of(body), DelaySeconds=delay, MessageGroupId=group, MessageDeduplicationId=dedup)
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator:
-            raise Stop(USAGE, f"--attribute {pair}: write NAME=TEXT")
-        members.setdefault("MessageAttributes", {})[name] = {"DataType": "String", "StringValue": value}
+    attributes = attributes_of(pairs)
+    members = _given(MessageBody=text_of(body), DelaySeconds=delay, MessageGroupId=group, MessageDeduplicationId=dedup)
     with _sqs(endpoint) as server:
-        sent = server.call("send_message", QueueUrl=_url_of(server, target), **members)
-    _print_answer(sent, form, sent["MessageId"])
-    return OK
+        sent = server.call("send_message", QueueUrl=_url_of(server, target), **members, **attributes)
+    print_answer(form, sent, sent["MessageId"])
 
 
 @queue.command(short_help="Receive messages.")
@@ -159,11 +135,10 @@ def send(
     help="How long to hide them from other consumers.",
 )
 @click.option("--delete", "deletes", is_flag=True, help="Delete each message once it is printed.")
-@form_option
-@endpoint_option
+@server_options
 def receive(
     target: str, limit: int, wait: int | None, visibility: int | None, deletes: bool, form: str, endpoint: str | None
-) -> int:
+) -> None:
     """Receive messages. They come back when their visibility timeout is over, unless deleted.
 
     \b
@@ -180,7 +155,6 @@ def receive(
         stdout().flush()
         for message in found if deletes else ():
             server.call("delete_message", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-    return OK
 
 
 @queue.command(short_help="Move dead letters back to their source queues.")
@@ -188,11 +162,10 @@ def receive(
 @click.option("--to", "destination", metavar="QUEUE", help="Move them to this queue instead of their source queues.")
 @click.option("--rate", type=click.IntRange(1, 500), metavar="N", help="Maximum messages per second.")
 @click.option("--status", "only_status", is_flag=True, help="Only show the latest moves of the queue.")
-@form_option
-@endpoint_option
+@server_options
 def redrive(
     target: str, destination: str | None, rate: int | None, only_status: bool, form: str, endpoint: str | None
-) -> int:
+) -> None:
     """Start to move the messages of a dead-letter queue, and print the move's handle.
 
     \b
@@ -200,25 +173,20 @@ def redrive(
       statewright queue redrive orders-dead
       statewright queue redrive orders-dead --status
     """
-    from statewright.cli.table import print_rows
-
     with _sqs(endpoint) as server:
         source = _arn_of(server, target)
         if not only_status:
             to = _arn_of(server, destination) if destination is not None else None
             members = _given(DestinationArn=to, MaxNumberOfMessagesPerSecond=rate)
             started = server.call("start_message_move_task", SourceArn=source, **members)
-            _print_answer(started, form, started["TaskHandle"])
-            return OK
+            print_answer(form, started, started["TaskHandle"])
+            return
         found = server.call("list_message_move_tasks", SourceArn=source, MaxResults=10).get("Results", [])
     titles = ("STARTED (UTC)", "STATUS", "MOVED", "OF", "TO", "WHY")
-    print_rows(stdout(), form, "moves", found, titles, _move_cells)
-    return OK
+    print_rows(form, "moves", found, titles, _move_cells)
 
 
 def _move_cells(one: Answer) -> list[Span]:
-    from statewright.cli.table import local_time, status_span
-
     return [
         local_time(one["StartedTimestamp"]),
         status_span(one["Status"]),
@@ -231,9 +199,8 @@ def _move_cells(one: Answer) -> list[Span]:
 
 @queue.command(short_help="Delete every message of a queue.")
 @click.argument("target", metavar="QUEUE")
-@form_option
-@endpoint_option
-def purge(target: str, form: str, endpoint: str | None) -> int:
+@server_options
+def purge(target: str, form: str, endpoint: str | None) -> None:
     """Delete every message of a queue, those in flight too. The queue stays.
 
     \b
@@ -243,8 +210,7 @@ def purge(target: str, form: str, endpoint: str | None) -> int:
     with _sqs(endpoint) as server:
         url = _url_of(server, target)
         server.call("purge_queue", QueueUrl=url)
-    _print_answer({"queueUrl": url}, form, f"purged {_name_of(url)}")
-    return OK
+    print_answer(form, {"queueUrl": url}, f"purged {_name_of(url)}")
 
 
 # ------------------------------------------------------------------ queues and texts
@@ -277,31 +243,11 @@ def _name_of(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _text_of(body: str) -> str:
-    if body == "-":
-        return sys.stdin.read()
-    if not body.startswith("@"):
-        return body
-    try:
-        return Path(body[1:]).read_text("utf-8")
-    except UnicodeDecodeError:
-        raise Stop(USAGE, f"{body[1:]} is not UTF-8 text") from None
-
-
-def _print_answer(answer: Answer, form: str, words: str) -> None:
-    if form == "table":
-        stdout().line(words)
-    else:
-        stdout().json(answer, compact=form == "jsonl")
-
-
 def _print_messages(found: list[Answer], form: str) -> None:
-    from statewright.cli.table import print_rows
-
     printable = [_printable(message) for message in found]
     titles = ("MESSAGE", "SENT (UTC)", "RECEIVED", "GROUP", "BODY")
     if found or form != "table":
-        print_rows(stdout(), form, "messages", printable, titles, _message_cells)
+        print_rows(form, "messages", printable, titles, _message_cells)
     if form == "table":
         stderr().line((count_words(len(found), "message"), "idle"))
 
@@ -318,8 +264,6 @@ def _printable(message: Answer) -> Answer:
 
 
 def _message_cells(message: Answer) -> list[Span]:
-    from statewright.cli.table import local_time
-
     attributes = message.get("Attributes", {})
     return [
         message["MessageId"],

@@ -7,14 +7,14 @@ expressions of `events.expressions`, so that an expression can be looked at with
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option
+from statewright.cli.client import Answer, Server, server_options
 from statewright.cli.output import OK, USAGE, Span, Stop, stderr, stdout
+from statewright.cli.table import print_answer, print_rows
 
 KEPT: Final = (
     "ScheduleExpression", "ScheduleExpressionTimezone", "StartDate", "EndDate", "Description", "State", "KmsKeyArn",
@@ -41,9 +41,8 @@ def schedule() -> None:
 
 @schedule.command("list", short_help="List schedules with their next fire time.")
 @click.option("--group", metavar="NAME", help="Only schedules of this group.")
-@form_option
-@endpoint_option
-def list_schedules(group: str | None, form: str, endpoint: str | None) -> int:
+@server_options
+def list_schedules(group: str | None, form: str, endpoint: str | None) -> None:
     """List schedules by group and name.
 
     \b
@@ -51,25 +50,15 @@ def list_schedules(group: str | None, form: str, endpoint: str | None) -> int:
       statewright schedule list
       statewright schedule list --group billing -o json
     """
-    from statewright.cli.table import print_rows
-
     with _scheduler(endpoint) as server:
-        found = [_full(server, one["GroupName"], one["Name"]) for one in _schedules(server, group)]
+        chosen: dict[str, Any] = {"GroupName": group} if group else {}
+        listed = server.pages("list_schedules", "Schedules", **chosen)
+        found = [_full(server, one["GroupName"], one["Name"]) for one in listed]
     titles = ("NAME", "EXPRESSION", "ZONE", "STATE", "NEXT", "TARGET")
-    print_rows(stdout(), form, "schedules", found, titles, _cells)
-    if not found and form == "table":
-        stderr().line(("There are no schedules. To create one: statewright aws scheduler create-schedule", "idle"))
-    return OK
-
-
-def _schedules(server: Server, group: str | None) -> Iterator[Answer]:
-    following: dict[str, str] = {"GroupName": group} if group else {}
-    while True:
-        page = server.call("list_schedules", **following)
-        yield from page["Schedules"]
-        if not page.get("NextToken"):
-            return
-        following["NextToken"] = page["NextToken"]
+    print_rows(
+        form, "schedules", found, titles, _cells,
+        if_none="There are no schedules. To create one: statewright aws scheduler create-schedule",
+    )  # fmt: skip
 
 
 def _full(server: Server, group: str, name: str) -> dict[str, Any]:
@@ -93,9 +82,8 @@ def _cells(one: Answer) -> list[Span]:
 @click.option("-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
 @click.option("--timezone", default="UTC", show_default=True, metavar="ZONE", help="The time zone of an expression.")
 @click.option("--after", metavar="TIME", help="Start from this time (ISO 8601, by default UTC); default: now.")
-@form_option
-@endpoint_option
-def next_(what: str, count: int, timezone: str, after: str | None, form: str, endpoint: str | None) -> int:
+@server_options
+def next_(what: str, count: int, timezone: str, after: str | None, form: str, endpoint: str | None) -> None:
     """Print when a schedule fires next, without flexible windows; for an expression no server is asked.
 
     \b
@@ -120,7 +108,6 @@ def next_(what: str, count: int, timezone: str, after: str | None, form: str, en
             stdout().line(text)
     if not coming and form == "table":
         stderr().line(("It does not fire again.", "idle"))
-    return OK
 
 
 def _upcoming(found: dict[str, Any], from_ms: int, count: int) -> list[str]:
@@ -147,9 +134,8 @@ def _upcoming(found: dict[str, Any], from_ms: int, count: int) -> list[str]:
 
 @schedule.command(short_help="Invoke a schedule's target now.")
 @click.argument("name", metavar="SCHEDULE")
-@form_option
-@endpoint_option
-def run(name: str, form: str, endpoint: str | None) -> int:
+@server_options
+def run(name: str, form: str, endpoint: str | None) -> None:
     """Invoke the target of a schedule now, by a copy of the schedule that fires once and deletes itself.
 
     \b
@@ -166,15 +152,13 @@ def run(name: str, form: str, endpoint: str | None) -> int:
             EndDate=time.time() + COPY_SECONDS, Target=found["Target"], FlexibleTimeWindow={"Mode": "OFF"},
             ActionAfterCompletion="DELETE",
         )  # fmt: skip
-    _done({"schedule": name, "target": found["Target"]["Arn"], "copy": copy}, form)
+    print_answer(form, {"schedule": name, "target": found["Target"]["Arn"], "copy": copy})
     stderr().line(("✓ ", "ok"), f"{found['Target']['Arn']} is invoked, by {copy}")
-    return OK
 
 
 @schedule.command(short_help="Pause a schedule.")
 @click.argument("name", metavar="SCHEDULE")
-@form_option
-@endpoint_option
+@server_options
 def pause(name: str, form: str, endpoint: str | None) -> int:
     """Disable a schedule. What would have fired meanwhile is not made up for.
 
@@ -187,8 +171,7 @@ def pause(name: str, form: str, endpoint: str | None) -> int:
 
 @schedule.command(short_help="Resume a paused schedule.")
 @click.argument("name", metavar="SCHEDULE")
-@form_option
-@endpoint_option
+@server_options
 def resume(name: str, form: str, endpoint: str | None) -> int:
     """Enable a schedule; a rate continues in step.
 
@@ -207,15 +190,9 @@ def _set_state(name: str, state: str, form: str, endpoint: str | None) -> int:
         for member in {"StartDate", "EndDate"} & kept.keys():
             kept[member] /= 1000
         server.call("update_schedule", GroupName=group, Name=own, **{**kept, "State": state})
-    _done({"schedule": name, "state": state}, form)
+    print_answer(form, {"schedule": name, "state": state})
     stderr().line(("✓ ", "ok"), f"{name} is {state.lower()}")
     return OK
-
-
-def _done(what: dict[str, Any], form: str) -> None:
-    """Say to programs what was done."""
-    if form != "table":
-        stdout().json(what, compact=form == "jsonl")
 
 
 def _named(name: str) -> tuple[str, str]:

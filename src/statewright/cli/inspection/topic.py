@@ -5,15 +5,12 @@ Owns the commands. Calls and their errors are `client.py`'s, tables `table.py`'s
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import click
 
-from statewright.cli.client import Answer, Server, endpoint_option, form_option
-from statewright.cli.output import NOT_FOUND, OK, USAGE, Span, Stop, stderr, stdout
+from statewright.cli.client import Answer, Server, server_options
+from statewright.cli.inspection.messages import attributes_of, text_of
+from statewright.cli.output import NOT_FOUND, Span, Stop
+from statewright.cli.table import print_answer, print_rows
 
 
 @click.group(short_help="List topics and subscriptions, publish messages.")
@@ -31,9 +28,8 @@ def topic() -> None:
 
 
 @topic.command("list", short_help="List topics with their subscriptions.")
-@form_option
-@endpoint_option
-def list_topics(form: str, endpoint: str | None) -> int:
+@server_options
+def list_topics(form: str, endpoint: str | None) -> None:
     """List topics by name: how many subscriptions are confirmed and pending.
 
     \b
@@ -41,17 +37,15 @@ def list_topics(form: str, endpoint: str | None) -> int:
       statewright topic list
       statewright topic list -o json
     """
-    from statewright.cli.table import print_rows
-
     with _sns(endpoint) as server:
         found = []
-        for one in _pages(server, "list_topics", "Topics"):
+        for one in server.pages("list_topics", "Topics"):
             shown = server.call("get_topic_attributes", TopicArn=one["TopicArn"])["Attributes"]
             found.append({"name": _name_of(one["TopicArn"]), "topicArn": one["TopicArn"], "attributes": shown})
-    print_rows(stdout(), form, "topics", found, ("NAME", "CONFIRMED", "PENDING", "KIND"), _topic_cells)
-    if not found and form == "table":
-        stderr().line(("There are no topics. To create one: statewright aws sns create-topic --name NAME", "idle"))
-    return OK
+    print_rows(
+        form, "topics", found, ("NAME", "CONFIRMED", "PENDING", "KIND"), _topic_cells,
+        if_none="There are no topics. To create one: statewright aws sns create-topic --name NAME",
+    )  # fmt: skip
 
 
 def _topic_cells(one: Answer) -> list[Span]:
@@ -62,9 +56,8 @@ def _topic_cells(one: Answer) -> list[Span]:
 
 @topic.command(short_help="List subscriptions.")
 @click.argument("target", metavar="[TOPIC]", required=False)
-@form_option
-@endpoint_option
-def subscriptions(target: str | None, form: str, endpoint: str | None) -> int:
+@server_options
+def subscriptions(target: str | None, form: str, endpoint: str | None) -> None:
     """List the subscriptions of a topic, or all of them, oldest first.
 
     \b
@@ -72,16 +65,13 @@ def subscriptions(target: str | None, form: str, endpoint: str | None) -> int:
       statewright topic subscriptions orders
       statewright topic subscriptions -o jsonl
     """
-    from statewright.cli.table import print_rows
-
     with _sns(endpoint) as server:
         if target is None:
-            found = list(_pages(server, "list_subscriptions", "Subscriptions"))
+            found = list(server.pages("list_subscriptions", "Subscriptions"))
         else:
             arn = _arn_of(server, target)
-            found = list(_pages(server, "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn))
-    print_rows(stdout(), form, "subscriptions", found, ("TOPIC", "STATE", "PROTOCOL", "ENDPOINT"), _subscription_cells)
-    return OK
+            found = list(server.pages("list_subscriptions_by_topic", "Subscriptions", TopicArn=arn))
+    print_rows(form, "subscriptions", found, ("TOPIC", "STATE", "PROTOCOL", "ENDPOINT"), _subscription_cells)
 
 
 def _subscription_cells(one: Answer) -> list[Span]:
@@ -97,12 +87,11 @@ def _subscription_cells(one: Answer) -> list[Span]:
 @click.option("--group", metavar="ID", help="Its message group.")
 @click.option("--dedup", metavar="ID", help="Its deduplication id.")
 @click.option("--attribute", "pairs", multiple=True, metavar="NAME=TEXT", help="A message attribute; repeatable.")
-@form_option
-@endpoint_option
+@server_options
 def publish(
     target: str, message: str, subject: str | None, group: str | None, dedup: str | None, pairs: tuple[str, ...],
     form: str, endpoint: str | None,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Publish a message and print its id.
 
     \b
@@ -111,20 +100,11 @@ def publish(
       statewright topic publish orders.fifo @order.json --group customer-1 --dedup order-7
     """
     given = {"Subject": subject, "MessageGroupId": group, "MessageDeduplicationId": dedup}
-    members: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator:
-            raise Stop(USAGE, f"--attribute {pair}: write NAME=TEXT")
-        members.setdefault("MessageAttributes", {})[name] = {"DataType": "String", "StringValue": value}
-    text = _text_of(message)
+    members = {name: value for name, value in given.items() if value is not None} | attributes_of(pairs)
+    text = text_of(message)
     with _sns(endpoint) as server:
         sent = server.call("publish", TopicArn=_arn_of(server, target), Message=text, **members)
-    if form == "table":
-        stdout().line(sent["MessageId"])
-    else:
-        stdout().json(sent)
-    return OK
+    print_answer(form, sent, sent["MessageId"])
 
 
 # ------------------------------------------------------------------ below
@@ -134,16 +114,6 @@ def _sns(endpoint: str | None) -> Server:
     return Server(endpoint, service="sns")
 
 
-def _pages(server: Server, operation: str, member: str, **given: str) -> Iterator[Answer]:
-    following: dict[str, str] = {}
-    while True:
-        page = server.call(operation, **given, **following)
-        yield from page.get(member, ())
-        if not page.get("NextToken"):
-            return
-        following = {"NextToken": page["NextToken"]}
-
-
 def _name_of(arn: str) -> str:
     return arn.rpartition(":")[2]
 
@@ -151,18 +121,7 @@ def _name_of(arn: str) -> str:
 def _arn_of(server: Server, target: str) -> str:
     if target.startswith("arn:"):
         return target
-    for one in _pages(server, "list_topics", "Topics"):
+    for one in server.pages("list_topics", "Topics"):
         if _name_of(one["TopicArn"]) == target:
             return str(one["TopicArn"])
     raise Stop(NOT_FOUND, f"There is no topic {target}.", "see: statewright topic list")
-
-
-def _text_of(message: str) -> str:
-    if message == "-":
-        return sys.stdin.read()
-    if not message.startswith("@"):
-        return message
-    try:
-        return Path(message[1:]).read_text("utf-8")
-    except UnicodeDecodeError:
-        raise Stop(USAGE, f"{message[1:]} is not UTF-8 text") from None

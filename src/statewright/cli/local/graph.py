@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from statewright.cli.extensions import extensions_option
-from statewright.cli.output import NOT_FOUND, OK, USAGE, Refused, Stop, reason_of, stderr, stdout
+from statewright.cli.output import NOT_FOUND, USAGE, Refused, Stop, reason_of, stderr, stdout
 
 NARROW = 40
 DEFAULT_WIDTH = 100
@@ -28,7 +28,9 @@ OTHER_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".dot")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @click.pass_context
 @extensions_option
-def graph(context: click.Context, file: str, form: str, target: str | None, width: int | None, ascii_only: bool) -> int:
+def graph(
+    context: click.Context, file: str, form: str, target: str | None, width: int | None, ascii_only: bool
+) -> None:
     """Draw a definition.
 
     A definition with mistakes is drawn too, as far as it goes: missing targets stand out. FILE may be - for the
@@ -76,10 +78,9 @@ def graph(context: click.Context, file: str, form: str, target: str | None, widt
         text = render_text(drawing, width=columns, color=coloured, ascii_only=plain)
     if target is None:
         printer.plain(text)
-        return OK
+        return
     try:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as problem:
         raise Stop(NOT_FOUND, f"{target}: {reason_of(problem)}") from None
     stderr().line(f"Wrote {target}")
-    return OK

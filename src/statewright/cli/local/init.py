@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from statewright.cli.output import FAILED, NOT_FOUND, OK, Stop, stdout
+from statewright.cli.output import FAILED, NOT_FOUND, Stop, stdout
 
 
 @click.command(short_help="Start a project.")
@@ -16,7 +16,7 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, Stop, stdout
     "--kind", type=click.Choice(["folder", "sam"]), default="folder", show_default=True,
     help="A plain folder, or a SAM template.",
 )  # fmt: skip
-def init(folder: str, kind: str) -> int:
+def init(folder: str, kind: str) -> None:
     """Write a small project: a state machine, the function that it calls, cases that test it, settings.
 
     It runs as it is. Nothing is overwritten: if one of the files exists, none is written.
@@ -50,4 +50,3 @@ def init(folder: str, kind: str) -> int:
         printer.line(("✓ ", "ok"), str(path))
     where = "" if folder == "." else f" {folder}"
     printer.line("Next: ", (f"statewright test{where}", "strong"), ", then ", (f"statewright dev{where}", "strong"))
-    return OK

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_words, reason_of, stdout
+from statewright.cli.output import FAILED, NOT_FOUND, USAGE, Stop, count_words, reason_of, stdout
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,7 +22,7 @@ TRIES: Final = 3
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The server's data folder.")
 @click.option("--force", is_flag=True, help="Replace a TARGET that exists.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
-def backup(target: str, data: str, force: bool, form: str) -> int:
+def backup(target: str, data: str, force: bool, form: str) -> None:
     """Copy the store of a data folder into the file TARGET; in a folder, into a file named by the time.
 
     Large objects and the code of functions are files of their own: they go into the folder TARGET.files. Logs are left.
@@ -64,7 +64,6 @@ def backup(target: str, data: str, force: bool, form: str) -> int:
         if found["files"]:
             words = count_words(found["files"], "file")
             stdout().line(f"{found['filesFolder']}: {found['fileBytes']:,} bytes, {words} of objects and functions")
-    return OK
 
 
 def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:

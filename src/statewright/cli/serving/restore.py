@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Stop, count_words, reason_of, stdout
+from statewright.cli.output import FAILED, NOT_FOUND, USAGE, Stop, count_words, reason_of, stdout
 from statewright.cli.serving.backup import DATA_FOLDER, checked, copied_files, files_needed
 
 
@@ -15,7 +15,7 @@ from statewright.cli.serving.backup import DATA_FOLDER, checked, copied_files, f
 @click.argument("source", metavar="BACKUP")
 @click.option("--data", metavar="DIR", default=DATA_FOLDER, show_default=True, help="The data folder to create.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", help="Output format.")
-def restore(source: str, data: str, form: str) -> int:
+def restore(source: str, data: str, form: str) -> None:
     """Restore a backup into a data folder that is empty or does not exist yet; then serve it.
 
     The files in the folder BACKUP.files come with it. The backup is checked before it counts, and stays as it is.
@@ -62,7 +62,6 @@ def restore(source: str, data: str, form: str) -> int:
     else:
         stdout().line(f"{folder}: {count_words(found['executions'], 'execution')} from {backup}, checked")
         stdout().line(("To serve it: ", "idle"), f"statewright serve --data {folder}")
-    return OK
 
 
 def _files(backup: Path) -> list[str]:
