@@ -25,7 +25,6 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from statewright.stores.postgres.connection import migrate
 from tests.deadlines import PATIENCE_SECONDS
 
 OLDEST: Final = 15
@@ -141,6 +140,9 @@ class Server:
     @functools.cached_property
     def template(self) -> str:
         """The name of a database with the store's tables, to be copied: faster than making them each time."""
+        # Here, for `tests/formats/making.py` runs with older sources.
+        from statewright.stores.postgres.connection import migrate
+
         address = self.new_database()
         migrate(address, "the template")
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:

@@ -1,10 +1,12 @@
 """Makes a data folder as this version of Statewright stores it, with something of everything in it.
 
-    python -m tests.formats.making NAME [--services states,lambda,sqs,s3]
+    python -m tests.formats.making NAME [--services states,lambda,sqs,s3] [--postgres]
 
 starts the server that `statewright` is here, fills it, notes what it answers about each resource, kills it, and writes
-`tests/formats/folders/NAME.tar.xz` with the folder and `answers.json`. `test_folders.py` starts every such folder. A
-folder is made once for each format that was published, by the code that published it, and never changed afterwards.
+`tests/formats/folders/NAME.tar.xz` with the folder and `answers.json`; with `--postgres`, the server's store is a
+PostgreSQL database, of which the folder has a dump as SQL. `test_folders.py` starts every such folder. A folder is made
+once for each format that was published, by the code that published it, and never changed afterwards: check that code
+out, and name its sources in PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -31,8 +33,11 @@ from typing import Any, Final
 import botocore.session
 from botocore.config import Config as ClientConfig
 
+from tests.postgres_server import binaries, shared_server
+
 FOLDERS: Final = Path(__file__).parent / "folders"
 ANSWERS: Final = "answers.json"
+DUMP: Final = "database.sql"
 ACCOUNT: Final = "000000000000"
 REGION: Final = "us-east-1"
 ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/any"
@@ -398,10 +403,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name")
     parser.add_argument("--services", default=",".join(every))
+    parser.add_argument("--postgres", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "data"
         command = [sys.executable, "-c", RUN, "serve", "--data", str(folder), "--port", "0"]
+        address = shared_server().new_database() if given.postgres else ""
+        if address:
+            command += ["--store", address]
         if "queued" in given.services:
             (Path(scratch) / "statewright.toml").write_text("extensions = true\n")
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=scratch, env={**os.environ})
@@ -416,7 +425,19 @@ def main() -> None:
         finally:
             server.send_signal(signal.SIGKILL)
             server.wait()
+        if address:
+            folder.mkdir(exist_ok=True)
+            (folder / DUMP).write_text(dumped(address))
         packed(folder, answers, FOLDERS / f"{given.name}.tar.xz")
+
+
+def dumped(address: str) -> str:
+    """A database as SQL statements."""
+    program = binaries() / "pg_dump"
+    command = [program, "--inserts", "--rows-per-insert=100", "--no-owner", "--no-privileges", address]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    # Commands of psql, which are no SQL.
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("\\"))
 
 
 def packed(folder: Path, answers: dict[str, Any], target: Path) -> None:

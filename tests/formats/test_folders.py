@@ -1,7 +1,7 @@
 """Data folders of every format that was published: this version starts on them, answers as before, and goes on.
 
-The folders are made by `making.py`. They are opened in virtual time, at the instant when their server was killed, so
-that nothing in them is too old, whenever the tests run.
+The folders are made by `making.py`. One with a dump of a PostgreSQL database is opened on that database. Each is opened
+in virtual time, at the instant when its server was killed, so that nothing in it is too old, whenever the tests run.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from statewright.cli.commands import run_command
 from statewright.config import Config
 from statewright.engine.dispatch import CALL_VERSION
+from statewright.stores.opening import open_store
 from statewright.virtual.system import VirtualSystem
-from tests.formats.making import ACCOUNT, ANSWERS, FOLDERS, REGION, plain, queue_arn
+from tests.formats.making import ACCOUNT, ANSWERS, DUMP, FOLDERS, REGION, plain, queue_arn
+from tests.postgres_server import server_or_skip
 
 EVERY = sorted(path.name.removesuffix(".tar.xz") for path in FOLDERS.glob("*.tar.xz"))
-WITHOUT_LIMITS = {"schema-3"}
+SQLITE = [name for name in EVERY if name.startswith("schema-")]
+WITHOUT_LIMITS = {"schema-3", "postgres-3"}
 """Made before there were limits of machines and semaphores."""
 CHANGED: dict[str, set[tuple[str, str]]] = {}
 """Reads whose answers were changed on purpose since a folder was made: (service, operation)."""
@@ -39,9 +43,12 @@ def unpacked(name: str, target: Path) -> Path:
 class Folder:
     """A copy of a folder with a system on it."""
 
-    def __init__(self, name: str, data: Path) -> None:
+    def __init__(self, name: str, data: Path, patch: pytest.MonkeyPatch) -> None:
         self.name = name
         self.noted = json.loads((unpacked(name, data) / ANSWERS).read_text())
+        if (data / DUMP).is_file():
+            address = restored((data / DUMP).read_text())
+            patch.setattr("statewright.virtual.system._store_in", lambda _, clock: open_store(address, clock=clock))
         config = Config(extensions=True)
         self.system = VirtualSystem(start=self.noted["made_ms"] + 1, data=data, config=config)
 
@@ -55,9 +62,17 @@ class Folder:
         return found
 
 
+def restored(dump: str) -> str:
+    """The address of a database with what a dump has."""
+    address = server_or_skip().new_database()
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(dump.encode())
+    return address
+
+
 @pytest.fixture(params=EVERY)
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Folder]:
-    found = Folder(request.param, tmp_path / "data")
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
+    found = Folder(request.param, tmp_path / "data", monkeypatch)
     with found.system:
         yield found
 
@@ -81,7 +96,7 @@ def test_the_present_format_and_its_forerunners_have_folders() -> None:
     from statewright.stores.sqlite.file import SCHEMA_VERSION
 
     assert f"schema-{SCHEMA_VERSION}" in EVERY, "make the folder of this schema: see tests/formats/making.py"
-    assert "schema-3" in EVERY
+    assert {"schema-3", "postgres-3"} <= set(EVERY)
 
 
 def test_every_resource_is_answered_for_as_before(folder: Folder) -> None:
@@ -189,7 +204,7 @@ def change(data: Path, work: Callable[[sqlite3.Connection], object]) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", SQLITE)
 def test_a_schema_of_the_future_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = unpacked(name, tmp_path / "data")
     change(data, lambda db: db.execute("INSERT INTO schema_version (version) VALUES (99)"))
@@ -202,7 +217,7 @@ def test_a_schema_of_the_future_is_refused(name: str, tmp_path: Path, capsys: py
 def test_an_entry_of_the_future_is_refused_by_name(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = unpacked(EVERY[-1], tmp_path / "data")
+    data = unpacked(SQLITE[-1], tmp_path / "data")
 
     def newer(db: sqlite3.Connection) -> None:
         key, body = db.execute("SELECT key, body FROM entry WHERE kind = ?", (kind,)).fetchone()
@@ -218,7 +233,7 @@ def test_an_entry_of_the_future_is_refused_by_name(
 
 @pytest.mark.parametrize("kind", ["task", "activity", "map run"])
 def test_a_call_of_the_future_is_refused_by_name(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = unpacked(EVERY[-1], tmp_path / "data")
+    data = unpacked(SQLITE[-1], tmp_path / "data")
     newer = "UPDATE outbox SET body = CAST('[99' || substr(CAST(body AS TEXT), 3) AS BLOB) WHERE kind = ?"
     change(data, lambda db: db.execute(newer, (kind,)))
     what = "the request to a Map Run" if kind == "map run" else "the call of a task"
@@ -228,7 +243,7 @@ def test_a_call_of_the_future_is_refused_by_name(kind: str, tmp_path: Path, caps
 
 
 def test_an_execution_of_the_future_is_held_back_alone(tmp_path: Path) -> None:
-    data = unpacked(EVERY[-1], tmp_path / "data")
+    data = unpacked(SQLITE[-1], tmp_path / "data")
     of_one = "SELECT id FROM execution WHERE name = 'child'"
     newer = "UPDATE frame SET body = CAST(replace(CAST(body AS TEXT), char(10) || '[1,', char(10) || '[99,') AS BLOB) "
     change(data, lambda db: db.execute(f"{newer} WHERE execution IN ({of_one})"))
@@ -243,7 +258,7 @@ def test_an_execution_of_the_future_is_held_back_alone(tmp_path: Path) -> None:
 
 
 def test_members_that_are_not_known_keep_no_server_from_starting(tmp_path: Path) -> None:
-    data = unpacked(EVERY[-1], tmp_path / "data")
+    data = unpacked(SQLITE[-1], tmp_path / "data")
     more = "UPDATE entry SET body = CAST('{\"wings\":[1],' || substr(CAST(body AS TEXT), 2) AS BLOB) "
     kinds = "queue topic topic-subscription table function rule eventBus schedule schedule-group machine revision tags"
     change(data, lambda db: [db.execute(f"{more} WHERE kind = ?", (kind,)) for kind in kinds.split()])
