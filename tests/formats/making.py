@@ -434,7 +434,14 @@ def main() -> None:
 def dumped(address: str) -> str:
     """A database as SQL statements."""
     program = binaries() / "pg_dump"
-    command = [program, "--inserts", "--rows-per-insert=100", "--no-owner", "--no-privileges", address]
+    command: list[Path | str] = [
+        program,
+        "--inserts",
+        "--rows-per-insert=100",
+        "--no-owner",
+        "--no-privileges",
+        address,
+    ]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # Commands of psql, which are no SQL.
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("\\"))
