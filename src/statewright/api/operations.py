@@ -7,6 +7,7 @@ milliseconds wherever the service model says timestamp; the edge converts them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +19,7 @@ from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import not_here_yet, unknown_operation
 from statewright.api.services import BY_NAME, Services
 from statewright.api.throttling import Throttle
+from statewright.api.unenforced import UNENFORCED, warning
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.payload import Json
@@ -106,8 +108,9 @@ def operation(service: str, name: str, *, waits: bool = False) -> Callable[[Oper
     """
 
     def register(function: Operation) -> Operation:
-        taken = _OPERATIONS.setdefault((service, name), function)
-        if taken is not function:
+        unenforced = UNENFORCED.get((service, name))
+        taken = _OPERATIONS.setdefault((service, name), warning(function, unenforced) if unenforced else function)
+        if inspect.unwrap(taken) is not inspect.unwrap(function):
             raise ValueError(f"{service} {name} is registered twice: {taken.__module__} and {function.__module__}")
         if waits:
             _WAITING.add((service, name))
