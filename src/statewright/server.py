@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -26,6 +27,7 @@ from statewright.api.app import Api
 from statewright.api.listening import CannotListen, ConnectionTimeouts, Listener, bind, listener
 from statewright.api.prometheus import Sample, published
 from statewright.assembly import assemble
+from statewright.background import Background
 from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
@@ -103,6 +105,33 @@ class _Loss:
         signal.raise_signal(signal.SIGTERM)
 
 
+@dataclass(slots=True)
+class _StoreCheck:
+    """The reading through of the store after the start. `state` is `unchecked`, `sound` or `damaged`."""
+
+    state: str = "unchecked"
+    _background: Background = field(default_factory=lambda: Background("the check of the store"))
+
+    def begin(self, store: Store, place: str) -> None:
+        """Check a store, which ends the check when it is closed."""
+        self._background.spawn(self._run(store, place))
+
+    async def _run(self, store: Store, place: str) -> None:
+        began = time.monotonic()
+        fault = await store.examine()
+        if fault is not None:
+            self.state = "damaged"
+            log.error("the store %s is damaged (%s): stop the server and restore a backup", place, fault)
+        else:
+            self.state = "sound"
+            log.debug("the store %s was read through in %.1f s: no damage", place, time.monotonic() - began)
+
+    def sample(self) -> Sample:
+        """The figure for `/metrics`."""
+        words = "1 if the store was found damaged after the start."
+        return Sample("statewright_store_damaged", "gauge", words, self.state == "damaged", {"check": self.state})
+
+
 def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     """Serve until SIGTERM or SIGINT; `on_ready` is called once the port answers.
 
@@ -134,7 +163,10 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         log.warning("waits, back-offs and delays take %g times their stated duration", options.config.time_scale)
     body_bytes = None if options.config.limits.payload_bytes is not None else OPEN_BODY_BYTES
     origins = options.origins | options.config.http.origins
-    api = Api(system.app, origins, body_bytes, sampler=lambda: _samples(engine, listens, metrics))
+    check = _StoreCheck()
+    api = Api(
+        system.app, origins, body_bytes, lambda: _samples(engine, listens, metrics, check.sample()), lambda: check.state
+    )
     deadline = StopDeadline(options.timeouts.stop_seconds, lambda: _left_unwritten(engine))
     listens = listener(api, lambda: on_ready(ready), options.timeouts, deadline.begin)
     try:
@@ -151,6 +183,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
+    check.begin(store, ready.place)
     try:
         await listens.serve(sockets=[listening])
     finally:
@@ -273,7 +306,7 @@ def _log_status(change: StatusChange) -> None:
         )
 
 
-async def _samples(engine: Engine, listens: Listener, metrics: Recorder) -> Iterable[Sample]:
+async def _samples(engine: Engine, listens: Listener, metrics: Recorder, *more: Sample) -> Iterable[Sample]:
     found = await engine.metrics()
     by_status = found.pop("executions_by_status")
     closed = found.pop("executions_closed")
@@ -310,6 +343,7 @@ async def _samples(engine: Engine, listens: Listener, metrics: Recorder) -> Iter
         Sample("statewright_connections_cut_total", "counter", "Connections given up as too slow.", connections.cut),
         Sample("process_cpu_seconds_total", "counter", "CPU time.", used.ru_utime + used.ru_stime),
         Sample("process_resident_memory_bytes", "gauge", "Resident memory.", _resident_bytes()),
+        *more,
         *published(metrics),
     ]
 

@@ -537,6 +537,14 @@ def test_inputs_of_some_kinds(with_store):
     with_store(body)
 
 
+def test_a_store_that_was_read_through_has_no_fault(with_store):
+    async def body(store: Store) -> None:
+        await store.executions.put_inbox(InboxRow(20, 1, "stop", b"x"))
+        assert await store.examine() is None
+
+    with_store(body)
+
+
 def test_an_inbox_row_that_comes_twice_is_there_once(with_store):
     async def body(store: Store) -> None:
         one = InboxRow(20, 1, "stop", b"x")

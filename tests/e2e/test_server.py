@@ -41,6 +41,7 @@ def test_health_and_metrics(server, sfn):
     sfn.list_activities()
     status, body = send(server, "GET", "/health", {})
     assert (status, json.loads(body)["status"]) == (200, "ok")
+    until(lambda: json.loads(send(server, "GET", "/health", {})[1])["store"] == "sound", "the check of the store")
     status, body = send(server, "GET", "/metrics", {})
     assert status == 200
     assert b'statewright_api_calls_total{service="states",operation="ListActivities",code="OK"}' in body

@@ -58,13 +58,14 @@ class Api:
     """The application. `sampler` returns further figures for `/metrics`; while `draining`, new calls are refused.
 
     `origins` are those of web pages that may call. `body_bytes` is the longest body for any service when the limits on
-    payloads are lifted.
+    payloads are lifted. `store_state` says for `/health` what a check of the store has found.
     """
 
     app: App
     origins: frozenset[str] = frozenset()
     body_bytes: int | None = None
     sampler: Sampler | None = None
+    store_state: Callable[[], str] | None = None
     counters: CallCounters = field(default_factory=CallCounters)
     draining: bool = False
     _warned_at: float = -1e9
@@ -194,6 +195,8 @@ class Api:
             return None
         if path == "/health":
             state = {"status": "draining" if self.draining else "ok", "version": __version__}
+            if self.store_state is not None:
+                state["store"] = self.store_state()
             services = {name: len(of) for name in sorted(BY_NAME) if (of := registered(name))}
             return Answer(503 if self.draining else 200, orjson.dumps({**state, "operations": services}))
         samples = list(await self.sampler()) if self.sampler is not None else []

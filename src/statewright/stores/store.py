@@ -59,5 +59,11 @@ class Store(Protocol):
     def figures(self) -> GroupFigures:
         """Figures on the groups written since it was opened."""
 
+    async def examine(self) -> str | None:
+        """Read the store through for damage, beside its work; the first fault, None for none.
+
+        None also if the store is closed meanwhile, or its database looks after that itself. Raises: StoreError.
+        """
+
     async def backup(self, target: str) -> None:
         """Copy the whole store to a new file while it runs. Raises: StoreError where the store cannot."""

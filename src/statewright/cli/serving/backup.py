@@ -74,7 +74,7 @@ def _copied(data: Path, copy: Path, force: bool) -> dict[str, Any]:
 
     with backup_files.held(data) as held:
         for _ in range(TRIES):
-            source = connect(data / FILE_NAME)
+            source = connect(data / FILE_NAME, keeps_log=True)
             try:
                 copy_database(source, copy, replace=force)
             finally:

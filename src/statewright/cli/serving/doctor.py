@@ -187,7 +187,7 @@ def check_data(folder: Path) -> Check:
     """Check that the data folder can be used; its facts are the store's size and the process that has it open."""
     import shutil
 
-    from statewright.stores.sqlite.file import FILE_NAME
+    from statewright.stores.sqlite.file import FILE_NAME, lacks_log, log_of
 
     facts: dict[str, Any] = {"folder": str(folder), "inUseBy": None}
     if not folder.exists():
@@ -205,8 +205,13 @@ def check_data(folder: Path) -> Check:
         return Check("data", "ok", f"{folder} is empty", facts=facts)
     facts["sizeBytes"] = sum(part.stat().st_size for part in folder.glob(f"{FILE_NAME}*") if part.is_file())
     facts["inUseBy"] = holder = holder_of(folder)
+    facts["logMissing"] = holder is None and lacks_log(folder)
     problem = _read_store(file, facts)
     words = [str(folder), f"{facts['sizeBytes']:,} bytes"]
+    if facts["logMissing"]:
+        words.append(f"not closed, and {log_of(file).name} is missing: the last writes may be lost")
+        advice = "restore a backup, unless another program has emptied the log; the next start takes the store as it is"
+        return Check("data", "problem", ", ".join(words), advice, facts)
     if problem is not None:
         damaged = "damaged" in problem or "malformed" in problem
         hint = f"move {folder} away, and then: statewright restore BACKUP --data {folder}" if damaged else None
@@ -242,7 +247,7 @@ def check_privacy(folder: Path) -> Check:
 
 def holder_of(folder: Path) -> str | None:
     """The process that has a data folder open, `pid 7 (...)`, or None. The lock is neither awaited nor kept."""
-    from statewright.stores.sqlite.file import LOCK_NAME
+    from statewright.stores.sqlite.file import LOCK_NAME, first_line
 
     try:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY)
@@ -256,7 +261,7 @@ def holder_of(folder: Path) -> str | None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
-            said = os.pread(descriptor, 200, 1).decode("utf-8", "replace").strip()
+            said = first_line(os.pread(descriptor, 200, 1))
             # `pid 7 (pid 7)` for a server without a name of its own.
             process, _, owner = said.rstrip(")").partition(" (")
             return f"{process} ({owner})" if owner not in ("", process) else process or "another process"
@@ -273,7 +278,7 @@ def _read_store(file: Path, facts: dict[str, Any]) -> str | None:
     from statewright.stores.sqlite.file import APPLICATION_ID, SCHEMA_VERSION, connect
 
     try:
-        connection = connect(file)
+        connection = connect(file, keeps_log=True)
         try:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             if application != APPLICATION_ID:
@@ -312,6 +317,9 @@ def check_server(option: str | None) -> Check:
             return Check("server", "note", f"no server listens at {where}", "start it: statewright serve", facts)
         return Check("server", "problem", f"{where} is not a Statewright server: {problem}", facts=facts)
     facts["serverVersion"] = found.get("version")
+    facts["store"] = found.get("store")
+    if found.get("store") == "damaged":
+        return Check("server", "problem", f"{where}: its store is damaged", "stop it and restore a backup", facts)
     words = f"{where}, version {found.get('version')}, {found['status']}"
     if found.get("version") != __version__:
         return Check("server", "note", words, f"these commands are of version {__version__}", facts)

@@ -91,6 +91,10 @@ class MemoryStore:
         """See `Store.figures`: nothing is written, so there are none."""
         return GroupFigures()
 
+    async def examine(self) -> str | None:
+        """See `Store.examine`: there is no file."""
+        return None
+
     async def backup(self, target: str) -> None:
         """A store in memory has no file. Raises: StoreError, always."""
         raise StoreError(f"a store in memory cannot be copied to {target}; start the server with a data folder")

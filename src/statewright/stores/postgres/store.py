@@ -66,6 +66,10 @@ class PostgresStore:
         """See `Store.figures`."""
         return self.database.opened.writers.figures
 
+    async def examine(self) -> str | None:
+        """See `Store.examine`: page checksums are PostgreSQL's own."""
+        return None
+
     async def backup(self, target: str) -> None:
         """PostgreSQL has its own tools. Raises: StoreError, always."""
         raise StoreError(

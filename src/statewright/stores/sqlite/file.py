@@ -37,6 +37,10 @@ READER_CACHE_KIB: Final = 8 * 1024
 CHECKPOINT_PAGES: Final = 8_000
 WAL_KEPT_BYTES: Final = 64 * 1024 * 1024
 
+_OPEN_MARK: Final = b"not closed\n"
+"""The second line of a lock file while the store is open, and after a kill."""
+_MOST_READ: Final = 200
+
 _WORDS: Final = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space, nothing acknowledged is lost",
     sqlite3.SQLITE_IOERR: "reading or writing failed (a full or failing disk?)",
@@ -95,20 +99,56 @@ class FolderLock:
         held = os.fstat(descriptor)
         self.identity = held.st_dev, held.st_ino
         """Device and inode of the lock file that is held, wherever its path leads by now."""
+        self.was_left_open = _OPEN_MARK in os.read(descriptor, _MOST_READ)
+        """True if the last process that opened the store here has not closed it."""
         _HELD.add(self)
         try:
             # Windows locks the first byte; no other process can read it meanwhile.
             os.ftruncate(descriptor, 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
             os.write(descriptor, f" {owner_line(owner)}\n".encode())
         except OSError as error:
             self.release()
             raise Unavailable(f"data folder {folder} cannot be written: {error.strerror}") from error
+
+    def mark_open(self) -> None:
+        """Note durably, behind the owner, that the store is open: its last writes may be in its log only."""
+        if self._descriptor is not None:
+            # Without the note, a missing log is not warned of.
+            with contextlib.suppress(OSError):
+                os.write(self._descriptor, _OPEN_MARK)
+                os.fsync(self._descriptor)
+
+    def mark_closed(self) -> None:
+        """Take the mark back: the store was closed, and its log emptied."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, 0)
 
     def release(self) -> None:
         """Release the lock; harmless when repeated."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+
+def lacks_log(folder: Path) -> bool:
+    """True if the store of a folder that no process has open was not closed, and its write-ahead log is missing."""
+    try:
+        was_left_open = _OPEN_MARK in (folder / LOCK_NAME).read_bytes()[:_MOST_READ]
+    except OSError:
+        return False
+    return was_left_open and log_is_missing(folder / FILE_NAME)
+
+
+def log_is_missing(file: Path) -> bool:
+    """True if a database is there without its write-ahead log, as after every clean close."""
+    return file.exists() and not log_of(file).exists()
+
+
+def log_of(file: Path) -> Path:
+    """The write-ahead log of a database."""
+    return file.with_name(file.name + "-wal")
 
 
 def owner_line(owner: str) -> str:
@@ -134,9 +174,14 @@ def _holder(descriptor: int) -> str:
     """Read from the lock file which process holds the lock; closes it."""
     try:
         os.lseek(descriptor, 1, os.SEEK_SET)
-        return os.read(descriptor, 200).decode("utf-8", "replace").strip() or "another process"
+        return first_line(os.read(descriptor, _MOST_READ)) or "another process"
     finally:
         os.close(descriptor)
+
+
+def first_line(said: bytes) -> str:
+    """The owner of a lock file, as it stands in its first line."""
+    return said.decode("utf-8", "replace").strip().partition("\n")[0]
 
 
 def _lock(descriptor: int) -> None:
@@ -150,16 +195,27 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def connect(file: Path, *, durability: Durability = "full", writes: bool = False) -> sqlite3.Connection:
+def connect(
+    file: Path, *, durability: Durability = "full", writes: bool = False, keeps_log: bool = False
+) -> sqlite3.Connection:
     """A connection as the store uses it: transactions by hand, usable from any thread.
+
+    `keeps_log` is for commands that look at a store from outside: the last connection that closes would else empty and
+    delete the write-ahead log that a killed server has left.
 
     Raises: Unavailable.
     """
     with explained(file):
         if writes:
             _make_private(file)
+        is_log_kept = keeps_log and log_of(file).exists()
         connection = sqlite3.connect(
-            file, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=5.0
+            f"{file.absolute().as_uri()}?mode=ro" if is_log_kept else file,
+            uri=is_log_kept,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            timeout=5.0,
         )
         try:
             connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB if writes else READER_CACHE_KIB}")

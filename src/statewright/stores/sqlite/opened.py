@@ -8,6 +8,7 @@ to a pool of two. The data folder belongs to one process at a time, so the lease
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -17,13 +18,25 @@ from typing import Final, TypeVar
 
 from statewright.clock import Clock
 from statewright.errors import Unavailable
-from statewright.stores.sqlite.file import FILE_NAME, Durability, FolderLock, connect, explained, migrate
+from statewright.stores.sqlite.examination import Examination
+from statewright.stores.sqlite.file import (
+    FILE_NAME,
+    Durability,
+    FolderLock,
+    connect,
+    explained,
+    log_is_missing,
+    log_of,
+    migrate,
+)
 from statewright.stores.sqlite.ownership import Ownership
 from statewright.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
 
 SCAN_THREADS: Final = 2
+
+log = logging.getLogger("statewright.stores")
 
 
 class SqliteFile:
@@ -64,6 +77,12 @@ class OpenFile:
         self.file = folder / FILE_NAME
         self.clock = clock
         self._lock = FolderLock(folder, owner)
+        if self._lock.was_left_open and log_is_missing(self.file):
+            log.warning(
+                "%s was not closed, and its write-ahead log (%s) is missing: unless another program has emptied it, "
+                "what was acknowledged last is lost. Never delete that file; a backup may have more",
+                self.file, log_of(self.file).name,
+            )  # fmt: skip
         try:
             writes = connect(self.file, durability=durability, writes=True)
             try:
@@ -71,6 +90,7 @@ class OpenFile:
                 with explained(self.file):
                     epoch = _take_shard(writes, owner)
                 self.points = connect(self.file)
+                self._lock.mark_open()
             except BaseException:
                 writes.close()
                 raise
@@ -79,6 +99,7 @@ class OpenFile:
             raise
         self.ownership = Ownership(self._lock, self.file, epoch)
         self.writer = Writer(writes, self.file, self.ownership, clock)
+        self.examination = Examination(self.file)
         self._scans = ThreadPoolExecutor(SCAN_THREADS, "statewright-scan")
         self._of_thread = threading.local()
         self._connections: list[sqlite3.Connection] = []
@@ -105,12 +126,15 @@ class OpenFile:
 
     async def close(self) -> None:
         """Write what is queued, close all connections and unlock the folder."""
+        self.examination.stop()
         self._scans.shutdown()
         for connection in (self.points, *self._connections):
             connection.close()
         self.ownership.close()
         # Last, because the last connection to close empties the write-ahead log.
         await self.writer.close()
+        if self.ownership.is_held:
+            self._lock.mark_closed()
         self._lock.release()
 
 

@@ -48,6 +48,11 @@ class Ownership:
         self._stopping = threading.Event()
         threading.Thread(target=self._watch, name="statewright-folder", daemon=True).start()
 
+    @property
+    def is_held(self) -> bool:
+        """True while nothing is known to the contrary."""
+        return self._lost is None
+
     def check(self) -> None:
         """Check that nothing is known to the contrary. Raises: OwnershipLost."""
         if self._lost is not None:

@@ -64,6 +64,10 @@ class SqliteStore:
         """See `Store.figures`."""
         return self.file.opened.writer.figures
 
+    async def examine(self) -> str | None:
+        """See `Store.examine`."""
+        return await self.file.opened.examination.run()
+
     async def backup(self, target: str) -> None:
         """See `Store.backup`: one SQLite file, to be put into a data folder as `statewright.db`."""
         await self.file.opened.scan(lambda on: copy_database(on, Path(target)))
