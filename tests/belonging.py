@@ -11,7 +11,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ELSEWHERE: dict[str, list[str]] = {
-    "api": ["e2e/test_bad_input.py", "e2e/test_server.py", "e2e/test_connections.py", "property/test_api_fuzz.py"],
+    "api": [
+        "attack", "e2e/test_bad_input.py", "e2e/test_server.py", "e2e/test_connections.py", "property/test_api_fuzz.py",
+    ],
     "asl": ["property/test_reader_fuzz.py", "property/test_validate_fuzz.py", "property/test_graph_fuzz.py"],
     "cli": ["e2e/test_cli_*.py", "property/test_cli_fuzz.py"],
     "engine": [

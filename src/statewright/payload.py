@@ -29,6 +29,9 @@ JsonMapping = Mapping[str, Json]
 MAX_DEPTH: Final = 500
 """Deepest nesting of a JSON value that is read or written. Source: ours; the service's own parser stops at 1,000."""
 
+MOST_DIGITS: Final = 1_000
+"""Digits of an integer: reading many takes time that grows with their square. Source: the service's own parser."""
+
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _NO_DICT_OR_LIST = (str, int, float, bool, type(None))
 
@@ -45,6 +48,12 @@ class JsonTextError(ValueError):
 
 def _refuse_constant(name: str) -> NoReturn:
     raise JsonTextError(f"{name} is not a JSON value")
+
+
+def _exact_integer(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise JsonTextError(f"an integer of more than {MOST_DIGITS} digits")
+    return int(digits)
 
 
 def parse_json(text: str | bytes, *, max_depth: int = MAX_DEPTH) -> Json:
@@ -76,7 +85,7 @@ def _utf8(text: str) -> bytes:
 def _parse_exactly(raw: bytes, max_depth: int) -> Json:
     try:
         # Text, not bytes: `json` would take other encodings than UTF-8, and a byte order mark.
-        value = json.loads(raw.decode(), parse_constant=_refuse_constant)
+        value = json.loads(raw.decode(), parse_constant=_refuse_constant, parse_int=_exact_integer)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except json.JSONDecodeError as problem:
         raise JsonTextError(problem.msg, problem.lineno, problem.colno) from None

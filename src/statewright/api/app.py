@@ -129,7 +129,7 @@ class Api:
             raise ApiError("MissingAuthenticationTokenException", "Missing Authentication Token")
         call = Call(
             where.service, handling.operation, handling.request_id,
-            incoming.headers, key, incoming.raw_path, incoming.query,
+            incoming.headers, key, incoming.raw_path, incoming.query, size=incoming.size,
         )  # fmt: skip
         running = perform(self.app, call, request)
         if waits_for_events(where.service, handling.operation):

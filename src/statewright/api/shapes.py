@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Final
 
@@ -36,6 +37,10 @@ _LISTED: Final[dict[str, tuple[str, ...]]] = {
 
 _INTEGERS: Final = {"integer": ("an Integer", 2**31), "long": ("a Long", 2**63), "short": ("a Short", 2**15)}
 _NULL: Final = "Member must not be null"
+MOST_PROBLEMS: Final = 1_000
+"""Violations that are reported, and elements that are read of a list that is too long."""
+LONGEST_SHOWN: Final = 10_000
+"""Characters of a list or a map that are quoted."""
 _LATEST_SECONDS: Final = 253_402_300_800
 """The year 10,000."""
 
@@ -212,6 +217,7 @@ class _Compiler:
         convert = converter(item_shape["type"]) if is_scalar else None
         every = ", ".join([*(what for _, what in item_rules), _NULL])
         hidden = bool(item_shape.get("sensitive") or shape.get("sensitive"))
+        most_read = max(shape["max"], MOST_PROBLEMS) if "max" in shape else sys.maxsize
 
         def listed(value: Json, path: str, problems: Problems) -> Json:
             if not isinstance(value, list):
@@ -220,8 +226,13 @@ class _Compiler:
                 if broken(value):
                     problems.append(("" if hidden else f" '{shown(value)}'", path, what))
             if convert is None:
-                found = []
+                found: list[Json] = []
+                if len(value) > most_read:
+                    # Its length is a violation, and its elements cost time.
+                    return found
                 for number, element in enumerate(value, 1):
+                    if len(problems) >= MOST_PROBLEMS:
+                        break
                     if element is None:
                         problems.append((" null", f"{path}.{number}.member", _NULL))
                     else:
@@ -241,11 +252,13 @@ class _Compiler:
         def mapped(value: Json, path: str, problems: Problems) -> Json:
             if not isinstance(value, dict):
                 raise WrongType("Expected map or null")
-            return {
-                key(name, path, problems): value_check(element, f"{path}.{name}.member", problems)
-                for name, element in value.items()
-                if element is not None
-            }
+            found = {}
+            for name, element in value.items():
+                if len(problems) >= MOST_PROBLEMS:
+                    break
+                if element is not None:
+                    found[key(name, path, problems)] = value_check(element, f"{path}.{name}.member", problems)
+            return found
 
         return mapped
 
@@ -346,10 +359,22 @@ def shown(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return f"[{', '.join(shown(element) for element in value)}]"
+        return f"[{_joined(shown(element) for element in value)}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}={shown(element)}" for key, element in value.items()) + "}"
+        return "{" + _joined(f"{key}={shown(element)}" for key, element in value.items()) + "}"
     return str(value)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Texts with commas, cut where they become too long for a message."""
+    kept, size = [], 0
+    for part in parts:
+        kept.append(part[:LONGEST_SHOWN])
+        size += len(part) + 2
+        if size > LONGEST_SHOWN:
+            kept.append("...")
+            break
+    return ", ".join(kept)
 
 
 def converter(kind: str) -> Callable[[Json], Json]:

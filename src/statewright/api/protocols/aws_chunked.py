@@ -26,6 +26,10 @@ KINDS: Final = (SIGNED, SIGNED_TRAILER, UNSIGNED_TRAILER)
 _HEX: Final = re.compile(rb"[0-9a-fA-F]{1,16}")
 _LONGEST_LINE: Final = 16 * 1024
 _LONGEST_CHUNK: Final = 1 << 40
+_SMALL_CHUNK: Final = 8192
+_MOST_SMALL: Final = 1_000
+"""The service takes none but the last; SDKs that pass on pieces of a stream send some."""
+_MOST_TRAILERS: Final = 16
 _EMPTY: Final = hashlib.sha256(b"").hexdigest()
 
 
@@ -54,6 +58,7 @@ class Decoder:
         self._hash = hashlib.sha256()
         self._line = bytearray()
         self._left = 0
+        self._small = 0
         self._state = self._head
         self._trailer_text = ""
 
@@ -92,6 +97,13 @@ class Decoder:
         if length >= _LONGEST_CHUNK:
             raise _broken()
         self._expected = extension.partition(b"chunk-signature=")[2].decode("latin-1")
+        if length < _SMALL_CHUNK:
+            self._small += 1
+            if self._small > _MOST_SMALL:
+                raise ApiError(
+                    "InvalidChunkSizeError", "Only the last chunk is allowed to have a size less than 8192 bytes",
+                    status=403,
+                )  # fmt: skip
         self._left = length
         self._state = self._after_chunk
         if length == 0:
@@ -116,6 +128,8 @@ class Decoder:
             return
         name, _, value = line.decode("latin-1").partition(":")
         name, value = name.strip().lower(), value.strip()
+        if name in self.trailers or len(self.trailers) >= _MOST_TRAILERS:
+            raise _broken()
         self.trailers[name] = value
         if name != "x-amz-trailer-signature":
             self._trailer_text += f"{name}:{value}\n"

@@ -9,6 +9,7 @@ import orjson
 
 from statewright.api import shapes
 from statewright.api.errors import status_of
+from statewright.api.protocols.bounds import apart, refuse_dense_json
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
@@ -48,7 +49,9 @@ class JsonWire:
         if incoming.method != "POST":
             raise ApiError("MethodNotAllowed", f"{incoming.method[:20]} is not a method of this service; POST is.")
         operation = incoming.headers.get("x-amz-target", "").rpartition(".")[2]
-        return operation, read_request(incoming.headers.get("content-type", ""), await incoming.body(), self._parse)
+        body = await incoming.body()
+        content_type = incoming.headers.get("content-type", "")
+        return operation, await apart(len(body), read_request, content_type, body, self._parse)
 
     def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
         """Write the answer as one JSON object."""
@@ -64,8 +67,8 @@ class JsonWire:
 def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] = parse_json) -> JsonObject:
     """Read the members of a request.
 
-    Raises: ApiError for a body that is not one JSON object, or was not sent as JSON: a web page can send forms and
-        plain text to any host without permission.
+    Raises: ApiError for a body that is not one JSON object, holds too many values, or was not sent as JSON: a web page
+        can send forms and plain text to any host without permission.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in _JSON_TYPES:
@@ -74,6 +77,7 @@ def read_request(content_type: str, body: bytes, parse: Callable[[bytes], Json] 
         )
     if not body:
         return {}
+    refuse_dense_json(body)
     try:
         request = parse(body)
     except JsonTextError as problem:

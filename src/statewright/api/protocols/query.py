@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl
 
 from statewright.api.errors import status_of
 from statewright.api.models import Model, load_model
+from statewright.api.protocols.bounds import apart
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
@@ -89,7 +90,7 @@ class QueryWire:
         """
         if incoming.method not in ("GET", "POST"):
             raise ApiError("MethodNotAllowed", f"{incoming.method[:20]} is not a method of this service; POST is.")
-        fields = incoming.query
+        body = b""
         if incoming.method == "POST":
             media_type = incoming.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type not in (FORM_TYPE, ""):
@@ -97,8 +98,7 @@ class QueryWire:
                     "UnsupportedMediaType", f"Content-Type is '{media_type}'; send Content-Type: {FORM_TYPE}."
                 )
             body = await incoming.body()
-            fields = "&".join(part for part in (fields, body.decode("utf-8", "replace")) if part)
-        operation, request = read_form(self._service, fields)
+        operation, request = await apart(len(body), _read, self._service, incoming.query, body)
         path = incoming.raw_path.partition("?")[0]
         if self._at_path is not None and self._at_path not in request and path.strip("/"):
             request[self._at_path] = path
@@ -116,6 +116,10 @@ class QueryWire:
 
 
 # ------------------------------------------------------------------ requests
+
+
+def _read(service: str, query: str, body: bytes) -> tuple[str, JsonObject]:
+    return read_form(service, "&".join(part for part in (query, body.decode("utf-8", "replace")) if part))
 
 
 def read_form(service: str, text: str) -> tuple[str, JsonObject]:

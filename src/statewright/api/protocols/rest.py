@@ -20,6 +20,7 @@ from statewright.api import shapes
 from statewright.api.errors import status_of
 from statewright.api.models import Model, load_model
 from statewright.api.protocols import rest_routes
+from statewright.api.protocols.bounds import apart, refuse_dense_json
 from statewright.api.protocols.json10 import sound
 from statewright.api.protocols.uploads import upload_of
 from statewright.api.protocols.wire import JSON_TYPE, Answer, Headers, Incoming
@@ -103,14 +104,14 @@ class RestWire:
             elif target["type"] == "string":
                 request[payload] = body.decode("utf-8", "replace")
             elif body:
-                request[payload] = self._bodies.read(member["shape"], body)
+                request[payload] = await apart(len(body), self._bodies.read, member["shape"], body)
             return
         if not any("location" not in member for member in shape["members"].values()):
             return
         body = await incoming.body()
         self._bodies.check(incoming, body)
         if body:
-            request.update(self._bodies.read(shape["name"], body))
+            request.update(await apart(len(body), self._bodies.read, shape["name"], body))
 
     # -------------------------------------------------------------- answers
 
@@ -182,6 +183,7 @@ class JsonBodies:
 
     def read(self, _shape_name: str, body: bytes) -> JsonObject:
         """Read one JSON object. Raises: ApiError (`SerializationException`)."""
+        refuse_dense_json(body)
         try:
             value = parse_json(body)
         except JsonTextError as problem:

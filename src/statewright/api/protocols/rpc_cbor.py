@@ -11,6 +11,7 @@ from typing import Final
 
 from statewright.api.errors import status_of
 from statewright.api.models import Model, load_model
+from statewright.api.protocols.bounds import apart, refuse_dense_cbor
 from statewright.api.protocols.cbor import CborError, decode, encode, instants
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.api.routing import CBOR_PATH, RPC_CBOR
@@ -50,7 +51,8 @@ class CborWire:
         if media_type != CONTENT_TYPE.decode():
             raise ApiError("UnsupportedMediaType", f"Content-Type is '{media_type}'; send application/cbor.")
         try:
-            request = decode(body) if body else {}
+            refuse_dense_cbor(body)
+            request = await apart(len(body), decode, body) if body else {}
         except CborError as problem:
             raise ApiError("SerializationException", f"The request is not CBOR: {problem}") from None
         if not isinstance(request, dict):

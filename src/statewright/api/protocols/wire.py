@@ -59,6 +59,11 @@ class Incoming:
             self.is_taken = True
         return self._body
 
+    @property
+    def size(self) -> int:
+        """Length of the body in bytes, if it has been read into memory."""
+        return len(self._body or b"")
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """Read the body piece by piece, at any length. Raises: Disconnected."""
         if self.gather is not None:

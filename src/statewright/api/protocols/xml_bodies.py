@@ -16,7 +16,7 @@ from typing import Final
 from statewright.api.auth import presigned_hash
 from statewright.api.models import Model, load_model
 from statewright.api.protocols.wire import Answer, Incoming
-from statewright.api.protocols.xml_tree import Element, XmlError, parse_xml
+from statewright.api.protocols.xml_tree import MOST_CHILDREN, Element, XmlError, parse_xml
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
 from statewright.payload import Json, JsonObject
@@ -58,6 +58,8 @@ ROOTS: Final = {
 
 _SPECIAL: Final = re.compile('[&<>"\x00-\x08\x0b-\x1f\x7f]')
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+_MOST_CHILDREN: Final = {"Delete": 1_001}
+"""Children of an element, by the shape of the body: a thousand objects, and Quiet. Source: API reference."""
 _SUMS: Final = ("x-amz-checksum-", "x-amz-content-sha256")
 _XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 
@@ -86,7 +88,8 @@ class XmlBodies:
     def read(self, shape_name: str, body: bytes) -> JsonObject:
         """Read members by name; instants as epoch seconds. Raises: ApiError (`MalformedXML`)."""
         try:
-            found: JsonObject = read_xml(self._service, shape_name, parse_xml(body))
+            most = _MOST_CHILDREN.get(shape_name, MOST_CHILDREN)
+            found: JsonObject = read_xml(self._service, shape_name, parse_xml(body, most))
         except XmlError:
             raise malformed() from None
         return found

@@ -29,10 +29,7 @@ def check_entries(entries: Sequence[Json], kind: str) -> list[str]:
     if not entries:
         raise ApiError("EmptyBatchRequest", f"There should be at least one {kind} in the request.")
     if len(entries) > MOST_ENTRIES:
-        raise ApiError(
-            "TooManyEntriesInBatchRequest",
-            f"Maximum number of entries per request are {MOST_ENTRIES}. You have sent {len(entries)}.",
-        )
+        raise too_many(len(entries))
     ids: list[str] = []
     for entry in entries:
         name = entry["Id"]
@@ -46,6 +43,14 @@ def check_entries(entries: Sequence[Json], kind: str) -> list[str]:
             raise ApiError("BatchEntryIdsNotDistinct", f"Id {name} repeated.")
         ids.append(name)
     return ids
+
+
+def too_many(count: int) -> ApiError:
+    """The error for a batch with too many entries."""
+    return ApiError(
+        "TooManyEntriesInBatchRequest",
+        f"Maximum number of entries per request are {MOST_ENTRIES}. You have sent {count}.",
+    )
 
 
 def outcome(successful: list[Json], failures: Iterable[tuple[str, ApiError]]) -> Json:

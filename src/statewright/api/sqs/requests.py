@@ -12,6 +12,7 @@ from typing import Final
 
 from statewright.api import shapes
 from statewright.api.models import load_model
+from statewright.api.sqs.batches import too_many
 from statewright.api.sqs.errors import missing
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
@@ -58,11 +59,15 @@ def _compile(model: JsonObject, name: str) -> Check:
     if kind == "list":
         item = _compile(model, shape["member"]["shape"])
         # Entries of batches are named as the query protocol names them.
-        place = _entry_of(model, name) or name
+        entry = _entry_of(model, name)
+        place = entry or name
 
         def listed(value: Json, _where: str) -> Json:
             if not isinstance(value, list):
                 raise shapes.WrongType("Expected list or null")
+            if entry is not None and len(value) > shapes.MOST_PROBLEMS:
+                # Reading them all would take long, and the batch is refused in any case.
+                raise too_many(len(value))
             return [item(one, f"{place}.{number}.") for number, one in enumerate(value, 1) if one is not None]
 
         return listed
