@@ -1,9 +1,8 @@
 """Chance, injected: ids, seeds and names come from the operating system, or from a seed where a run must repeat.
 
 A context variable selects the source, so that it follows a system's tasks and timers, and two systems of one process
-draw independently. Secrets (leases, keys, passwords) come from `secret_bytes` and `secret_draws`, which no seed
-affects. The only module that may import `random`, `secrets` or `uuid`, or call `os.urandom`; `tests/architecture`
-enforces it.
+draw independently. Secrets (leases, keys) come from `secret_bytes`, which no seed affects. The only module that may
+import `random`, `secrets` or `uuid`, or call `os.urandom`; `tests/architecture` enforces it.
 """
 
 from __future__ import annotations
@@ -61,11 +60,6 @@ def draws_of(seed: int | str) -> Draws:
 def secret_bytes(count: int) -> bytes:
     """So many bytes from the operating system, with or without a seed."""
     return os.urandom(count)
-
-
-def secret_draws() -> Draws:
-    """Draws from the operating system, with or without a seed."""
-    return random.SystemRandom()
 
 
 def sow(seed: int) -> None:

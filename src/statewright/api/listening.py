@@ -21,7 +21,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from types import MethodType
+from typing import Final, cast
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -29,9 +30,6 @@ from uvicorn.server import ServerState
 
 from statewright.api.app import GATHER, WATCH, Api, Send
 from statewright.api.protocols.wire import Disconnected, Message, Receive
-
-if TYPE_CHECKING:
-    from types import MethodType
 
 HEAD_BYTES: Final = 64 * 1024
 PROGRESS_BYTES: Final = 1024 * 1024

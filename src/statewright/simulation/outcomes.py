@@ -166,13 +166,16 @@ def _mapping(system: VirtualSystem, mapping: Any) -> Document:
 
 
 def _machine_arns(system: VirtualSystem) -> list[str]:
-    found, more = [], JsonObject()
+    return sorted(one["stateMachineArn"] for one in _listed(system, "ListStateMachines", "stateMachines", {}))
+
+
+def _listed(system: VirtualSystem, operation: str, member: str, asked: JsonObject) -> Iterator[JsonObject]:
     while True:
-        page = system.call("states", "ListStateMachines", more)
-        found += [one["stateMachineArn"] for one in page["stateMachines"]]
+        page = system.call("states", operation, asked)
+        yield from page[member]
         if not page.get("nextToken"):
-            return sorted(found)
-        more = {"nextToken": page["nextToken"]}
+            return
+        asked = {**asked, "nextToken": page["nextToken"]}
 
 
 def _machine(system: VirtualSystem, arn: str) -> Document:
@@ -298,21 +301,15 @@ def _path(system: VirtualSystem, execution: str) -> tuple[list[str], dict[str, f
     path: list[str] = []
     stays: dict[str, list[int]] = {}
     entered: dict[str, int] = {}
-    more: JsonObject = {}
-    while True:
-        asked = {"executionArn": execution, "maxResults": 1000, **more}
-        page = system.call("states", "GetExecutionHistory", asked)
-        for event in page["events"]:
-            if event["type"].endswith("StateEntered"):
-                name = event["stateEnteredEventDetails"]["name"]
-                path.append(name)
-                entered[name] = event["timestamp"]
-            elif event["type"] == "WaitStateExited":
-                name = event["stateExitedEventDetails"]["name"]
-                stays.setdefault(name, []).append(event["timestamp"] - entered.get(name, event["timestamp"]))
-        if not page.get("nextToken"):
-            return path, {name: sum(times) / len(times) / 1000 for name, times in stays.items()}
-        more = {"nextToken": page["nextToken"]}
+    for event in _listed(system, "GetExecutionHistory", "events", {"executionArn": execution, "maxResults": 1000}):
+        if event["type"].endswith("StateEntered"):
+            name = event["stateEnteredEventDetails"]["name"]
+            path.append(name)
+            entered[name] = event["timestamp"]
+        elif event["type"] == "WaitStateExited":
+            name = event["stateExitedEventDetails"]["name"]
+            stays.setdefault(name, []).append(event["timestamp"] - entered.get(name, event["timestamp"]))
+    return path, {name: sum(times) / len(times) / 1000 for name, times in stays.items()}
 
 
 def _turn_hints(calls: Mapping[str, int]) -> list[str]:

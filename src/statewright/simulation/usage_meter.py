@@ -174,14 +174,13 @@ class UsageMeter:
         """Memory in MiB, and whether it is arm64, by function."""
         found: dict[str, tuple[int, bool]] = {}
         more: JsonObject = {}
-        while not found or more:
+        while True:
             page = self._system.call("lambda", "ListFunctions", more)
             for one in page["Functions"]:
                 found[one["FunctionName"]] = (one["MemorySize"], "arm64" in one.get("Architectures", ()))
-            more = {"Marker": page["NextMarker"]} if page.get("NextMarker") else {}
-            if not found:
-                break
-        return found
+            if not page.get("NextMarker"):
+                return found
+            more = {"Marker": page["NextMarker"]}
 
 
 def _queue(usage: Usage, operation: str, request: Json) -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from statewright.asl.program import Program
+from statewright.interpreter.history import HistoryEvent
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.payload import Json, Payload
 from statewright.simulator.story import Story
 
 if TYPE_CHECKING:
-    from statewright.asl.program import Program
     from statewright.engine.executions.views import Head
-    from statewright.interpreter.history import HistoryEvent
-    from statewright.payload import Json
 
 STATUS_OF_END: Final = {
     "ExecutionSucceeded": "SUCCEEDED",

@@ -15,7 +15,6 @@ from statewright.simulator.differences import ABSENT, Absent, Difference, sequen
 
 if TYPE_CHECKING:
     from statewright.graph.model import Status
-    from statewright.payload import Json
     from statewright.simulator.story import Story
 
 LONGEST_VALUE: Final = 200

@@ -21,7 +21,6 @@ from statewright.testing.recordings import Recorder, Recording
 
 if TYPE_CHECKING:
     from statewright.assembly import System
-    from statewright.payload import Json
 
 
 _OWN: Final = "statewright"

@@ -19,6 +19,7 @@ from statewright.api.protocols.wire import Answer, Incoming
 from statewright.api.protocols.xml_tree import MOST_CHILDREN, Element, XmlError, parse_xml
 from statewright.errors import ApiError
 from statewright.instants import iso_ms
+from statewright.objects.faults import malformed_xml
 from statewright.payload import Json, JsonObject
 
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
@@ -91,7 +92,7 @@ class XmlBodies:
             most = _MOST_CHILDREN.get(shape_name, MOST_CHILDREN)
             found: JsonObject = read_xml(self._service, shape_name, parse_xml(body, most))
         except XmlError:
-            raise malformed() from None
+            raise malformed_xml() from None
         return found
 
     def write(self, operation: str, shape_name: str, value: Json) -> bytes:
@@ -114,15 +115,6 @@ class XmlBodies:
             f"<Resource>{escape(path)}</Resource><RequestId>{request_id}</RequestId></Error>"
         )
         return Answer(status, text.encode("utf-8", "backslashreplace"), self.content_type)
-
-
-def malformed() -> ApiError:
-    """The error for a body that is not XML, or not what the operation accepts."""
-    return ApiError(
-        "MalformedXML",
-        "The XML you provided was not well-formed or did not validate against our published schema",
-        status=400,
-    )
 
 
 def escape(text: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable
 from typing import Final
 
-from statewright import chance
 from statewright.api.operations import App, Call, operation
 from statewright.api.secretsmanager.secrets import (
     described,
@@ -20,6 +18,7 @@ from statewright.errors import ApiError
 from statewright.pages import PageTokens
 from statewright.payload import Json, JsonMapping, JsonTextError, parse_json
 from statewright.records.entries import Secret
+from statewright.records.passwords import generated_password
 from statewright.stores.entries import Place
 
 TOKENS: Final = PageTokens[Place](
@@ -140,41 +139,10 @@ async def delete_resource_policy(app: App, _call: Call, request: Json) -> Json:
     return named(await app.services.secrets.set(request["SecretId"], policy=None))
 
 
-# ------------------------------------------------------------------ passwords
-
-_LONGEST_PASSWORD: Final = 4096
-_KINDS: Final = (
-    ("ExcludeLowercase", string.ascii_lowercase),
-    ("ExcludeUppercase", string.ascii_uppercase),
-    ("ExcludeNumbers", string.digits),
-    ("ExcludePunctuation", string.punctuation),
-)
-
-
 @operation("secretsmanager", "GetRandomPassword")
 async def get_random_password(_app: App, _call: Call, request: Json) -> Json:
     """Generate a password."""
-    length, excluded = request.get("PasswordLength", 32), set(request.get("ExcludeCharacters", ""))
-    kinds = [letters for name, letters in _KINDS if not request.get(name)]
-    if request.get("IncludeSpace"):
-        kinds.append(" ")
-    kinds = [left for letters in kinds if (left := "".join(one for one in letters if one not in excluded))]
-    every = "".join(kinds)
-    required = kinds if request.get("RequireEachIncludedType", True) else []
-    if not 1 <= length <= _LONGEST_PASSWORD:
-        raise invalid(f"PasswordLength must be between 1 and {_LONGEST_PASSWORD}.")
-    if not every:
-        raise invalid("The password would have no characters: every type is excluded.")
-    if length < len(required):
-        raise invalid("Password length is too short based on the required types.")
-    drawn = [letters[_below(len(letters))] for letters in required]
-    drawn += [every[_below(len(every))] for _ in range(length - len(drawn))]
-    for place in range(len(drawn) - 1, 0, -1):
-        other = _below(place + 1)
-        drawn[place], drawn[other] = drawn[other], drawn[place]
-    return {"RandomPassword": "".join(drawn)}
-
-
-def _below(count: int) -> int:
-    # With 128 bits, the bias of the remainder is negligible.
-    return int.from_bytes(chance.random_bytes(16), "big") % count
+    try:
+        return {"RandomPassword": generated_password(request)}
+    except ValueError as problem:
+        raise invalid(str(problem)) from None

@@ -7,16 +7,14 @@ Source: STS API reference.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from statewright.api import shapes
 from statewright.api.operations import App, Call, operation
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
 from statewright.records.assumed_roles import assumed_role
-
-if TYPE_CHECKING:
-    from statewright.records.sessions import Session
+from statewright.records.sessions import Session
 
 HOUR_SECONDS: Final = 3600
 _LONGEST_SESSION_SECONDS: Final = 12 * HOUR_SECONDS

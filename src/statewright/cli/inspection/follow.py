@@ -7,6 +7,7 @@ result worded in `run_report.py`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from statewright.cli.client import Answer, Server, Unreachable, machine_of, short_name
@@ -16,8 +17,6 @@ from statewright.cli.run_report import GivenUp, Outcome
 from statewright.cli.table import dated, length_words, local_time, print_facts, status_span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from statewright.asl.program import Program
     from statewright.interpreter.history import HistoryEvent
     from statewright.interpreter.state import ExecutionState

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from statewright.cli.local.validate import type_option
 from statewright.cli.output import (
     FAILED,
     NOT_FOUND,
@@ -68,14 +69,7 @@ _TONES: Final[dict[str, Tone]] = {"rewritten": "ok", "differs": "wait", "cannot"
     help="The pause between two requests for a permit.",
 )
 @click.option("--cleanup", metavar="FILE", help="Write the machine that releases the permits of stopped executions.")
-@click.option(
-    "--type",
-    "machine_type",
-    type=click.Choice(["STANDARD", "EXPRESS"], case_sensitive=False),
-    default="STANDARD",
-    show_default=True,
-    help="The type of the state machine.",
-)
+@type_option
 def export(
     file: str, form: str | None, target: str | None, table: str, max_concurrent: int | None,
     per_second: float | None, wait_seconds: int,

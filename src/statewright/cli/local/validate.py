@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 STDIN: Final = "-"
 
 
-@click.command(short_help="Check definitions and report problems.")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option(
+type_option: Final = click.option(
     "--type",
     "machine_type",
     type=click.Choice(["STANDARD", "EXPRESS"], case_sensitive=False),
@@ -39,6 +37,11 @@ STDIN: Final = "-"
     show_default=True,
     help="The type of the state machine.",
 )
+
+
+@click.command(short_help="Check definitions and report problems.")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@type_option
 @click.option("--strict", is_flag=True, help="Fail on warnings, too.")
 @click.option("--no-lints", is_flag=True, help="Leave out Statewright's own warnings.")
 @click.option("-o", "--output", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")

@@ -5,6 +5,7 @@ Owns the command: where the project and the server are, what is said, the exit c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from statewright.cli.output import FAILED, NOT_FOUND, OK, USAGE, Printer, Stop, 
 from statewright.cli.serving.project_lines import ProjectLines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from statewright.config import Config
     from statewright.projects.deploy.calls import Call
     from statewright.projects.deploy.deployment import Report, Result

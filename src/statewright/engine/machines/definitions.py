@@ -5,16 +5,13 @@ Owns the wording of `InvalidDefinition` and which findings the service has; find
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from statewright.asl.compile import compile_definition
-from statewright.asl.program import Program
+from statewright.asl.program import MachineType, Program
 from statewright.asl.reader import ReadError, read_document
 from statewright.errors import ApiError
 from statewright.payload import Json
-
-if TYPE_CHECKING:
-    from statewright.asl.program import MachineType
 
 Finding = dict[str, str]
 """One finding in the API's shape: severity, code, message and, where there is one, location."""

@@ -9,13 +9,12 @@ A revision never changes. It outlives its machine, because executions continue w
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import orjson
 
 from statewright import chance
 from statewright.arn import MACHINE, machine_arn, parse_arn
-from statewright.asl.program import Program
+from statewright.asl.program import MachineType, Program
 from statewright.engine.list_tokens import page_size, read_token, write_token
 from statewright.engine.machines import records
 from statewright.engine.machines.activities import ActivityRecords
@@ -52,9 +51,6 @@ from statewright.errors import ApiError
 from statewright.limits import AWS, Limits, express_limits
 from statewright.payload import Json, JsonObject
 from statewright.query.scope import Entropy
-
-if TYPE_CHECKING:
-    from statewright.asl.program import MachineType
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from statewright.asl.program import MachineType
 from statewright.engine.machines.records import INITIAL, Machine, Revision, Version
 from statewright.payload import JsonMapping
-
-if TYPE_CHECKING:
-    from statewright.asl.program import MachineType
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import string
 from collections.abc import Mapping
 from typing import Final
 
-from statewright import chance
 from statewright.payload import Json, JsonObject
-from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, number_of
+from statewright.projects.deploy.kinds import TO_COME, CannotApply, Kind, Known, Site, Wanted, holds, number_of, typed
+from statewright.records.passwords import DEFAULT_CHARACTERS, generated_password
 
-PUNCTUATION: Final = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-"""Source: Secrets Manager API reference, GetRandomPassword, `ExcludePunctuation`."""
+_TRUTHS: Final = (
+    "ExcludeLowercase", "ExcludeNumbers", "ExcludePunctuation", "ExcludeUppercase", "IncludeSpace",
+    "RequireEachIncludedType",
+)  # fmt: skip
 
 
 def log_group(site: Site, wanted: Wanted) -> Mapping[str, Json]:
@@ -77,27 +78,15 @@ def generated_text(settings: Mapping[str, Json]) -> str:
     Source: template reference, AWS::SecretsManager::Secret GenerateSecretString.
     Raises: CannotApply.
     """
-    excluded = str(settings.get("ExcludeCharacters", ""))
-    kinds = []
-    for member, letters in (
-        ("ExcludeLowercase", string.ascii_lowercase), ("ExcludeUppercase", string.ascii_uppercase),
-        ("ExcludeNumbers", string.digits), ("ExcludePunctuation", PUNCTUATION),
-    ):  # fmt: skip
-        kept = "".join(one for one in letters if one not in excluded)
-        if settings.get(member) not in (True, "true") and kept:
-            kinds.append(kept)
-    if settings.get("IncludeSpace") in (True, "true"):
-        kinds.append(" ")
-    length = number_of(settings.get("PasswordLength", 32), "PasswordLength")
-    if not kinds or not 1 <= length <= 4096:
-        raise CannotApply("GenerateSecretString leaves no characters, or its PasswordLength is not from 1 to 4096")
-    each = settings.get("RequireEachIncludedType") not in (False, "false")
-    draws = chance.secret_draws()
-    chosen = [draws.choice(kind) for kind in kinds[: length if each else 0]]
-    everything = "".join(kinds)
-    chosen += [draws.choice(everything) for _ in range(length - len(chosen))]
-    draws.shuffle(chosen)
-    password = "".join(chosen)
+    asked = {
+        **typed(settings, truths=_TRUTHS),
+        "PasswordLength": number_of(settings.get("PasswordLength", DEFAULT_CHARACTERS), "PasswordLength"),
+        "ExcludeCharacters": str(settings.get("ExcludeCharacters", "")),
+    }
+    try:
+        password = generated_password(asked)
+    except ValueError as problem:
+        raise CannotApply(f"GenerateSecretString: {problem}") from None
     template, key = settings.get("SecretStringTemplate"), settings.get("GenerateStringKey")
     if not template:
         return password

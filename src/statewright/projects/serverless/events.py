@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from statewright.payload import Json, JsonMapping
-from statewright.projects.serverless.service import Service, normalized
+from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.sources import Steps, meant
 
 _LOST: Final = {
@@ -35,6 +35,8 @@ _LOST: Final = {
 }
 
 _ROLE: Final = {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/${AWS::StackName}-events"}
+_NAMES: Final = {"name": "Name", "description": "Description"}
+_RETRIES: Final = {"maximumEventAge": "MaximumEventAgeInSeconds", "maximumRetryAttempts": "MaximumRetryAttempts"}
 
 
 class _Target:
@@ -67,11 +69,7 @@ def machine_events(service: Service, key: str, id_: str, body: Mapping[str, Json
 
 def invoke_config(service: Service, key: str, id_: str, body: Mapping[str, Json], at: Steps) -> None:
     """Make what `destinations`, `maximumEventAge` and `maximumRetryAttempts` stand for."""
-    properties: dict[str, Json] = {}
-    if body.get("maximumEventAge") is not None:
-        properties["MaximumEventAgeInSeconds"] = body["maximumEventAge"]
-    if body.get("maximumRetryAttempts") is not None:
-        properties["MaximumRetryAttempts"] = body["maximumRetryAttempts"]
+    properties = renamed(body, _RETRIES)
     given = body.get("destinations")
     made: dict[str, Json] = {}
     for name, plain in (("onSuccess", "OnSuccess"), ("onFailure", "OnFailure")):
@@ -128,8 +126,7 @@ def _queue(target: _Target, given: Json, at: Steps) -> None:
         "BatchSize": settings.get("batchSize", 10),
         "Enabled": settings.get("enabled", True),
     }
-    if "maximumBatchingWindow" in settings:
-        properties["MaximumBatchingWindowInSeconds"] = settings["maximumBatchingWindow"]
+    properties.update(renamed(settings, {"maximumBatchingWindow": "MaximumBatchingWindowInSeconds"}))
     if "functionResponseType" in settings:
         properties["FunctionResponseTypes"] = [settings["functionResponseType"]]
     if "maximumConcurrency" in settings:
@@ -169,10 +166,8 @@ def _scheduled(target: _Target, settings: Mapping[str, Json], rate: Json, at: St
         "FlexibleTimeWindow": {"Mode": "OFF"},
         "State": _state(settings),
         "Target": who,
+        **renamed(settings, {**_NAMES, "timezone": "ScheduleExpressionTimezone"}),
     }
-    for name, plain in (("name", "Name"), ("description", "Description"), ("timezone", "ScheduleExpressionTimezone")):
-        if name in settings:
-            properties[plain] = settings[name]
     target.service.add(target.next_id("Schedule"), "AWS::Scheduler::Schedule", properties, at)
 
 
@@ -187,8 +182,7 @@ def _rule(target: _Target, settings: Mapping[str, Json], properties: Mapping[str
         who["RoleArn"] = settings.get("role") or dict(_ROLE)
     if "input" in settings:
         who["Input"] = _text(settings["input"])
-    if "inputPath" in settings:
-        who["InputPath"] = settings["inputPath"]
+    who.update(renamed(settings, {"inputPath": "InputPath"}))
     transformer = settings.get("inputTransformer")
     if isinstance(transformer, dict):
         who["InputTransformer"] = {
@@ -197,15 +191,11 @@ def _rule(target: _Target, settings: Mapping[str, Json], properties: Mapping[str
         }
     retries = settings.get("retryPolicy")
     if isinstance(retries, dict):
-        names = (("maximumEventAge", "MaximumEventAgeInSeconds"), ("maximumRetryAttempts", "MaximumRetryAttempts"))
-        who["RetryPolicy"] = {plain: retries[name] for name, plain in names if name in retries}
+        who["RetryPolicy"] = renamed(retries, _RETRIES)
     dead = settings.get("deadLetterQueueArn") or settings.get("deadLetterConfig")
     if dead is not None:
         who["DeadLetterConfig"] = {"Arn": dead}
-    rule: dict[str, Json] = {**properties, "State": _state(settings), "Targets": [who]}
-    for name, plain in (("name", "Name"), ("description", "Description")):
-        if name in settings:
-            rule[plain] = settings[name]
+    rule = {**properties, "State": _state(settings), "Targets": [who], **renamed(settings, _NAMES)}
     target.service.add(id_, "AWS::Events::Rule", rule, at)
 
 
@@ -268,9 +258,7 @@ def _topic(target: _Target, given: Json, at: Steps) -> None:
             service.add(id_, "AWS::SNS::Topic", {"TopicName": name, **shown}, at)
         arn = {"Ref": id_}
     properties: dict[str, Json] = {"TopicArn": arn, "Protocol": "lambda", "Endpoint": target.arn}
-    for own, plain in (("filterPolicy", "FilterPolicy"), ("filterPolicyScope", "FilterPolicyScope")):
-        if own in settings:
-            properties[plain] = settings[own]
+    properties.update(renamed(settings, {"filterPolicy": "FilterPolicy", "filterPolicyScope": "FilterPolicyScope"}))
     redrive = settings.get("redrivePolicy")
     if isinstance(redrive, dict):
         dead = redrive.get("deadLetterTargetArn", redrive.get("deadLetterTargetRef"))

@@ -20,7 +20,7 @@ from statewright.projects.ordering import arrange
 from statewright.projects.resources import Place, Project
 from statewright.projects.sam.template import merged
 from statewright.projects.serverless.events import function_events, invoke_config, machine_events
-from statewright.projects.serverless.service import Service, normalized
+from statewright.projects.serverless.service import Service, normalized, renamed
 from statewright.projects.serverless.variables import Variables
 from statewright.projects.sources import Sources, Steps, Template, meant
 from statewright.projects.stacks import Setting, read_stack
@@ -203,7 +203,7 @@ def _function(service: Service, key: str, body: Json) -> None:
     provider = service.provider
     given: JsonObject = {**{name: provider[name] for name in _SHARED if name in provider}, **body}
     properties: dict[str, Json] = {"FunctionName": body.get("name") or f"{service.name_}-{service.stage}-{key}"}
-    properties.update({plain: given[name] for name, plain in _FUNCTION.items() if given.get(name) is not None})
+    properties.update(renamed(given, _FUNCTION))
     properties.setdefault("MemorySize", 1024)
     properties.setdefault("Timeout", 6)
     variables = {**_part(provider, "environment"), **_part(body, "environment")}
@@ -268,9 +268,7 @@ def _layer(service: Service, key: str, body: Json) -> None:
         "LayerName": body.get("name") or f"{service.name_}-{service.stage}-{key}",
         "Content": artifact or body.get("path") or key,
     }
-    for name, plain in (("description", "Description"), ("compatibleRuntimes", "CompatibleRuntimes")):
-        if name in body:
-            properties[plain] = body[name]
+    properties.update(renamed(body, {"description": "Description", "compatibleRuntimes": "CompatibleRuntimes"}))
     service.add(f"{normalized(key)}LambdaLayer", "AWS::Lambda::LayerVersion", properties, at)
 
 

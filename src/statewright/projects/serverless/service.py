@@ -98,3 +98,8 @@ class Service:
             return
         resources[id_] = body
         self.origins[id_] = at
+
+
+def renamed(given: Mapping[str, Json], names: Mapping[str, str]) -> dict[str, Json]:
+    """The settings that are given, under the names of properties: `{"batchSize": "BatchSize"}`."""
+    return {name: given[setting] for setting, name in names.items() if given.get(setting) is not None}
