@@ -21,7 +21,7 @@ from statewright.stores.object_rows import (
     Written,
     if_written,
 )
-from statewright.stores.protocol import EntryRow, OutboxRow
+from statewright.stores.protocol import Committed, EntryRow, OutboxRow
 from statewright.stores.queue_protocol import MessageRow, Once
 from statewright.stores.store import Store
 from statewright.stores.table_protocol import Change, Decision, ItemKey, StoredItem
@@ -85,6 +85,14 @@ WRITES: dict[str, tuple[Act, object]] = {
     ),
     "abort upload": (lambda store, done: store.uploads.abort(50, done), Written()),
     "write": (lambda store, done: store.catalogue.write([entry()], (), done), True),
+    "start": (
+        lambda store, _: store.executions.commit(start(9, completed=[(1, b"Committed(version=1)")])),
+        Committed(1),
+    ),
+    "step": (
+        lambda store, _: store.executions.commit(step(start(EXECUTION), 1, completed=[(1, b"Committed(version=2)")])),
+        Committed(2),
+    ),
     "erase": (lambda store, done: store.catalogue.write([], [("kind", "old")], done), True),
 }
 
@@ -131,6 +139,8 @@ REFUSED: dict[str, Act] = {
         thing(b"up", 77, IN_SEGMENTS), [], ANYHOW, (), if_written(done, "whole")
     ),
     "abort upload": lambda store, done: store.uploads.abort(77, if_written(done, True)),
+    "start": lambda store, _: store.executions.commit(start(9, f"run-{EXECUTION}", completed=[(1, b"started")])),
+    "step": lambda store, _: store.executions.commit(step(start(EXECUTION), 7, completed=[(1, b"stepped")])),
     "write": lambda store, done: store.catalogue.write([entry("old")], (), if_made(done, "entry")),
 }
 

@@ -54,6 +54,7 @@ from statewright.limits import AWS, Limits
 from statewright.metrics.recorder import Recorder
 from statewright.payload import Json
 from statewright.query.scope import Entropy
+from statewright.stores.completion import Completion
 from statewright.stores.protocol import Row
 from statewright.stores.store import Store
 
@@ -236,8 +237,11 @@ class Engine:
         input_text: str,
         trace_header: str | None = None,
         sent_by: str | None = None,
+        completion: Completion[Started] | None = None,
     ) -> Started:
         """Begin an execution; returns once it cannot be lost. `sent_by` is the same in every repeat of one task's call.
+
+        The repeat of a start finds a STANDARD execution by its name; that of an EXPRESS one completes the task's row.
 
         Raises: ApiError (`InvalidExecutionInput`, `ExecutionAlreadyExists`).
         """
@@ -245,7 +249,7 @@ class Engine:
         chosen = name if name is not None else chance.uuid4()
         await self.names.note_machine(target.machine_arn, target.machine_id)
         if target.type == "EXPRESS":
-            return await self.express.start(target, chosen, input_text, payload, trace_header)
+            return await self.express.start(target, chosen, input_text, payload, trace_header, completion)
         arn = execution_arn(target.machine_arn, chosen)
         head = head_of(target, arn, input_text, trace_header, sent_by)
         live = new_live(self.shard, target.machine_id, chosen, head, payload, target.program)
@@ -375,28 +379,40 @@ class Engine:
 
     # ------------------------------------------------------------------ tasks by token
 
-    async def task_succeeded(self, token: str, output_text: str) -> None:
-        """A worker's result. Raises: ApiError (`InvalidOutput`, `InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
+    async def task_succeeded(self, token: str, output_text: str, completed: tuple[int, bytes] | None = None) -> None:
+        """A worker's result; `completed` is the outbox row of the task that gives it, here and below.
+
+        Raises: ApiError (`InvalidOutput`, `InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`).
+        """
         # Observed: a text that is no token is refused before an output that is no JSON.
         read_task_token(token)
         output = read_output(output_text)
-        await self._by_token(token, lambda task_id: events.TaskSucceeded(task_id, output))
+        await self._by_token(token, lambda task_id: events.TaskSucceeded(task_id, output), completed)
 
-    async def task_failed(self, token: str, error: str | None = None, cause: str | None = None) -> None:
+    async def task_failed(
+        self,
+        token: str,
+        error: str | None = None,
+        cause: str | None = None,
+        completed: tuple[int, bytes] | None = None,
+    ) -> None:
         """A worker's failure. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
-        await self._by_token(token, lambda task_id: events.TaskFailed(task_id, error, cause))
+        await self._by_token(token, lambda task_id: events.TaskFailed(task_id, error, cause), completed)
 
     async def task_heartbeat(self, token: str) -> None:
         """A worker is alive. Raises: ApiError (`InvalidToken`, `TaskDoesNotExist`, `TaskTimedOut`)."""
         await self._by_token(token, events.HeartbeatReceived)
 
-    async def _by_token(self, token: str, make: Callable[[int], events.Event]) -> None:
+    async def _by_token(
+        self, token: str, make: Callable[[int], events.Event], completed: tuple[int, bytes] | None = None
+    ) -> None:
         arn, task_id = read_task_token(token)
         try:
             execution = await self.names.id_of(arn)
         except ApiError:
             raise no_such_task() from None
-        await self.runner.ask(execution, make(task_id), accept=still_open(token, task_id), result=no_result)
+        waits = still_open(token, task_id)
+        await self.runner.ask(execution, make(task_id), accept=waits, result=no_result, completed=completed)
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call that was to be answered later; whether its execution still waits for it."""

@@ -40,7 +40,7 @@ class Input:
     it is a refusal. `settled` is called once then, with either answer.
     """
 
-    __slots__ = ("accept", "answer", "call", "client_token", "event", "inbox_row", "result", "settled")
+    __slots__ = ("accept", "answer", "call", "client_token", "completed", "event", "inbox_row", "result", "settled")
 
     def __init__(
         self,
@@ -53,10 +53,13 @@ class Input:
         client_token: str | None = None,
         call: ScheduledCall | None = None,
         settled: Callable[[], None] | None = None,
+        completed: tuple[int, bytes] | None = None,
     ) -> None:
         self.settled = settled
         self.call = call
         """The call whose result the event is."""
+        self.completed = completed
+        """The outbox row of the task that gives the input, with its completed body."""
         self.client_token = client_token
         """The client token that identifies a redrive."""
         self.event = event

@@ -121,10 +121,14 @@ class Runner:
         accept: Accept | None = None,
         result: Callable[[LiveExecution], T],
         client_token: str | None = None,
+        completed: tuple[int, bytes] | None = None,
     ) -> asyncio.Future[T]:
         """As `tell`; the future has the result once it is durable."""
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.tell(execution, Input(event, accept=accept, result=result, answer=answer, client_token=client_token))
+        entry = Input(
+            event, accept=accept, result=result, answer=answer, client_token=client_token, completed=completed
+        )
+        self.tell(execution, entry)
         return answer
 
     def begin(
@@ -307,6 +311,8 @@ class Runner:
                     work.apply(entry.event, entry.call, shipped[0] if shipped is not None else None)
                     if entry.client_token is not None:
                         work.note_client_token(entry.client_token)
+                    if entry.completed is not None:
+                        work.completed.append(entry.completed)
                 if entry.inbox_row and entry.inbox_row != live.continue_row:
                     work.inbox_done.append(entry.inbox_row)
             answers.append((entry, entry.result(live) if entry.result is not None else None))

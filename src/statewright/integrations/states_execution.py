@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from statewright.asl.timestamps import format_timestamp
 from statewright.clock import Clock
-from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult
+from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, encode_answer
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.integrations.patterns import (
     Answers,
@@ -27,13 +27,19 @@ from statewright.integrations.patterns import (
     refused_how,
 )
 from statewright.payload import Json, JsonMapping, JsonObject, JsonTextError, dump_json, parse_json
+from statewright.stores.completion import Completion
 
 
 class Invoke(Protocol):
     """Runs an operation of the API: name and request in, answer out, instants in epoch milliseconds."""
 
-    def __call__(self, name: str, request: JsonObject, sent_by: str | None = None) -> Awaitable[Json]:
-        """The answer; `sent_by` is the same in every repeat of one task's call. Raises: ApiError."""
+    def __call__(
+        self, name: str, request: JsonObject, sent_by: str | None = None, completion: Completion[Json] | None = None
+    ) -> Awaitable[Json]:
+        """The answer; `sent_by` is the same in every repeat of one task's call, `completion` completes its outbox row.
+
+        Raises: ApiError.
+        """
 
 
 _PARAMETERS: Final = {
@@ -107,8 +113,21 @@ class StatesExecution:
         request = _lowered(task.parameters)
         if not isinstance(request, dict):
             return bad_parameters(task, "the parameters must be an object")
-        answer = await self._invoke(action[:1].upper() + action[1:], _with_texts(request), _sender(task))
-        return answered(task, _raised(answer, format_timestamp))
+        name = action[:1].upper() + action[1:]
+        return await self._once(
+            task, name, _with_texts(request), lambda answer: answered(task, _raised(answer, format_timestamp))
+        )
+
+    async def _once(
+        self, task: ScheduledCall, name: str, request: JsonObject, result_of: Callable[[Json], TaskResult]
+    ) -> TaskResult:
+        """Make a call, and have it complete the task's outbox row with the result that its answer gives."""
+
+        def body_of(answer: Json) -> bytes:
+            return encode_answer(task, result_of(answer))
+
+        completion = Completion(task.outbox, body_of) if task.outbox else None
+        return result_of(await self._invoke(name, request, _sender(task), completion))
 
     # -------------------------------------------------------------- states:startExecution
 
@@ -127,17 +146,19 @@ class StatesExecution:
         # A repeat of the call must find the execution that the first one started, even if that has ended.
         if "name" not in request:
             request["name"] = named_uuid(task.execution_arn, task.idempotency_key)
-        if task.resource.pattern == "sync":
-            answer = await self._started_shielded(task, _with_texts(request))
-        else:
-            answer = await self._started(task, _with_texts(request))
-        started = {"ExecutionArn": answer["executionArn"], "StartDate": answer["startDate"]}
-        if task.resource.pattern == "sync":
-            if ":express:" in started["ExecutionArn"]:
-                cause = "An EXPRESS execution cannot be waited for with '.sync': call aws-sdk:sfn:startSyncExecution."
-                return Failed("States.TaskFailed", cause, "submit failed")
-            self._follow(task, started["ExecutionArn"])
-        return answered(task, with_sdk_members(started, request_id, self._clock.now_ms()))
+
+        def result_of(answer: Json) -> TaskResult:
+            started = {"ExecutionArn": answer["executionArn"], "StartDate": answer["startDate"]}
+            return answered(task, with_sdk_members(started, request_id, self._clock.now_ms()))
+
+        if task.resource.pattern != "sync":
+            return await self._once(task, "StartExecution", _with_texts(request), result_of)
+        answer = await self._started_shielded(task, _with_texts(request))
+        if ":express:" in answer["executionArn"]:
+            cause = "An EXPRESS execution cannot be waited for with '.sync': call aws-sdk:sfn:startSyncExecution."
+            return Failed("States.TaskFailed", cause, "submit failed")
+        self._follow(task, answer["executionArn"])
+        return result_of(answer)
 
     async def _started_shielded(self, task: ScheduledCall, request: JsonObject) -> JsonMapping:
         """Start a child even if the task is cancelled meanwhile, so that `cancel` knows what to stop."""

@@ -58,6 +58,11 @@ def if_made(completion: Completion[T] | None, value: T) -> Completion[bool] | No
     return adapted(completion, lambda is_made: value if is_made else None)
 
 
+def known(completion: Completion[T] | None, outcome: T) -> tuple[int, bytes] | None:
+    """The outbox row that a write with an outcome known in advance completes."""
+    return next(iter(completed([(completion, outcome)])), None)
+
+
 def completed(outcomes: Iterable[tuple[Completion[Any] | None, object]]) -> list[tuple[int, bytes]]:
     """The outbox rows that the writes of a transaction complete, by id; an exception completes nothing."""
     rows: list[tuple[int, bytes]] = []

@@ -82,6 +82,7 @@ class RowGroups:
     timers: dict[tuple[int, int, int, int], bool] = field(default_factory=dict)
     outbox: dict[int, tuple[int, int, str, bytes] | None] = field(default_factory=dict)
     inbox: dict[int, tuple[int, int, str, bytes] | None] = field(default_factory=dict)
+    completed: list[tuple[int, bytes]] = field(default_factory=list)
     counts: dict[tuple[int, int, int], int] = field(default_factory=lambda: defaultdict(int))
     """Differences by (machine, status, shard)."""
 
@@ -132,6 +133,7 @@ class RowGroups:
             self.add_inbox(waits)
         for number in commit.inbox_done:
             self.inbox[number] = None
+        self.completed += commit.completed
 
 
 def waves(commits: Sequence[Commit]) -> list[Wave]:

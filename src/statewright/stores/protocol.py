@@ -91,7 +91,8 @@ class Commit:
     `state` is the encoded execution without frames; `None` once it succeeded, which also deletes every frame and
     large value. `frames` are upserted by frame id, `dropped` deleted. `texts` are large values by hash, inserted
     where they are not there yet. Of the row, a step after the start writes status, stopped_ms and tail. What one
-    commit both adds and deletes is gone. Timers are deleted by (due, timer) pairs.
+    commit both adds and deletes is gone. Timers are deleted by (due, timer) pairs. `completed` are outbox rows of
+    other executions whose tasks asked for this step, by id, with their bodies.
     """
 
     row: Row
@@ -107,6 +108,7 @@ class Commit:
     outbox_done: Sequence[int] = ()
     inbox: Sequence[InboxRow] = ()
     inbox_done: Sequence[int] = ()
+    completed: Sequence[tuple[int, bytes]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Api:
     def say(self, name: str, *answers) -> None:
         self.answers[name] = list(answers)
 
-    async def invoke(self, name: Any, request: Any, sent_by: str | None = None) -> Any:
+    async def invoke(self, name: Any, request: Any, sent_by: str | None = None, completion: Any = None) -> Any:
         self.calls.append((name, request))
         self.senders.append(sent_by)
         queue = self.answers[name]
@@ -64,7 +64,7 @@ def play(steps: Any) -> Any:
     api.say("StartExecution", {"executionArn": CHILD, "startDate": START_MS})
 
     async def main(clock: VirtualClock):
-        async def invoke(name: str, request: dict[str, Any], sent_by: str | None = None) -> Any:
+        async def invoke(name: str, request: dict[str, Any], sent_by: str | None = None, completion: Any = None) -> Any:
             return await api.invoke(name, request, sent_by)
 
         states = StatesExecution(clock, invoke, lambda: api)

@@ -45,9 +45,12 @@ class InnerCalls:
         assert self._app is not None, "connect() comes before the first call"
         return self._app
 
-    async def states(self, name: str, request: JsonObject, sent_by: str | None = None) -> Json:
+    async def states(
+        self, name: str, request: JsonObject, sent_by: str | None = None, completion: Completion[Json] | None = None
+    ) -> Json:
         """Run an operation of Step Functions. See `integrations.states_execution.Invoke`."""
-        return await perform(self.app, Call(STATES, name, chance.uuid4(), sent_by=sent_by), request)
+        call = Call(STATES, name, chance.uuid4(), sent_by=sent_by, completion=completion)
+        return await perform(self.app, call, request)
 
     async def function(self, name: str, payload: bytes, *, request_id: str) -> Invoked:
         """Run a function without a request. See `integrations.function_calls.InvokeFunction`."""

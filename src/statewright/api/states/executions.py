@@ -5,11 +5,12 @@ from __future__ import annotations
 from statewright.api.operations import App, Call, operation
 from statewright.api.states.texts import worded
 from statewright.arn import EXECUTION, MACHINE, MAP_RUN, StatesArn, parse_arn
-from statewright.engine.executions.views import ExecutionView
+from statewright.engine.executions.views import ExecutionView, Started
 from statewright.engine.list_tokens import page_size
 from statewright.engine.machines.settings import check_name
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject
+from statewright.stores.completion import adapted
 
 INCLUDED: Json = {"included": True}
 METADATA_ONLY = "METADATA_ONLY"
@@ -23,11 +24,15 @@ async def start_execution(app: App, call: Call, request: Json) -> Json:
     target, name, text, trace = await _start_of(app, call, request)
     if app.throttle is not None:
         app.throttle.take_start(is_express=target.type == "EXPRESS")
+
+    def answer(started: Started) -> Json:
+        return {"executionArn": started.arn, "startDate": started.start_ms}
+
+    completion = adapted(call.completion, answer)
     try:
-        started = await app.engine.start_execution(target, name, text, trace, call.sent_by)
+        return answer(await app.engine.start_execution(target, name, text, trace, call.sent_by, completion))
     except ApiError as refused:
         raise worded(refused, text) from None
-    return {"executionArn": started.arn, "startDate": started.start_ms}
 
 
 @operation("states", "StartSyncExecution")

@@ -96,6 +96,8 @@ class Work:
         self.outbox_done: list[int] = []
         self.inbox: list[InboxRow] = []
         self.inbox_done: list[int] = []
+        self.completed: list[tuple[int, bytes]] = []
+        """Outbox rows of tasks elsewhere that gave the inputs of this step."""
         self.tokens: tuple[tuple[str, int], ...] | None = None
         """The client tokens of redrives, where this step changes them."""
         self.touched = live.version == 0
@@ -293,6 +295,7 @@ class Work:
             self.outbox_done,
             self.inbox,
             self.inbox_done,
+            self.completed,
         )
         return batch
 

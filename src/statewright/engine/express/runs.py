@@ -28,6 +28,7 @@ from statewright.interpreter.advance import new_execution
 from statewright.interpreter.codec import decode, encode
 from statewright.interpreter.state import ExecutionState
 from statewright.payload import Payload
+from statewright.stores.completion import Completion, completed
 from statewright.stores.protocol import Commit, InboxRow, Row
 
 logger = logging.getLogger(__name__)
@@ -109,7 +110,13 @@ class ExpressRuns:
         )
 
     async def start(
-        self, target: Target, name: str, input_text: str, payload: Payload, trace_header: str | None
+        self,
+        target: Target,
+        name: str,
+        input_text: str,
+        payload: Payload,
+        trace_header: str | None,
+        completion: Completion[Started] | None = None,
     ) -> Started:
         """Commit the start of one, and let it run."""
         shard = self._shard
@@ -125,9 +132,12 @@ class ExpressRuns:
         )  # fmt: skip
         inbox = InboxRow(inbox_id, row_id, EXPRESS, b"")
         written = {digest: text.encode() for digest, text in texts.items()}
-        await shard.retrying.executions.commit(Commit(row, 0, state_body, texts=written, inbox=[inbox]))
+        started = Started(head.execution_arn, row.started_ms)
+        asked = completed([(completion, started)])
+        commit = Commit(row, 0, state_body, texts=written, inbox=[inbox], completed=asked)
+        await shard.retrying.executions.commit(commit)
         shard.spawn(self._to_its_end(row, 1, inbox_id, head, target.program, state))
-        return Started(head.execution_arn, row.started_ms)
+        return started
 
     def recover(self, row: InboxRow) -> None:
         """Run one again whose process died."""

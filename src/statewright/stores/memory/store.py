@@ -200,7 +200,10 @@ class MemoryExecutions:
 
     def complete(self, completion: Completion[Any] | None, outcome: object) -> None:
         """Complete the outbox row of an effect, immediately."""
-        for number, body in completed([(completion, outcome)]):
+        self._complete(completed([(completion, outcome)]))
+
+    def _complete(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        for number, body in rows:
             row = self.outbox.get(number)
             if row is not None:
                 self.outbox[number] = replace(row, body=body)
@@ -301,6 +304,7 @@ class MemoryExecutions:
             self.outbox.setdefault(sent.id, sent)
         for waits in commit.inbox:
             self.inbox.setdefault(waits.id, waits)
+        self._complete(commit.completed)
         self._delete(commit.timers_done, commit.outbox_done, commit.inbox_done)
 
     def _delete(self, timers: Sequence[TimerRow], outbox: Sequence[int], inbox: Sequence[int]) -> None:

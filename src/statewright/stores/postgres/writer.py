@@ -22,6 +22,7 @@ from statewright.errors import OwnershipLost, Unavailable
 from statewright.stores.job_queue import GroupFigures, JobQueue, call_loop
 from statewright.stores.plan import waves
 from statewright.stores.postgres.arrays import bigints, byteas, texts
+from statewright.stores.postgres.completing import complete
 from statewright.stores.postgres.connection import (
     WRITE_TIMEOUT_MS,
     Connection,
@@ -242,12 +243,14 @@ class _Lane:
         if self._groups >= 16 and self._groups & (self._groups - 1) == 0:
             # Tables have grown by a known factor since the plans were made, and may deserve others.
             connection.execute("DISCARD PLANS", prepare=False)
-        text, given = group_statement(commits, self._lease.owner, self._lease.epoch, self._number)
-        found = run(connection, text, given).fetchone()
-        if found is None or not found[0]:
-            self._lease.lose()
-            raise OwnershipLost(f"the store {self._place} was taken over by another process")
-        passed = set(found[1])
+        if any(commit.completed for commit in commits):
+            # In a statement of its own, because one statement may not touch a row twice.
+            with connection.transaction():
+                passed = self._write_group(connection, commits)
+                rows = [row for commit in commits if commit.row.id in passed for row in commit.completed]
+                complete(connection, rows)
+        else:
+            passed = self._write_group(connection, commits)
         if len(passed) == len(commits):
             return [Committed(commit.expected + 1) for commit in commits]
         refused = [commit for commit in commits if commit.expected == 0 and commit.row.id not in passed]
@@ -256,6 +259,15 @@ class _Lane:
             Committed(commit.expected + 1) if commit.row.id in passed else holders.get(commit.row.id, Stale())
             for commit in commits
         ]
+
+    def _write_group(self, connection: Connection, commits: list[Commit]) -> set[int]:
+        """Write commits in one statement; the executions that passed. Raises: OwnershipLost."""
+        text, given = group_statement(commits, self._lease.owner, self._lease.epoch, self._number)
+        found = run(connection, text, given).fetchone()
+        if found is None or not found[0]:
+            self._lease.lose()
+            raise OwnershipLost(f"the store {self._place} was taken over by another process")
+        return set(found[1])
 
     def _write_queue_tasks(self, connection: Connection, tasks: list[QueueTask]) -> list[object]:
         with connection.transaction():

@@ -26,6 +26,7 @@ from statewright.stores.job_queue import GroupFigures, JobQueue, RightOfWay, cal
 from statewright.stores.plan import RowGroups, Standing, Taken, Verdict, Wave, pass_gate, waves
 from statewright.stores.protocol import STATUSES, Commit, Existing, InboxRow, Row, Stale
 from statewright.stores.queue_plan import QueueTask, write_queue_tasks
+from statewright.stores.sqlite.completing import complete
 from statewright.stores.sqlite.file import explain
 from statewright.stores.sqlite.item_rows import SqliteTableSql
 from statewright.stores.sqlite.messages import SqliteQueueSql
@@ -221,6 +222,7 @@ def write_groups(connection: sqlite3.Connection, groups: RowGroups) -> None:
     write_rows(connection, "put_outbox", [sent for sent in groups.outbox.values() if sent is not None])
     write_ids(connection, _IDS["drop_inbox"], [number for number, waits in groups.inbox.items() if waits is None])
     write_rows(connection, "put_inbox", [waits for waits in groups.inbox.values() if waits is not None])
+    complete(connection, groups.completed)
     write_rows(connection, "count_executions", groups.count_rows())
 
 
