@@ -17,7 +17,7 @@ def play(steps: Any, config: Any = None) -> Any:
     async def main(clock):
         asked = []
 
-        async def invoke(name, request, sent_by=None):
+        async def invoke(name, request, sent_by=None, completion=None):
             asked.append(name)
             return {"executionArn": "a", "startDate": 1}
 
