@@ -67,12 +67,11 @@ def send(server: Server, method: str, path: str, headers: Mapping[str, str] | No
 
 
 def exchange(server: Server, sent: bytes) -> bytes:
-    """Send bytes, close the sending half, and return everything that comes until the connection ends."""
+    """Send bytes, and return everything that comes until the server ends the connection."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as connection:
         parts = []
-        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        with contextlib.suppress(OSError):
             connection.sendall(sent)
-            connection.shutdown(socket.SHUT_WR)
             while part := connection.recv(65_536):
                 parts.append(part)
         return b"".join(parts)

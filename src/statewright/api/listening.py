@@ -1,7 +1,7 @@
 """The HTTP server around the application: uvicorn with limits on request heads, signals, and a graceful end.
 
-The server closes a connection whose request head is not complete in time or longer than `HEAD_BYTES`, whose body is not
-complete in time, or whose client does not read its answers: slow or endless requests cannot hold connections. When as
+The server refuses a head longer than `HEAD_BYTES`, and closes a connection whose request head or body is not complete
+in time, or whose client does not read its answers: slow or endless requests cannot hold connections. When as
 many connections are open as the process may have files, the longest idle one is closed for the next. The times are in
 `ConnectionTimeouts`, by the real monotonic clock, as for all socket timeouts.
 """
@@ -48,6 +48,16 @@ FILES_KEPT: Final = 128
 """Files that are kept back from connections: the store's, those of tasks, and a margin."""
 
 log = logging.getLogger("statewright.server")
+
+
+LONG_HEAD_ANSWER: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+    b"content-length: 45\r\n\r\nThe head of the request is longer than 64 KiB"
+)
+
+
+class LongHead(Exception):
+    """A complete head is longer than `HEAD_BYTES`."""
 
 
 class CannotListen(Exception):
@@ -196,8 +206,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.head_since is not None:
             self.head_bytes += len(data)
         super().data_received(data)
-        if self.head_since is not None and self.head_bytes > HEAD_BYTES:
-            self.cut("head was longer than 64 KiB")
+        if self.head_since is not None and self.head_bytes > HEAD_BYTES and not self.transport.is_closing():
+            self.refuse_long_head()
 
     def on_message_begin(self) -> None:
         """Called when another request begins on the connection."""
@@ -206,12 +216,19 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Called when the head is complete."""
+        """Called when the head is complete. It may have come in one piece with a body.
+
+        Raises: LongHead, which ends the parsing.
+        """
+        if self.head_bytes > HEAD_BYTES and head_length(self.url, self.headers) > HEAD_BYTES:
+            raise LongHead
         self.head_since = None
         self.head_bytes = 0
         self.body_since = time.monotonic()
         self.server_state.idle.pop(self, None)
         super().on_headers_complete()
+        # The request has this list of headers, and its task runs later: trailers, which come until then, are none.
+        self.headers = []
 
     def on_body(self, body: bytes) -> None:
         """Called with a part of the body. Each MiB restarts the time limit, so that long bodies may take longer."""
@@ -237,13 +254,23 @@ class GuardedProtocol(HttpToolsProtocol):
             self.server_state.idle[self] = None
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that is not HTTP, and close."""
+        """Answer a request that is not HTTP, or whose head is too long, and close."""
+        if self.head_since is not None and self.head_bytes > HEAD_BYTES:
+            self.refuse_long_head()
+            return
         log.debug("answered 400: %s", msg)
         super().send_400_response(msg)
 
     def _unsupported_upgrade_warning(self) -> None:
         # Clients offer other protocols (h2c) without needing them: the request is answered as it is.
         log.debug("a request offered to change the protocol")
+
+    def refuse_long_head(self) -> None:
+        """Answer 431 and close."""
+        log.debug("answered 431: the head of a request was longer than 64 KiB")
+        self.server_state.cut += 1
+        self.transport.write(LONG_HEAD_ANSWER)
+        self.transport.close()
 
     def cut_if_slow(self, now: float) -> None:
         """Close the connection if its request takes too long to arrive, or its answer to be read."""
@@ -266,6 +293,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self.head_since = self.body_since = self.answer_since = None
         self.server_state.idle.pop(self, None)
         self.transport.abort()
+
+
+def head_length(url: bytes, headers: list[tuple[bytes, bytes]]) -> int:
+    """The length of a request's head in bytes, at least."""
+    return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)
 
 
 def written_whole(cycle: RequestResponseCycle, head: Message, message: Message) -> bool:
@@ -353,7 +385,7 @@ class Listener(uvicorn.Server):
         timeouts: ConnectionTimeouts,
     ) -> None:
         super().__init__(config)
-        self.server_state: Connections = Connections(timeouts, raise_file_limit() - FILES_KEPT)
+        self.server_state: Connections = Connections(timeouts, most_connections(raise_file_limit()))
         self._api = api
         self._on_ready = on_ready
         self._on_stop = on_stop
@@ -451,6 +483,11 @@ def holder_of(port: int) -> str | None:
             if any(os.readlink(file) in inodes for file in (process / "fd").iterdir()):
                 return f"{(process / 'comm').read_text().strip()} (pid {process.name})"
     return None
+
+
+def most_connections(files: int) -> int:
+    """The connections that a process with so many files may have: at least half, if there are few."""
+    return max(files // 2, files - FILES_KEPT, 1)
 
 
 def raise_file_limit() -> int:

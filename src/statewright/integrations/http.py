@@ -30,6 +30,7 @@ from statewright.integrations.http_requests import (
     with_authorisation,
     without_secrets,
 )
+from statewright.integrations.link_local import Addresses
 from statewright.integrations.oauth import REFUSED, NoToken, Tokens
 from statewright.integrations.patterns import (
     NOT_CONFIGURED,
@@ -74,7 +75,7 @@ class HttpTasks:
         # The HTTP library is slow to load.
         from statewright.integrations.http_client import HttpClient
 
-        return HttpClient()
+        return HttpClient(Addresses(self._config.http.allow))
 
     async def call(self, task: ScheduledCall) -> TaskResult:
         """Make the call of an HTTP Task."""

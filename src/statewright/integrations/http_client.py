@@ -1,7 +1,8 @@
 """Sends requests over HTTP by the library `urllib3`: pooled connections, TLS, proxies, a deadline and a limit of size.
 
 Owns the rules that all outgoing HTTP requests share. Redirects are not followed, nothing is retried, and bodies are
-not decompressed: the caller interprets the answer. Proxies are those of the environment (`HTTPS_PROXY`,
+not decompressed: the caller interprets the answer. Requests on behalf of callers reach no link-local address
+(`link_local.py`). Proxies are those of the environment (`HTTPS_PROXY`,
 `HTTP_PROXY`, `NO_PROXY`); loopback never goes through one.
 
 A connection is reused while its other end has not closed it. One that is closed at the moment of its reuse fails the
@@ -11,6 +12,7 @@ request, as in every HTTP client that does not retry.
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import time
 from collections.abc import Mapping
@@ -19,12 +21,14 @@ from http.client import HTTPException
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from urllib3 import BaseHTTPResponse, HTTPConnectionPool, PoolManager, ProxyManager, Timeout
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager, Timeout
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, LocationValueError
 from urllib3.exceptions import TimeoutError as PoolTimeoutError
 from urllib3.util import SKIP_HEADER, make_headers
 
 from statewright.integrations.http_requests import NoAnswer, Request, Response
+from statewright.integrations.link_local import Addresses
 
 LONGEST_SECONDS: Final = 60.0
 """Source: developer guide: an HTTP Task ends after 60 seconds, even if its TimeoutSeconds is longer."""
@@ -37,10 +41,13 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class HttpClient:
-    """Sends requests from any thread; each call blocks."""
+    """Sends requests from any thread; each call blocks. Without `addresses`, to any address."""
 
-    def __init__(self) -> None:
+    def __init__(self, addresses: Addresses | None = None) -> None:
+        self._addresses = addresses
         self._direct = PoolManager(MOST_HOSTS, maxsize=MOST_KEPT)
+        if addresses is not None:
+            self._direct.pool_classes_by_scheme = _checking(addresses)
         self._proxies: dict[str, ProxyManager] = {}
 
     def send(self, request: Request, body_bytes: int, seconds: float = LONGEST_SECONDS) -> Response:
@@ -51,6 +58,8 @@ class HttpClient:
         deadline = time.monotonic() + seconds
         parts = urlsplit(request.url)
         try:
+            if self._addresses is not None:
+                self._addresses.check_host(unquote(parts.hostname or ""), parts.port or _PORTS[parts.scheme])
             pool, target = self._pool_for(parts)
             answer = pool.urlopen(
                 request.method, target, request.body, _headed(request.headers), retries=False, redirect=False,
@@ -83,6 +92,37 @@ class HttpClient:
     def _context(self) -> ssl.SSLContext:
         """Made once: reading the authorities' certificates takes longer than a handshake."""
         return ssl.create_default_context()
+
+
+def _checking(addresses: Addresses) -> dict[str, type[HTTPConnectionPool]]:
+    """Pools whose connections check the address that they have reached, before anything is sent.
+
+    A name that was checked may resolve to another address by then.
+    """
+
+    def check(reached: socket.socket, host: str) -> socket.socket:
+        try:
+            addresses.check(reached.getpeername()[0], host)
+        except OSError:
+            reached.close()
+            raise
+        return reached
+
+    class Plain(HTTPConnection):
+        def _new_conn(self) -> socket.socket:
+            return check(super()._new_conn(), self.host)
+
+    class Secure(HTTPSConnection):
+        def _new_conn(self) -> socket.socket:
+            return check(super()._new_conn(), self.host)
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
+
+    return {"http": PlainPool, "https": SecurePool}
 
 
 def _proxy_for(scheme: str, host: str) -> str | None:

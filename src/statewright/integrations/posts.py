@@ -6,7 +6,7 @@ time limit of an endpoint is Statewright's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -14,6 +14,7 @@ from statewright.clock import Clock
 from statewright.errors import ApiError
 from statewright.integrations.blocking import BlockingCalls
 from statewright.integrations.http_requests import Client, NoAnswer, Request
+from statewright.integrations.link_local import Addresses, RefusedAddress
 
 THREADS: Final = 16
 SECONDS: Final = 15.0
@@ -24,7 +25,9 @@ ANSWER_BYTES: Final = 65_536
 class Posts:
     """Posts texts to HTTP endpoints."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, allow: Iterable[str] = ()) -> None:
+        """`allow` are link-local networks that may be reached."""
+        self._allow = allow
         self._blocking = BlockingCalls(clock, THREADS)
 
     async def __call__(self, url: str, headers: Mapping[str, str], body: str) -> None:
@@ -33,6 +36,9 @@ class Posts:
         try:
             response = await self._blocking.run(self._client.send, request, ANSWER_BYTES, SECONDS)
         except NoAnswer as problem:
+            if isinstance(problem.cause, RefusedAddress):
+                # It would be refused again at each retry.
+                raise ApiError("EndpointRefused", str(problem.cause), status=403) from None
             raise ApiError("EndpointUnreachable", str(problem), status=503) from None
         except ValueError as problem:
             raise ApiError("EndpointUnreachable", f"{type(problem).__name__}: {problem}", status=503) from None
@@ -46,7 +52,7 @@ class Posts:
         # The HTTP library is slow to load.
         from statewright.integrations.http_client import HttpClient
 
-        return HttpClient()
+        return HttpClient(Addresses(self._allow))
 
     def close(self) -> None:
         """Let the threads end."""

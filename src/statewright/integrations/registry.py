@@ -67,7 +67,7 @@ class Registry:
         """Services that are neither Statewright's own nor at an endpoint."""
         self.blocking = self._blocking = BlockingCalls(clock)
         self._clock = clock
-        self.posts = Posts(clock)
+        self.posts = Posts(clock, config.http.allow)
         """Posts to HTTP endpoints."""
         self._engine: EngineSide | None = None
         self._states = StatesExecution(clock, calls.states, self._answerer)

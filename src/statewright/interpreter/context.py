@@ -90,9 +90,13 @@ def is_task_token(token: str, state: ExecutionState, task_id: int) -> bool:
     """True if the token is that of the task, also as earlier versions made it, with any first character."""
     expected = task_token(state, task_id)
     try:
-        given = base64.urlsafe_b64encode(_with_a_letter_first(base64.urlsafe_b64decode(token.encode())))
+        body = base64.urlsafe_b64decode(token.encode())
     except ValueError:
         return False
+    if base64.urlsafe_b64encode(body) != token.encode():
+        # The decoder skips what is not base64, and bits that are not used.
+        return False
+    given = base64.urlsafe_b64encode(_with_a_letter_first(body))
     return hmac.compare_digest(given, expected.encode())
 
 

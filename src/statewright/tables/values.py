@@ -13,7 +13,7 @@ import binascii
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from typing import Any, Final
 
 from statewright.errors import ApiError
@@ -33,6 +33,8 @@ EXACT: Final = Context(prec=400)
 
 _SMALL_INTEGER: Final = re.compile(r"-?[1-9][0-9]{0,37}|0")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_LONGEST_NUMBER: Final = 1_000
+"""Characters: the longest with 38 digits have 130 zeros, and callers may write more of them."""
 _INVALID: Final = "One or more parameter values were invalid: "
 
 
@@ -225,10 +227,10 @@ def number_text(given: Json) -> str:
     if _NUMBER.fullmatch(given) is None:
         what = f": {given}" if given else ""
         raise invalid(f"The parameter cannot be converted to a numeric value{what}")
-    try:
-        return plain_text(EXACT.create_decimal(given))
-    except InvalidOperation:
-        raise invalid(f"The parameter cannot be converted to a numeric value: {given}") from None
+    if len(given) > _LONGEST_NUMBER:
+        raise invalid("Attempting to store more than 38 significant digits in a Number")
+    # Exact, and of any exponent; a context would raise its own errors, or round.
+    return plain_text(Decimal(given))
 
 
 def plain_text(number: Decimal) -> str:

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from statewright.api.listening import CannotListen, ConnectionTimeouts, GuardedProtocol, bind, listener, written_whole
+from statewright.api.listening import (
+    CannotListen,
+    ConnectionTimeouts,
+    GuardedProtocol,
+    bind,
+    listener,
+    most_connections,
+    written_whole,
+)
 from tests.unit.api.asgi import make_api
 
 
@@ -171,3 +179,8 @@ def test_other_answers_are_left_to_the_server(settings, headers, more):
     head, message = answer(b"{}", *headers)
     assert not written_whole(a_cycle(taken, **settings), head, {**message, **more})
     assert taken == []
+
+
+@pytest.mark.parametrize(("files", "most"), [(1, 1), (40, 20), (200, 100), (256, 128), (1_000, 872)])
+def test_few_files_leave_room_for_some_connections(files, most):
+    assert most_connections(files) == most

@@ -10,6 +10,8 @@ from statewright.errors import ApiError
 from statewright.tables.keys import BEHIND_PARTS, beginning, behind, encoded, part_key, segment
 from statewright.tables.values import checked, equal, item_size, number_text, size_of
 
+OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 INVALID = "One or more parameter values were invalid: "
 
 
@@ -57,8 +59,21 @@ def test_numbers_have_one_form(given_text, expected):
         ({"N": "1 "}, "The parameter cannot be converted to a numeric value: 1 "),
         ({"N": "NaN"}, "The parameter cannot be converted to a numeric value: NaN"),
         ({"N": "1" * 39}, "Attempting to store more than 38 significant digits in a Number"),
-        ({"N": "1E126"}, "Number overflow. Attempting to store a number with magnitude larger than supported range"),
-        ({"N": "1E-131"}, "Number underflow. Attempting to store a number with magnitude smaller than supported range"),
+        ({"N": "1E126"}, OVERFLOW),
+        ({"N": "1E-131"}, UNDERFLOW),
+        (
+            {"N": "1e999999999"},
+            OVERFLOW,
+        ),
+        (
+            {"N": "-9E9999999"},
+            OVERFLOW,
+        ),
+        (
+            {"N": "1e-999999999"},
+            UNDERFLOW,
+        ),
+        ({"N": "1" * 1_000_000}, "Attempting to store more than 38 significant digits in a Number"),
         ({"NULL": False}, INVALID + "Null attribute value types must have the value of true"),
         ({"SS": []}, INVALID + "An string set  may not be empty"),
         ({"NS": []}, INVALID + "An number set  may not be empty"),
