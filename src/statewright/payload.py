@@ -75,6 +75,21 @@ def parse_json(text: str | bytes, *, max_depth: int = MAX_DEPTH) -> Json:
     return value
 
 
+def json_or_text(text: str) -> Json:
+    """The value of a JSON text; any other text as it is."""
+    try:
+        return parse_json(text)
+    except JsonTextError:
+        return text
+
+
+def join_surrogates(text: str) -> str:
+    r"""Join each pair of surrogates written as `\uXXXX` escapes into one character; a lone half stays."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()

@@ -125,6 +125,11 @@ def states_of(scopes: list[ScopeOutline]) -> Iterator[StateOutline]:
         yield from scope.states.values()
 
 
+def nodes_by_name(definition: Json) -> dict[str, Node]:
+    """The states of a whole definition by name, as they are written."""
+    return {state.name: state.node for state in states_of(outline(definition, express=False))}
+
+
 def _language(node: Node, default: Language) -> Language:
     written = node.get("QueryLanguage", default)
     if has_placeholder(written):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from statewright.cli.output import Line, Printer, Span, Tone, count_words, duration_words
+from statewright.cli.output import Line, Printer, Span, Tone, count_words, duration_words, said
 from statewright.graph.lettering import cell_width, fit_cells, printable
 from statewright.graph.summary import detail_words
 
@@ -64,7 +64,7 @@ class TreeView:
             left_out = len(rows) - MOST_LINES + 1
             note: Row = ("", (("… ", "idle"), (f"{left_out:,} more lines; --history has every event", "idle")), ())
             rows = [*rows[: MOST_LINES * 3 // 4], note, *rows[left_out + MOST_LINES * 3 // 4 :]]
-        widths = [sum(cell_width(_said(span)) for span in left) for _, left, _ in rows]
+        widths = [sum(cell_width(said(span)) for span in left) for _, left, _ in rows]
         column = min(max((width for width, row in zip(widths, rows, strict=True) if row[2]), default=0) + 2, 48)
         lines: list[Line] = []
         for (time, left, right), width in zip(rows, widths, strict=True):
@@ -203,10 +203,6 @@ class TreeView:
 
 
 _PLURALS: Final = {"item": "items", "branch": "branches", "execution": "executions"}
-
-
-def _said(span: Span) -> str:
-    return span if isinstance(span, str) else span[0]
 
 
 def _waits(visit: Visit) -> bool:

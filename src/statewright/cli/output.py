@@ -68,6 +68,11 @@ class Refused(Exception):
         self.findings = findings
 
 
+def said(span: Span) -> str:
+    """The text of a span, without its tone."""
+    return span if isinstance(span, str) else span[0]
+
+
 class Printer:
     """One of the two streams. Nothing is coloured unless it is a terminal, and `NO_COLOR` is not set."""
 
@@ -175,7 +180,7 @@ class Printer:
 
     def flat(self, spans: Line) -> str:
         """A line without its colours."""
-        return "".join(self.shown(span if isinstance(span, str) else span[0]) for span in spans)
+        return "".join(self.shown(said(span)) for span in spans)
 
     def shown(self, text: str) -> str:
         """A text without control characters, and without icons where these cannot be encoded."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from statewright.cli.output import Line, Printer, Span, Tone, duration_words, stderr, stdout
+from statewright.cli.output import Line, Printer, Span, Tone, duration_words, said, stderr, stdout
 from statewright.graph.lettering import cell_width, fit_cells, printable
 
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ def print_table(printer: Printer, titles: Sequence[str], rows: Sequence[Sequence
     """Print rows below their titles, columns aligned; lines are cut to the width of a terminal."""
     whole: list[list[Span]] = [[(title, "idle") for title in titles], *([*row] for row in rows)]
     cells = [[_fitted(span) for span in row] for row in whole]
-    widths = [max(cell_width(_said(row[column])) for row in cells) for column in range(len(titles))]
+    widths = [max(cell_width(said(row[column])) for row in cells) for column in range(len(titles))]
     lines: list[Line] = []
     for row in cells:
         line: list[Span] = []
         for span, width in zip(row, widths, strict=True):
-            line += [span, " " * (width - cell_width(_said(span)) + 2)]
+            line += [span, " " * (width - cell_width(said(span)) + 2)]
         lines.append(line[:-1])
     printer.cropped(lines)
 
 
 def print_facts(printer: Printer, facts: Sequence[tuple[str, Span | None]]) -> None:
     """Print names and values, one to a line; those without a value are left out."""
-    shown = [(name, value) for name, value in facts if value is not None and _said(value) != ""]
+    shown = [(name, value) for name, value in facts if value is not None and said(value) != ""]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         printer.line((f"{name:<{width}}  ", "idle"), value)
@@ -118,7 +118,3 @@ def length_words(started_ms: int, stopped_ms: int | None, now_ms: int) -> str:
 def _fitted(span: Span) -> Span:
     text, tone = (span, "") if isinstance(span, str) else span
     return fit_cells(printable(text), WIDEST_CELL), tone  # type: ignore[return-value]
-
-
-def _said(span: Span) -> str:
-    return span if isinstance(span, str) else span[0]

@@ -40,7 +40,7 @@ from statewright.integrations.patterns import (
     refused_how,
     too_large,
 )
-from statewright.payload import Json, JsonObject, JsonTextError, parse_json
+from statewright.payload import JsonObject, json_or_text
 
 OPEN_BODY_BYTES: Final = 64 * 1024 * 1024
 """The most that is read of a response when the payload limit is lifted. Statewright's own limit."""
@@ -166,7 +166,7 @@ def result_of(task: ScheduledCall, response: Response, body_bytes: int) -> TaskR
         return Failed(f"States.Http.StatusCode.{response.status}", text)
     result = {
         "Headers": dict(response.headers),
-        "ResponseBody": _value(text),
+        "ResponseBody": json_or_text(text),
         "StatusCode": response.status,
         "StatusText": response.reason,
     }
@@ -178,13 +178,6 @@ def _charset(content_type: str) -> str:
     message["Content-Type"] = content_type
     charset = message.get_content_charset()
     return charset or "utf-8"
-
-
-def _value(text: str) -> Json:
-    try:
-        return parse_json(text)
-    except JsonTextError:
-        return text
 
 
 def traced(exchange: Exchange, *, reveal_secrets: bool) -> JsonObject:

@@ -17,7 +17,7 @@ from statewright.integrations.api_values import ApiMapping, ApiObject
 from statewright.integrations.members import ForeignMembers, from_api, sdk_members, to_api
 from statewright.integrations.patterns import NOT_CONFIGURED, answered, bad_parameters, not_here_yet, refused_how
 from statewright.integrations.service_names import Api, UnknownApi, api_of, optimised_api
-from statewright.payload import Json, JsonObject, JsonTextError, dump_json, parse_json
+from statewright.payload import Json, JsonObject, JsonTextError, dump_json, json_or_text, parse_json
 
 _BUSY: Final = frozenset(
     {"Throttling", "ThrottlingException", "ThrottledException", "RequestLimitExceeded", "TooManyRequestsException"}
@@ -77,7 +77,7 @@ def finished(task: ScheduledCall, prepared: Prepared, answer: ApiMapping) -> Tas
         payload = str(result.get("Payload", ""))
         if "FunctionError" in result:
             return function_failed(payload)
-        return Succeeded(_value(payload) if payload else None)
+        return Succeeded(json_or_text(payload) if payload else None)
     finish = _FINISH.get((api.service, api.operation.name)) if api.dialect == "optimised" else None
     if finish is not None:
         failed = finish(result)
@@ -168,13 +168,13 @@ def _finish_function(result: JsonObject) -> Failed | None:
     if "FunctionError" in result:
         return function_failed(str(payload))
     if isinstance(payload, str):
-        result["Payload"] = _value(payload)
+        result["Payload"] = json_or_text(payload)
     return None
 
 
 def function_failed(payload: str) -> Failed:
     """The failure of a task whose function answered with an error document."""
-    value = _value(payload)
+    value = json_or_text(payload)
     kind = value.get("errorType") if isinstance(value, dict) else None
     return Failed(kind if isinstance(kind, str) and kind else "Lambda.Unknown", payload)
 
@@ -189,10 +189,3 @@ _FINISH: Final[dict[tuple[str, str], Callable[[JsonObject], Failed | None]]] = {
     ("lambda", "Invoke"): _finish_function,
     ("events", "PutEvents"): _finish_events,
 }
-
-
-def _value(text: str) -> Json:
-    try:
-        return parse_json(text)
-    except JsonTextError:
-        return text

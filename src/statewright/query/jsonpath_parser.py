@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NoReturn
 
-from statewright.payload import Json
+from statewright.payload import Json, join_surrogates
 from statewright.query.jsonpath_functions import FUNCTIONS
 from statewright.query.jsonpath_tree import (
     WORD_OPERATORS,
@@ -166,7 +166,7 @@ class _Parser:
         if "\\" not in written:
             return Name(written, plain=_NOT_IN_REFERENCE.isdisjoint(written))
         return Name(
-            _join_surrogates(_ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else m[2], written)),
+            join_surrogates(_ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else m[2], written)),
             plain=_NOT_IN_REFERENCE.isdisjoint(_ESCAPE.sub("", written)),
         )
 
@@ -414,7 +414,7 @@ class _Parser:
         raw = self.quoted_text()
         if "\\" not in raw:
             return raw
-        return _join_surrogates(
+        return join_surrogates(
             _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _CONTROLS.get(m[2], m[2]), raw),
         )
 
@@ -483,10 +483,3 @@ class _Parser:
 
 
 _ESCAPE_IN_NAME: Final = {quote: re.compile(rf"\\([{quote}\\])") for quote in _QUOTED}
-
-
-def _join_surrogates(text: str) -> str:
-    r"""Join each pair of surrogates written as `\uXXXX` escapes into one character."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

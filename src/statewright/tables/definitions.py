@@ -60,7 +60,7 @@ class TimeToLive:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A table, without its items. `stored` is the version of its record; 0 before the first."""
+    """A table, without its items. `stored` is the version of its entry; 0 before the first."""
 
     name: str
     id: str

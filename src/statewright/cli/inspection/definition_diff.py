@@ -33,7 +33,9 @@ class Difference:
 
 def compare(before: Json, after: Json, name_before: str, name_after: str) -> Difference:
     """Compare two definitions; the order of members does not count."""
-    old, new = _states(before), _states(after)
+    from statewright.asl.outline import nodes_by_name
+
+    old, new = nodes_by_name(before), nodes_by_name(after)
     changed = {}
     for name in old:
         if name in new:
@@ -54,12 +56,6 @@ def compare(before: Json, after: Json, name_before: str, name_after: str) -> Dif
 
 def _canonical(definition: Json) -> list[str]:
     return json.dumps(definition, indent=2, sort_keys=True, ensure_ascii=False).splitlines()
-
-
-def _states(definition: Json) -> dict[str, Json]:
-    from statewright.asl.outline import outline, states_of
-
-    return {state.name: state.node for state in states_of(outline(definition, express=False))}
 
 
 def _type_of(node: Json) -> str:

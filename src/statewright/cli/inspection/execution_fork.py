@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from statewright.cli.client import OWN_SERVICE, Answer, Server, server_options, short_name
+from statewright.cli.client import OWN_SERVICE, Server, server_options, short_name
 from statewright.cli.output import OK, USAGE, Stop, count_words, stderr
 from statewright.cli.table import print_answer
 
@@ -56,7 +56,9 @@ def fork(
             answer = own.call("fork_execution", **wish)
         if follows:
             return follow_to_the_end(server, answer["executionArn"], form)
-    _print_fork(answer, form, short_name(arn), state)
+    print_answer(
+        form, answer, ("✓ ", "ok"), f"{short_name(answer['executionArn'])} starts at {state}, as {short_name(arn)} did"
+    )
     return OK
 
 
@@ -94,8 +96,3 @@ def _say_what_repeats(server: Server, arn: str, state: str, visit: int | None) -
     if tasks:
         shown = ", ".join(list(tasks)[:8]) + (" ..." if len(tasks) > 8 else "")
         stderr().line((f"{count_words(len(tasks), 'task')} may repeat their effects: {shown}", "wait"))
-
-
-def _print_fork(answer: Answer, form: str, old: str, state: str) -> None:
-
-    print_answer(form, answer, ("✓ ", "ok"), f"{short_name(answer['executionArn'])} starts at {state}, as {old} did")

@@ -179,12 +179,12 @@ def named(description: Answer) -> dict[str, Any]:
 def definition_of(server: Server, arn: str) -> tuple[Program, Mapping[str, Any]]:
     """The program that an execution runs, and its states as written, by name."""
     from statewright.asl.compile import compile_definition
-    from statewright.asl.outline import outline, states_of
+    from statewright.asl.outline import nodes_by_name
     from statewright.payload import parse_json
 
     found = server.call("describe_state_machine_for_execution", executionArn=arn)
     definition = parse_json(found["definition"])
-    states = {state.name: state.node for state in states_of(outline(definition, express=False))}
+    states = nodes_by_name(definition)
     return compile_definition(definition), states
 
 

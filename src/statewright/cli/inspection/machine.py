@@ -96,11 +96,11 @@ def show(target: str, bare: bool, form: str, endpoint: str | None) -> None:
 
 
 def _print_machine(shown: Answer, versions: list[Answer], aliases: list[Answer], executions: list[Answer]) -> None:
-    from statewright.asl.outline import outline, states_of
+    from statewright.asl.outline import nodes_by_name
     from statewright.clock import RealClock
 
     printer = stdout()
-    states = sum(1 for _ in states_of(outline(_definition_of(shown), express=False)))
+    states = len(nodes_by_name(_definition_of(shown)))
     facts: list[tuple[str, Span | None]] = [
         ("machine", (short_name(shown["stateMachineArn"]), "strong")),
         ("arn", shown["stateMachineArn"]),

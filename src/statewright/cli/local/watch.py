@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from statewright.cli.live_tree import LiveTree
 from statewright.cli.local.run_setup import Setup
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from statewright.clock import RealClock
     from statewright.interpreter.history import HistoryEvent
     from statewright.interpreter.state import ExecutionState
-    from statewright.payload import Json
     from statewright.simulator.mocks import Rule
     from statewright.simulator.story import Story
 
@@ -60,7 +59,9 @@ class Watch:
             self.story = Story(program)
         elif self.notes.is_terminal:
             self.story = Story(program)
-            self.view = TreeView(self.story, _states_by_name(setup.loaded.document.value))
+            from statewright.asl.outline import nodes_by_name
+
+            self.view = TreeView(self.story, nodes_by_name(setup.loaded.document.value))
             self.tree = LiveTree(self.notes, self.view, self.clock.now_ms)
         else:
             self.story = Story(program, PlainSteps(self.notes).told)
@@ -245,9 +246,3 @@ def _machine_name(path: Path) -> str:
     stem = path.name.split(".")[0]
     kept = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in stem)
     return kept[:80] or "StateMachine"
-
-
-def _states_by_name(definition: Json) -> dict[str, Any]:
-    from statewright.asl.outline import outline, states_of
-
-    return {state.name: state.node for state in states_of(outline(definition, express=False))}

@@ -1,4 +1,4 @@
-"""The state that all parts of the state machines share: the records of one store, the programs, pending deletions.
+"""The state that all parts of the state machines share: the entries of one store, the programs, pending deletions.
 
 Owns finding a machine by its ARN, and removing one in DELETING once its last execution has ended. The operations on
 machines are in `machines.py`; versions, aliases, tags and activities have modules of their own. All of them take this.
@@ -92,7 +92,7 @@ class MachineCatalogue:
 
 
 def deletion_note(machine: Machine, progress: str, now_ms: int) -> EntryRow:
-    """The record that a machine is being deleted, or that it is gone and since when."""
+    """The row that says that a machine is being deleted, or that it is gone and since when."""
     version = 1 if progress == OPEN else 2
     return EntryRow(records.DELETING, str(machine.id), progress, machine.id, version, orjson.dumps(now_ms))
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from statewright.payload import join_surrogates
 from statewright.query.jsonata.errors import JsonataSyntaxError
 
 BINDING_POWER: Final = {
@@ -119,7 +120,7 @@ class Lexer:
         while position < length:
             char = text[position]
             if char == quote:
-                return self._take("string", _join_surrogates("".join(parts)), start, position + 1)
+                return self._take("string", join_surrogates("".join(parts)), start, position + 1)
             if char != "\\":
                 parts.append(char)
                 position += 1
@@ -167,10 +168,3 @@ def _escaped(text: str, position: int) -> bool:
     while position - backslashes > 0 and text[position - backslashes - 1] == "\\":
         backslashes += 1
     return backslashes % 2 == 1
-
-
-def _join_surrogates(text: str) -> str:
-    """The text with each pair of `\\u` escapes that make one character joined; a lone half stays."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
