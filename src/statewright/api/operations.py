@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from statewright.api import shapes
 from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import not_here_yet, unknown_operation
-from statewright.api.protocols.bounds import apart
+from statewright.api.protocols.bounds import LONG_BYTES, apart
 from statewright.api.services import BY_NAME, Services
 from statewright.api.throttling import Throttle
 from statewright.api.unenforced import UNENFORCED, warning
@@ -154,7 +154,8 @@ async def perform(app: App, call: Call, request: Json) -> Json:
     async def execute(given: Json) -> Json:
         if app.throttle is not None and call.service == STATES and not app.hooks.is_free:
             app.throttle.take(call.operation)
-        answer = await function(app, call, await apart(call.size, validate, given))
+        known = validate(given) if call.size <= LONG_BYTES else await apart(call.size, validate, given)
+        answer = await function(app, call, known)
         return {} if answer is None else answer
 
     around = app.hooks.around

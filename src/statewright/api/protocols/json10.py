@@ -9,7 +9,7 @@ import orjson
 
 from statewright.api import shapes
 from statewright.api.errors import status_of
-from statewright.api.protocols.bounds import apart, refuse_dense_json
+from statewright.api.protocols.bounds import LONG_BYTES, apart, refuse_dense_json
 from statewright.api.protocols.wire import Answer, Headers, Incoming
 from statewright.errors import ApiError
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
@@ -51,6 +51,8 @@ class JsonWire:
         operation = incoming.headers.get("x-amz-target", "").rpartition(".")[2]
         body = await incoming.body()
         content_type = incoming.headers.get("content-type", "")
+        if len(body) <= LONG_BYTES:
+            return operation, read_request(content_type, body, self._parse)
         return operation, await apart(len(body), read_request, content_type, body, self._parse)
 
     def answer(self, operation: str, result: Json, _request_id: str = "") -> Answer:
