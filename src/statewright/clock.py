@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import heapq
+import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -25,8 +26,14 @@ LONGEST_NAP_MS: Final = 1_000
 The wall may be set forward, or the host suspended.
 """
 
+JUMP_MS: Final = 2_000
+"""A smaller jump of the wall is not worth a line: daemons that keep it right make such ones."""
+
 _NS_PER_MS: Final = 1_000_000
+_JUMP_NS: Final = JUMP_MS * _NS_PER_MS
 _COMPACT_ABOVE: Final = 64
+
+logger = logging.getLogger("statewright.clock")
 
 
 class Pauses:
@@ -61,10 +68,17 @@ class Clock(Protocol):
     def now_ms(self) -> int:
         """The present instant; never less than before."""
 
+    def held_back_ms(self) -> int:
+        """How much time `now_ms` has not counted, because the wall was set back and time went on slowly.
+
+        `now_ms` and this together make a timeline that keeps its pace: differences on it are lengths of time.
+        """
+
     def call_at(self, due_ms: int, callback: Callable[[], object]) -> Timer:
         """Call back from the event loop at `due_ms`, or on its next turn if that has passed.
 
-        Callbacks of one instant run in the order in which they were asked for.
+        The time until then keeps its length (`held_back_ms`). Callbacks of one instant run in the order in which they
+        were asked for.
         """
 
     async def sleep_until(self, due_ms: int) -> None:
@@ -159,7 +173,13 @@ class RealClock:
     """Wall time that never runs backwards, on the running asyncio loop (uvloop too).
 
     When the wall is set back, time continues at half its pace until the wall has caught up; when it is set forward, or
-    the host was suspended, due timers run within `LONGEST_NAP_MS`. The two sources are parameters for tests.
+    the host was suspended, due timers run within `LONGEST_NAP_MS`. A jump of more than `JUMP_MS` is logged once. The
+    two sources are parameters for tests.
+
+    Timers keep the monotonic pace meanwhile: a timer that was set for ten seconds runs after ten seconds, although the
+    clock shows only five more. So timers are kept on a second timeline, which differs from the first by the time that
+    was held back. What is stored are instants of the first: a wait that is not in memory, because it is
+    long or because the server was started again, is due by the wall, late by as much as the wall was wrong.
     """
 
     def __init__(
@@ -170,6 +190,10 @@ class RealClock:
         self._monotonic_ns = monotonic_ns
         self._last_monotonic_ns = monotonic_ns()
         self._last_ns = wall_ns()
+        self._held_back_ns = 0
+        """Time that has passed by the monotonic clock and not by this one, because the wall was set back."""
+        self._ahead_ns = 0
+        """How far this clock is ahead of a wall that was set back."""
         self._timers: TimerQueue[_RealTimer] = TimerQueue()
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due_ms = 0
@@ -181,10 +205,15 @@ class RealClock:
     def call_at(self, due_ms: int, callback: Callable[[], object]) -> Timer:
         """See `Clock.call_at`. Never early; on an idle loop about a millisecond late at most."""
         timer = _RealTimer(callback, self._timers)
-        timer.timer_id = self._timers.push(due_ms, timer)
-        if self._alarm is None or due_ms < self._alarm_due_ms:
-            self._set_alarm(due_ms)
+        steady_due_ms = due_ms + self.held_back_ms()
+        timer.timer_id = self._timers.push(steady_due_ms, timer)
+        if self._alarm is None or steady_due_ms < self._alarm_due_ms:
+            self._set_alarm(steady_due_ms)
         return timer
+
+    def held_back_ms(self) -> int:
+        """See `Clock.held_back_ms`; rounded up."""
+        return -(-self._held_back_ns // _NS_PER_MS)
 
     async def sleep_until(self, due_ms: int) -> None:
         """See `Clock.sleep_until`."""
@@ -200,22 +229,46 @@ class RealClock:
 
     def _now_ns(self) -> int:
         monotonic_ns = self._monotonic_ns()
-        # Rounded up: a caller who asks every nanosecond must not stop time.
-        at_least_ns = self._last_ns + (monotonic_ns - self._last_monotonic_ns + 1) // 2
+        elapsed_ns = monotonic_ns - self._last_monotonic_ns
         self._last_monotonic_ns = monotonic_ns
-        self._last_ns = max(self._wall_ns(), at_least_ns)
-        return self._last_ns
+        # Rounded up: a caller who asks every nanosecond must not stop time.
+        at_least_ns = self._last_ns + (elapsed_ns + 1) // 2
+        wall_ns = self._wall_ns()
+        now_ns = wall_ns if wall_ns > at_least_ns else at_least_ns
+        jump_ns = wall_ns - self._last_ns - elapsed_ns
+        if jump_ns > _JUMP_NS:
+            logger.warning(
+                "the system clock jumped ahead by %.1f s, or the machine was suspended: what is due by it runs now",
+                jump_ns / 1e9,
+            )
+        # The two sources are read one after the other, so less than a millisecond means nothing.
+        if self._ahead_ns or now_ns - wall_ns > _NS_PER_MS:
+            self._hold_back(now_ns, now_ns - wall_ns, elapsed_ns)
+        self._last_ns = now_ns
+        return now_ns
 
-    def _set_alarm(self, due_ms: int) -> None:
+    def _hold_back(self, now_ns: int, ahead_ns: int, elapsed_ns: int) -> None:
+        """Count the time that passed and is not shown, while the wall is behind, or has just caught up."""
+        self._held_back_ns += max(elapsed_ns - (now_ns - self._last_ns), 0)
+        if ahead_ns > self._ahead_ns + _JUMP_NS:
+            logger.warning(
+                "the system clock was set back by %.1f s: it is wrong now, or was wrong before. Times shown here go on "
+                "at half the pace until it has caught up; waits and timeouts keep their length",
+                (ahead_ns - self._ahead_ns + elapsed_ns // 2) / 1e9,
+            )
+        self._ahead_ns = ahead_ns if ahead_ns > _NS_PER_MS else 0
+
+    def _set_alarm(self, steady_due_ms: int) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        wait_ns = min(max(due_ms * _NS_PER_MS - self._now_ns(), 0), LONGEST_NAP_MS * _NS_PER_MS)
+        left_ns = steady_due_ms * _NS_PER_MS - self._now_ns() - self._held_back_ns
+        wait_ns = min(max(left_ns, 0), LONGEST_NAP_MS * _NS_PER_MS)
         self._alarm = asyncio.get_running_loop().call_later(wait_ns / 1e9, self._ring)
-        self._alarm_due_ms = due_ms
+        self._alarm_due_ms = steady_due_ms
 
     def _ring(self) -> None:
         self._alarm = None
-        now_ms = self.now_ms()
+        now_ms = (self._now_ns() + self._held_back_ns) // _NS_PER_MS
         loop = asyncio.get_running_loop()
         while (due_ms := self._timers.next_due_ms()) is not None:
             if due_ms > now_ms:

@@ -49,6 +49,10 @@ class VirtualClock:
         """The present instant; it changes only between two turns of the loop."""
         return self.start_ms + int(self.elapsed_seconds * 1000 + 1e-3)
 
+    def held_back_ms(self) -> int:
+        """See `Clock.held_back_ms`: virtual time is never wrong."""
+        return 0
+
     def call_at(self, due_ms: int, callback: Callable[[], object]) -> Timer:
         """See `Clock.call_at`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
+import logging
 import selectors
 import socket
 import threading
@@ -406,8 +407,46 @@ def test_timers_keep_running_when_the_wall_is_set_back():
         return clock.now_ms() - start, wall.monotonic_ns() / 1e9
 
     now_ms, waited_seconds = on_a_wall(body)
-    assert now_ms == 10_000
-    assert waited_seconds == pytest.approx(20, abs=0.01)
+    assert now_ms == 5_000, "the clock goes on at half its pace, and the timer keeps its length"
+    assert waited_seconds == pytest.approx(10, abs=0.01)
+
+
+def test_a_timer_that_was_set_before_the_wall_was_set_back_keeps_its_length():
+    async def body(clock: RealClock, wall: Wall) -> list[float]:
+        wall.offset_ms = 60_000  # the wall is wrong for a while
+        start = clock.now_ms()
+        began = wall.monotonic_ns()
+        sleepers = [asyncio.create_task(clock.sleep_until(start + 1000 * seconds)) for seconds in (5, 40, 400)]
+        await asyncio.sleep(3)
+        wall.offset_ms = 0
+        found = []
+        for sleeper in sleepers:
+            await sleeper
+            found.append((wall.monotonic_ns() - began) / 1e9)
+        later = clock.now_ms()
+        await clock.sleep_until(later + 7_000)
+        return [*found, (clock.now_ms() - later) / 1000]
+
+    # By 400 s the wall has caught up, and the clock is right again.
+    assert on_a_wall(body) == pytest.approx([5, 40, 400, 7], abs=0.01)
+
+
+def test_jumps_of_the_wall_are_said_once_with_their_size(caplog: pytest.LogCaptureFixture):
+    async def body(clock: RealClock, wall: Wall) -> None:
+        for offset_ms in (0, 1_500, 0, 90_000, 0, -3_600_000):
+            wall.offset_ms = offset_ms
+            for _ in range(30):
+                clock.now_ms()
+                await asyncio.sleep(1)
+
+    with caplog.at_level(logging.WARNING):
+        on_a_wall(body)
+    said = [one.partition(":")[0].partition(",")[0] for one in caplog.messages]
+    assert [words.rpartition(" by ")[0] for words in said] == [
+        "the system clock jumped ahead", "the system clock was set back", "the system clock was set back",
+    ]  # fmt: skip
+    sizes = [float(words.rpartition(" by ")[2].split()[0]) for words in said]
+    assert sizes == pytest.approx([90, 90, 3600], abs=1.5)
 
 
 def test_a_suspended_host_finds_its_timers_within_a_nap():

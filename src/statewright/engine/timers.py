@@ -7,6 +7,11 @@ The store is read in order, from where the last reading ended. What it has up to
 done; a timer that is armed behind that place is left to a later reading when the heap is full. When very many are due
 at once they are fired a few at a time, as fast as executions take them, because each one on its way holds its execution
 in memory.
+
+What is stored are instants in epoch milliseconds, whether a wait was given as a length or as an instant. A timer of at
+most a minute that was armed in this process keeps its length if the wall is set back meanwhile (`clock`). One that is
+read from the store, because it is longer or was set before a restart, keeps its instant: it is late by as much as the
+wall was wrong when it was set.
 """
 
 from __future__ import annotations
@@ -53,13 +58,24 @@ _LAST_ID: Final = (1 << 63) - 1
 class DueSoon:
     """The timers of one shard."""
 
-    def __init__(self, store: TimerStore, clock: Clock, shard: int, fire: Fire, most: int = MOST_HELD) -> None:
+    def __init__(
+        self,
+        store: TimerStore,
+        clock: Clock,
+        shard: int,
+        fire: Fire,
+        most: int = MOST_HELD,
+        *,
+        has_lengths: bool = True,
+    ) -> None:
+        """`has_lengths`: timers are armed for a length of time, rather than for an instant of the wall."""
         self._store = store
         self._clock = clock
         self._shard = shard
         self._fire = fire
         self._most = most
-        self._queue: TimerQueue[_Place] = TimerQueue()
+        self._queue: TimerQueue[tuple[_Place, bool]] = TimerQueue()
+        """By instants on the timeline that keeps its pace; whether a timer keeps its length, or else its instant."""
         self._entries: dict[tuple[int, int], tuple[_Place, int]] = {}
         """(execution, timer) to its place and its id in the queue."""
         self._alarm: Timer | None = None
@@ -73,6 +89,7 @@ class DueSoon:
         self._on_their_way = 0
         self._continues = False
         """True if another call of `_fire_due` is scheduled."""
+        self._has_lengths = has_lengths
         self._stopped = False
         self.fired = 0
         self.late_ms_total = 0
@@ -99,9 +116,10 @@ class DueSoon:
         if place > self._seen and self._more and not self._is_filling:
             self._fill_at(due_ms)
             return
-        self._hold(place)
-        if due_ms < self._alarm_ms:
-            self._set_alarm(due_ms)
+        self._hold(place, is_length=self._has_lengths)
+        steady_due_ms = due_ms + self._clock.held_back_ms()
+        if steady_due_ms < self._alarm_ms:
+            self._set_alarm(steady_due_ms)
 
     def disarm(self, execution: int, timer: int) -> None:
         """A timer is gone; harmless for one that is not held."""
@@ -118,10 +136,11 @@ class DueSoon:
         if self._filling is not None:
             self._filling.cancel()
 
-    def _hold(self, place: _Place) -> None:
+    def _hold(self, place: _Place, *, is_length: bool = False) -> None:
         key = place[1:]
         if key not in self._entries:
-            self._entries[key] = (place, self._queue.push(place[0], place))
+            due_ms = place[0] + self._clock.held_back_ms()
+            self._entries[key] = (place, self._queue.push(due_ms, (place, is_length)))
 
     def _let_half_go(self) -> None:
         """Leave the later half of what is held to the store."""
@@ -135,11 +154,11 @@ class DueSoon:
 
     # ------------------------------------------------------------------ firing
 
-    def _set_alarm(self, due_ms: int) -> None:
+    def _set_alarm(self, steady_due_ms: int) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm_ms = due_ms
-        self._alarm = self._clock.call_at(due_ms, self._ring)
+        self._alarm_ms = steady_due_ms
+        self._alarm = self._clock.call_at(steady_due_ms - self._clock.held_back_ms(), self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
@@ -150,9 +169,10 @@ class DueSoon:
         """Fire what is due, as long as executions take it."""
         self._continues = False
         now_ms = self._clock.now_ms()
+        held_back_ms = self._clock.held_back_ms()
         fired = 0
         while (due_ms := self._queue.next_due_ms()) is not None:
-            if due_ms > now_ms:
+            if due_ms > now_ms + held_back_ms:
                 if due_ms < self._alarm_ms:
                     self._set_alarm(due_ms)
                 break
@@ -161,10 +181,15 @@ class DueSoon:
             if fired == IN_ONE_GO:
                 self._go_on()
                 return
-            fired += 1
-            _, (_, execution, timer) = self._queue.pop_next()
+            _, (place, is_length) = self._queue.pop_next()
+            _, execution, timer = place
             del self._entries[execution, timer]
-            late_ms = now_ms - due_ms
+            if place[0] > now_ms and not is_length:
+                # Time has been held back since it was put there.
+                self._hold(place)
+                continue
+            fired += 1
+            late_ms = now_ms + held_back_ms - due_ms
             self.fired += 1
             self.late_ms_total += late_ms
             self.late_ms_most = max(self.late_ms_most, late_ms)
@@ -205,7 +230,7 @@ class DueSoon:
             return
         if len(self._entries) > self._most // 2:
             due_ms = self._queue.next_due_ms()
-            if due_ms is not None and due_ms <= self._clock.now_ms():
+            if due_ms is not None and due_ms <= self._clock.now_ms() + self._clock.held_back_ms():
                 # What is held comes first; once little of it is left, this is called again.
                 self._more = True
                 return

@@ -36,7 +36,7 @@ class DueWork:
         self._what = what
         self._work = work
         self._background = Background(f"work on a {what}")
-        self._due = DueSoon(CatalogueTimers(catalogue, kind), clock, 0, self._fire)
+        self._due = DueSoon(CatalogueTimers(catalogue, kind), clock, 0, self._fire, has_lengths=False)
 
     def __len__(self) -> int:
         """The number of entries in memory."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 
 import pytest
 
+from statewright.clock import Timer
 from statewright.engine.timers import MOST_ON_THEIR_WAY, REACH_MS, DueSoon
 from statewright.errors import Unavailable
 from statewright.stores.protocol import TimerRow
-from statewright.virtual_clock import VIRTUAL_START_MS, VirtualClock, run_virtual
+from statewright.virtual_clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop, run_virtual
 
 
 class Timers:
@@ -142,3 +144,50 @@ def test_everything_fires_once_and_on_time_whatever_is_armed_and_called_off(seed
         assert max(scene.fired.values(), default=0) <= (1_100 if fails else 5)
 
     run_virtual(body)
+
+
+class HeldBack(VirtualClock):
+    """A clock that shows half of the time that passes, as the real one does while the wall is behind."""
+
+    slow = False
+    _held_ms = 0.0
+    _seen = 0.0
+
+    def now_ms(self) -> int:
+        shown = super().now_ms()
+        if self.slow:
+            self._held_ms += (shown - self._seen) / 2
+        self._seen = shown
+        return shown - int(self._held_ms)
+
+    def held_back_ms(self) -> int:
+        self.now_ms()
+        return int(self._held_ms)
+
+    def call_at(self, due_ms: int, callback: Callable[[], object]) -> Timer:
+        return super().call_at(due_ms + self.held_back_ms(), callback)
+
+
+@pytest.mark.parametrize("has_lengths", [True, False])
+def test_timers_that_were_armed_for_a_length_keep_it_while_time_is_held_back(has_lengths: bool) -> None:
+    clock = HeldBack()
+
+    async def main() -> list[float]:
+        found: dict[int, float] = {}
+
+        def fire(execution: int, _timer: int, settled: Callable[[], None]) -> None:
+            found[execution] = round(clock.elapsed_seconds, 1)
+            settled()
+
+        heap = DueSoon(Timers(clock), clock, 0, fire, has_lengths=has_lengths)
+        clock.now_ms()
+        clock.slow = True
+        for execution, seconds in ((1, 2), (2, 10), (3, 30)):
+            heap.arm(execution, 1, clock.now_ms() + 1000 * seconds)
+        await asyncio.sleep(100)
+        heap.stop()
+        return [found[execution] for execution in (1, 2, 3)]
+
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(clock, stall_is_error=True)) as runner:
+        found = runner.run(main())
+    assert found == pytest.approx([2, 10, 30] if has_lengths else [4, 20, 60], abs=0.2)
