@@ -102,6 +102,9 @@ class LateClock:
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
+    def held_back_ms(self) -> int:
+        return self._clock.held_back_ms()
+
     def at_rest(self, order: int, callback: Callable[[], object]) -> None:
         self._clock.at_rest(order, callback)
 
