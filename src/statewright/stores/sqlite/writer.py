@@ -39,7 +39,8 @@ from statewright.virtual_clock import VirtualClock
 _ROWS: Final = row_statements("writes")
 _IDS: Final = statements("writes")
 _READ: Final = statements("executions")
-_EPOCH: Final = "SELECT epoch FROM shard WHERE id = 0"
+_FENCE: Final = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM shard WHERE id = 0 AND epoch = ?)"
+"""Nothing, unless another process has raised the epoch: the row that is missing saves a second call into SQLite."""
 
 Work = Callable[[sqlite3.Connection], object]
 Task = Commit | InboxRow | QueueTask | Change | Work
@@ -164,7 +165,7 @@ class Writer:
         try:
             self.right_of_way.enter()
             try:
-                if connection.execute(_EPOCH).fetchone() != (self._ownership.epoch,):
+                if connection.execute(_FENCE, (self._ownership.epoch,)).fetchone() is not None:
                     raise self._ownership.taken()
                 answers = _write_jobs(connection, [job.task for job in jobs])
             finally:
