@@ -9,7 +9,7 @@ PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables demo demo-crash storm test conformance lint format bench lock clean
+.PHONY: help setup tables demo demo-crash storm soak test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -83,6 +83,9 @@ tables: $(READY) ## Write the documents that are made from the code: docs/servic
 # OPTIONS: --seed N --kills N --store postgres --minutes N; see tests/storm/__main__.py.
 storm: $(READY) ## Kill a server under mixed load, and check what it promised: make storm OPTIONS="--kills 1000"
 	@$(BIN)/python -m tests.storm $(OPTIONS)
+
+soak: $(READY) ## Run 200,000 executions on one server, and fail if its memory, descriptors or threads grow: half an hour
+	@$(BIN)/python bench/soak.py $(OPTIONS)
 
 bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 	@$(BIN)/python bench/measure.py

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from statewright.stores.sqlite.file import (
     migrate,
     split_script,
 )
+from statewright.stores.sqlite.opened import SCAN_THREADS
 from statewright.stores.sqlite.store import SqliteStore
 from tests.contract.stores import start
 from tests.deadlines import PATIENCE_SECONDS, completed
@@ -33,6 +35,7 @@ OPEN = """
 import asyncio, fcntl, os, sys
 from pathlib import Path
 from statewright.errors import StoreError
+from statewright.stores.sqlite.opened import SCAN_THREADS
 from statewright.stores.sqlite.store import SqliteStore
 
 async def main():
@@ -305,3 +308,20 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path):
         copy_database(source, tmp_path / "copy")
     source.close()
     assert [file.name for file in tmp_path.iterdir()] == ["broken"]
+
+
+def test_the_page_caches_of_a_store_are_bounded(tmp_path):
+    async def cached_kib() -> int:
+        store = SqliteStore(tmp_path, durability="process")
+        await store.open("test")
+        opened = store.file.opened
+        # As many as there are threads, each on a connection of its own.
+        together = threading.Barrier(SCAN_THREADS)
+        await asyncio.gather(*(opened.scan(lambda _: together.wait(PATIENCE_SECONDS)) for _ in range(SCAN_THREADS)))
+        every = (opened.points, opened.writer._connection, *opened._connections)
+        assert len(every) == SCAN_THREADS + 2
+        found = sum(-connection.execute("PRAGMA cache_size").fetchone()[0] for connection in every)
+        await store.close()
+        return found
+
+    assert asyncio.run(cached_kib()) <= 56 * 1024
