@@ -320,7 +320,7 @@ def test_the_page_caches_of_a_store_are_bounded(tmp_path):
         await asyncio.gather(*(opened.scan(lambda _: together.wait(PATIENCE_SECONDS)) for _ in range(SCAN_THREADS)))
         every = (opened.points, opened.writer._connection, *opened._connections)
         assert len(every) == SCAN_THREADS + 2
-        found = sum(-connection.execute("PRAGMA cache_size").fetchone()[0] for connection in every)
+        found = sum(-int(connection.execute("PRAGMA cache_size").fetchone()[0]) for connection in every)
         await store.close()
         return found
 
