@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Generator, Iterator
 
@@ -13,6 +14,9 @@ from tests import deadlines, skips
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs with interrupts ignored. Children inherit that, and several tests interrupt them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Handlers of most tests write files for them. What namespaces hide is tested with servers that ask for them.
+os.environ.setdefault("STATEWRIGHT_ISOLATION", "hardened")
 
 # No example is too late: machines have other things to do.
 settings.register_profile(

@@ -28,6 +28,8 @@ MOST_TIME_SCALE: Final = 1000
 
 ORIGIN: Final = re.compile(r"https?://([^/@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?")
 """An origin as browsers write it."""
+ISOLATIONS: Final = ("auto", "none", "hardened", "namespaces")
+"""Levels of isolation of handlers; `auto` is the highest that the machine has."""
 AUTHORISATIONS: Final = ("none", "basic", "api-key", "oauth")
 """Kinds of `auth` that a connection may name."""
 TOKEN_METHODS: Final = ("POST", "GET", "PUT")
@@ -98,6 +100,14 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionSettings:
+    """How handlers run. `isolation` is one of `ISOLATIONS`; `visible` are folders that handlers in namespaces see."""
+
+    isolation: str = "auto"
+    visible: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The settings that all parts of the server share.
 
@@ -119,6 +129,7 @@ class Config:
     volatile: bool = True
     jobs: JobSettings = field(default_factory=JobSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    functions: FunctionSettings = field(default_factory=FunctionSettings)
     extensions: bool = False
     project: ProjectSettings = field(default_factory=ProjectSettings)
     tables: Mapping[str, Mapping[str, JsonMapping]] = field(default_factory=dict)
@@ -394,6 +405,22 @@ def _http(reader: _Reader, config: Config, value: object) -> Config:
     return replace(config, http=settings)
 
 
+def _functions(reader: _Reader, config: Config, value: object) -> Config:
+    """The settings of all functions, which are no tables, beside the tables of single ones."""
+    table = reader.table(("functions",), value)
+    rest = {key: item for key, item in table.items() if isinstance(item, dict) or key not in ("isolation", "visible")}
+    own = {key: item for key, item in table.items() if key not in rest}
+    level = reader.text(("functions", "isolation"), own.get("isolation", "auto"))
+    if level not in ISOLATIONS:
+        reader.refuse(("functions", "isolation"), f"must be one of {', '.join(ISOLATIONS)}")
+    visible = reader.list_of_texts(("functions", "visible"), own.get("visible", []))
+    for path in visible:
+        if not Path(path).is_absolute():
+            reader.refuse(("functions", "visible"), f"must be absolute paths, not {path!r}")
+    config = replace(config, functions=FunctionSettings(level, tuple(visible)))
+    return _tables("functions")(reader, config, rest)
+
+
 def _extensions(reader: _Reader, config: Config, value: object) -> Config:
     if not isinstance(value, bool):
         reader.refuse(("extensions",), "must be true or false")
@@ -425,4 +452,5 @@ _SETTINGS: Final[dict[str, Callable[[_Reader, Config, object], Config]]] = {
     "extensions": _extensions,
     "project": _project,
     **{section: _tables(section) for section in TABLES},
+    "functions": _functions,
 }

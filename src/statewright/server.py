@@ -32,6 +32,8 @@ from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
+from statewright.functions.runtimes import fence
+from statewright.functions.workers.isolation import NONE, CannotIsolate, Isolation, isolation
 from statewright.metrics.recorder import Recorder
 from statewright.stopping import StopDeadline
 from statewright.stores import fail_points
@@ -87,11 +89,15 @@ class Ready:
     endpoint: str
     place: str
     pid: int
+    isolation: str = "none"
+    """Level of isolation of handlers."""
 
     @property
     def line(self) -> str:
         """The ready line on standard output, which people and scripts read."""
-        return f"Statewright is ready on {self.endpoint} (data: {self.place}, pid {self.pid})"
+        return (
+            f"Statewright is ready on {self.endpoint} (data: {self.place}, handlers: {self.isolation}, pid {self.pid})"
+        )
 
 
 @dataclass(slots=True)
@@ -145,6 +151,7 @@ def serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
 
 async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> None:
     operations.load_all()
+    isolation = await asyncio.to_thread(_isolate, options.config)
     listening = _listen(options)
     _close_data(_data_of(options))
     store = _open_store(options)
@@ -178,7 +185,7 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     engine.inbox.watch()
     _compare_clocks(await store.newest_id(engine.shard.number), engine.clock.now_ms())
     shown_host = f"[{host}]" if ":" in host else host
-    ready = Ready(f"http://{shown_host}:{port}", _where(options), os.getpid())
+    ready = Ready(f"http://{shown_host}:{port}", _where(options), os.getpid(), isolation.level)
     # All objects built until now live as long as the process: the collector need not scan them again.
     gc.collect()
     gc.freeze()
@@ -195,6 +202,24 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
         log.info("stopped")
     if loss.reason is not None:
         raise CannotServe(f"stopped, because {loss.reason}")
+
+
+def _isolate(config: Config) -> Isolation:
+    """The level of isolation of handlers; makes this process unreadable to them. Raises: CannotServe."""
+    try:
+        found = isolation(config.functions.isolation)
+    except CannotIsolate as problem:
+        raise CannotServe(str(problem)) from None
+    if found.level != NONE:
+        fence.hide_memory()
+    if found.reason:
+        log.info("handlers run at the isolation %s: %s", found.level, found.reason)
+    if os.geteuid() == 0:
+        log.warning(
+            "the server runs as root: a handler that breaks out of its isolation owns the machine. Run it as a user "
+            "of its own"
+        )
+    return found
 
 
 def _listen(options: ServerOptions) -> socket:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,7 +34,8 @@ from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked, answer_of, last_lines
 from statewright.functions.records import Configuration
 from statewright.functions.workers import plans
-from statewright.functions.workers.fork_servers import ForkServer, ForkServers
+from statewright.functions.workers.fork_servers import Fence, ForkServer, ForkServers
+from statewright.functions.workers.isolation import HARDENED, NAMESPACES, NONE, CannotIsolate, Isolation, isolation
 from statewright.functions.workers.models import ModelRunner
 from statewright.functions.workers.pools import Pool, Pools
 from statewright.functions.workers.worker import Outcome, WorkerPlan
@@ -107,6 +110,8 @@ class Invoker:
         """Models by function name; the handlers of these functions do not run."""
         self._entropy = Entropy(chance.random_bytes(32))
         self._fork_servers = ForkServers()
+        self._scratch = definitions.packages.folder.parent / "tmp"
+        """Temporary folders of workers that share the machine's `/tmp`."""
         self._known: dict[tuple[str, str | None], Resolution] = {}
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
         definitions.subscribe(self.changed)
@@ -120,6 +125,7 @@ class Invoker:
         """End every worker."""
         self.pools.close()
         self._fork_servers.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
         self.logs.flush()
 
     def changed(self, name: str, *, latest: bool, everything: bool = False) -> None:
@@ -248,33 +254,58 @@ class Invoker:
                 details={"Type": "User"},
             )
         with self.clock.busy():
-            root, layers = await asyncio.to_thread(self._folders, settings)
+            isolation = await asyncio.to_thread(self._isolation)
+            root, folders, layers = await asyncio.to_thread(self._folders, settings, isolation.level)
             preload = ("boto3",) if runtime.kind == "python" and plans.mentions_boto3(root) else ()
         if isinstance(self.clock, VirtualClock):
             preload = ("worker_time", *preload)
-        variables = plans.environment(self.config, target.name, target.version, settings, root, layers, self.endpoint())
+        variables = plans.environment(self.config, target.name, target.version, settings, folders, self.endpoint())
         program = runtime.program if runtime.kind == "python" else plans.own_python()
 
+        fence = self._fence(isolation.level)
+
         def fork_server() -> ForkServer:
-            return self._fork_servers.get(program, preload)
+            return self._fork_servers.get(program, preload, fence)
 
         day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
         plan = WorkerPlan(
-            spawn_message=plans.spawn_message_of(runtime, settings, root, variables),
+            spawn_message=plans.spawn_message_of(runtime, settings, folders, variables, layers),
             fork_server=fork_server,
             credentials=RoleCredentials(self.issue, self.clock, settings.role, target.name),
             open_log=lambda stream: self.logs.stream(target.name, stream),
             remark=f"INIT_START {runtime.remark}\n".encode(),
             memory_bytes=settings.memory * 1024 * 1024,
             start_ms=FUNCTION_INIT_MS + target.timeout_ms,
+            isolation=isolation.level,
             virtual_time=isinstance(self.clock, VirtualClock),
+            scratch=self._scratch if isolation.level == HARDENED else None,
         )
         return Pool(self.pools, plan, f"{day}/[{target.version}]")
 
-    def _folders(self, settings: Configuration) -> tuple[Path, list[Path]]:
+    def _isolation(self) -> Isolation:
+        wanted = self.config.functions.isolation
+        if wanted == "auto" and isinstance(self.clock, VirtualClock):
+            # Tests may share files with handlers.
+            wanted = HARDENED if sys.platform == "linux" else NONE
+        try:
+            return isolation(wanted)
+        except CannotIsolate as problem:
+            raise ApiError("ServiceException", str(problem), status=500) from None
+
+    def _folders(self, settings: Configuration, level: str) -> tuple[Path, plans.Folders, str]:
+        """Folder of the code, the folders that a worker sees, and the package of all its layers in namespaces."""
         packages = self.definitions.packages
         root = packages.unpacked(settings.code)
-        return root, [packages.unpacked(code) for code in settings.layers.values()]
+        if level == NAMESPACES:
+            return root, plans.IN_NAMESPACES, packages.merged(list(settings.layers.values()))
+        layers = tuple(str(packages.unpacked(code)) for code in settings.layers.values())
+        return root, plans.Folders(str(root), layers), ""
+
+    def _fence(self, level: str) -> Fence:
+        if level != NAMESPACES:
+            return Fence(level, "")
+        code = self.definitions.packages.folder
+        return Fence(level, str(code), plans.visible_folders(self.config), (str(code.parents[1]),))
 
 
 def check_payload(payload: bytes, kind: str) -> bytes:

@@ -28,6 +28,8 @@ MOST_FILES: Final = 30_000
 _END_RECORD: Final = 22
 _LONGEST_COMMENT: Final = 65_535
 _CHUNK: Final = 1 << 20
+_MERGED: Final = "layers-"
+_LIST: Final = ".list"
 _CANNOT_UNZIP: Final = "Could not unzip uploaded file. Please check your file, then try to upload again."
 
 
@@ -62,15 +64,43 @@ class Packages:
             self._unpack(self.zip_of(name).read_bytes(), name)
         return folder
 
+    def merged(self, names: list[str]) -> str:
+        """The name of a folder with the files of several packages, of which later ones win; empty for none.
+
+        Files are linked, not copied. Raises: OSError, ApiError.
+        """
+        folders = [self.unpacked(name) for name in names]
+        if len(folders) < 2:
+            return names[0] if names else ""
+        found = f"{_MERGED}{hashlib.sha256(' '.join(names).encode()).hexdigest()}"
+        if not (self.folder / found).is_dir():
+            staging = Path(tempfile.mkdtemp(prefix=".merging-", dir=self.folder))
+            try:
+                for folder in folders:
+                    _link(folder, staging)
+                _write_durably(self.folder / f"{found}{_LIST}", " ".join(names).encode())
+                _close(staging)
+                staging.rename(self.folder / found)
+            except OSError:
+                # Another call has merged the same packages meanwhile.
+                if not (self.folder / found).is_dir():
+                    raise
+            finally:
+                _remove(staging)
+        return found
+
     def keep_only(self, names: set[str]) -> None:
-        """Delete every package that is not in `names`."""
+        """Delete every package that is not in `names`, and what was merged from such packages."""
+        for path in self.folder.glob(f"{_MERGED}*{_LIST}"):
+            if names.issuperset(path.read_text().split()):
+                names = names | {path.name.partition(".")[0]}
         if not self.folder.is_dir():
             return
         for entry in self.folder.iterdir():
             if entry.name.partition(".")[0] in names or entry.name.startswith("."):
                 continue
             if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
+                _remove(entry)
             else:
                 entry.unlink(missing_ok=True)
 
@@ -91,6 +121,7 @@ class Packages:
             staging = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=self.folder))
             try:
                 self._write(archive, members, places, staging)
+                _close(staging)
                 staging.rename(self.folder / name)
             except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError):
                 raise invalid(_CANNOT_UNZIP) from None
@@ -99,7 +130,7 @@ class Packages:
                 if not (self.folder / name).is_dir():
                     raise invalid(_CANNOT_UNZIP) from None
             finally:
-                shutil.rmtree(staging, ignore_errors=True)
+                _remove(staging)
 
     def _write(
         self, archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], places: list[PurePosixPath], staging: Path
@@ -115,7 +146,7 @@ class Packages:
                     if left < 0:
                         raise _too_large()
                     sink.write(chunk)
-            target.chmod(0o700 if (member.external_attr >> 16) & 0o111 else 0o600)
+            target.chmod(0o500 if (member.external_attr >> 16) & 0o111 else 0o400)
 
 
 def decoded_zip(given: bytes | str) -> bytes:
@@ -151,6 +182,34 @@ def _place(member: zipfile.ZipInfo) -> PurePosixPath:
     if place.is_absolute() or ".." in place.parts or not place.parts or "\\" in name or ":" in place.parts[0]:
         raise invalid(f"The package holds {name[:200]!r}, which is outside of it.")
     return place
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link the files of a folder into another, in place of those of the same name."""
+    for folder, _, files in os.walk(source):
+        below = target / Path(folder).relative_to(source)
+        if below.is_file():
+            below.unlink()
+        below.mkdir(parents=True, exist_ok=True)
+        for name in files:
+            place = below / name
+            if place.is_dir():
+                shutil.rmtree(place)
+            place.unlink(missing_ok=True)
+            os.link(Path(folder) / name, place)
+
+
+def _close(folder: Path) -> None:
+    """Take away the permission to write into the folders of a package, as in the service."""
+    for below, _, _ in os.walk(folder, topdown=False):
+        Path(below).chmod(0o500)
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder, if it is there, though its folders are closed."""
+    for below, _, _ in os.walk(folder):
+        Path(below).chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _too_large() -> Exception:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from statewright.clock import RealClock
-from statewright.config import Config
+from statewright.config import Config, FunctionSettings
 from statewright.credentials import Issue, dummies
 from statewright.errors import ApiError
 from statewright.functions.definitions import Code
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 ROLE = "arn:aws:iam::000000000000:role/functions"
 ARN = "arn:aws:lambda:us-east-1:000000000000:function:"
+SHARING = Config(functions=FunctionSettings("hardened"))
+"""Settings of most tests, whose handlers write files for them and whose processes they look at."""
 RUNTIME = "python{}.{}".format(*sys.version_info)
 
 
@@ -55,7 +57,7 @@ def on_functions(
         store = MemoryStore()
         await store.open("tests")
         functions = Functions(
-            store, RealClock(), config or Config(), data, endpoint=lambda: "http://127.0.0.1:1", issue=issue
+            store, RealClock(), config or SHARING, data, endpoint=lambda: "http://127.0.0.1:1", issue=issue
         )
         await functions.start()
         try:

@@ -53,6 +53,11 @@ PATIENCE_SECONDS: Final = 5.0
     "--config", "settings", metavar="FILE", help=f"Settings file; default: {SETTINGS_FILE} of the folder, if it exists."
 )
 @click.option(
+    "--isolation",
+    type=click.Choice(["auto", "none", "hardened", "namespaces"]),
+    help="Isolation of handlers: none, hardened, namespaces, or the highest that this machine has (auto).",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
@@ -71,7 +76,7 @@ PATIENCE_SECONDS: Final = 5.0
 def dev(
     folder: str, host: str, port: int, data: str | None, store: str, express: tuple[str, ...], stage: str | None,
     parameters: tuple[str, ...], limits: str | None, time_scale: float | None, settings: str | None,
-    log_level: str, form: str,
+    isolation: str | None, log_level: str, form: str,
 ) -> int:  # fmt: skip
     """Serve the API with the project of a folder: of a SAM template, a CDK app's output or a serverless.yml, else with
     every *.asl.json, *.asl.yaml and *.asl.yml below it as a state machine, every function below it, and the queues,
@@ -101,7 +106,9 @@ def dev(
         hint = f"to serve the folder it is in: statewright dev {root.parent}" if root.is_file() else None
         raise Stop(NOT_FOUND, f"There is no folder '{root}'.", hint)
     own_settings = root / SETTINGS_FILE
-    config = config_of(settings or (str(own_settings) if own_settings.is_file() else None), limits, time_scale)
+    config = config_of(
+        settings or (str(own_settings) if own_settings.is_file() else None), limits, time_scale, isolation
+    )
     logs.configure("text", log_level)
     warn_of_readers(config, Path(settings) if settings is not None else own_settings)
     loader = Loader(

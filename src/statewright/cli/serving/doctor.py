@@ -100,6 +100,7 @@ def examine(data: Path, settings: str | None, endpoint: str | None) -> Iterator[
     if config is not None:
         yield check_settings(config, settings)
         yield check_credentials(config, Path(settings or SETTINGS_FILE))
+        yield check_isolation(config)
         yield check_policies()
     yield check_environment()
     yield check_operations()
@@ -371,6 +372,22 @@ def check_credentials(config: Config, settings: Path) -> Check:
     else:
         words = "none: any credentials are accepted, and the server listens only on loopback addresses"
     return Check("credentials", "ok", words, facts=facts)
+
+
+def check_isolation(config: Config) -> Check:
+    """Check how handlers are kept from the server and the machine, and why they are not kept better."""
+    from statewright.functions.workers.isolation import CannotIsolate, isolation
+
+    try:
+        found = isolation(config.functions.isolation)
+    except CannotIsolate as problem:
+        return Check("isolation", "problem", str(problem), facts={"level": None})
+    facts = {"level": found.level, "reason": found.reason or None}
+    words = f"handlers run at the level {found.level}" + (f" ({found.reason})" if found.reason else "")
+    if os.geteuid() == 0:
+        hint = "run the server as a user of its own: handlers that break out of their isolation are root here"
+        return Check("isolation", "note", words, hint, facts)
+    return Check("isolation", "note" if found.reason else "ok", words, facts=facts)
 
 
 def check_policies() -> Check:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from statewright.config import Config
 
 SETTINGS_FILE = "statewright.toml"
+ISOLATIONS = ("auto", "none", "hardened", "namespaces")
+"""`config.ISOLATIONS`, without importing that module before it is needed."""
 SCALES = ("STATEWRIGHT_TIME_SCALE", "SFN_WAIT_SCALE", "WAIT_TIME_SCALE")
 """Variables that set the scale of waits, the first that is set; people know the others from other tools."""
 
@@ -60,6 +62,11 @@ def _store_name(_context: click.Context, _parameter: click.Parameter, value: str
     help="Origin of web pages that may call, as scheme://host[:port]; the server's own pages always may.",
 )
 @click.option(
+    "--isolation",
+    type=click.Choice(ISOLATIONS),
+    help="Isolation of handlers: none, hardened, namespaces, or the highest that this machine has (auto).",
+)
+@click.option(
     "--log",
     "log_format",
     type=click.Choice(["text", "json"]),
@@ -84,6 +91,7 @@ def serve(
     settings: str | None,
     time_scale: float | None,
     origins: tuple[str, ...],
+    isolation: str | None,
     log_format: str,
     log_level: str,
 ) -> int:
@@ -114,7 +122,7 @@ def serve(
         printer.line(ready.line)
         printer.flush()
 
-    config = config_of(settings, limits, time_scale)
+    config = config_of(settings, limits, time_scale, isolation)
     warn_of_readers(config, Path(settings or SETTINGS_FILE))
     options = ServerOptions(host, port, Path(data), store, config, frozenset(origins), timeouts_of_environment())
     try:
@@ -151,7 +159,9 @@ def timeouts_of_environment() -> ConnectionTimeouts:
         raise Stop(USAGE, str(problem)) from None
 
 
-def config_of(settings: str | None, limits: str | None, time_scale: float | None = None) -> Config:
+def config_of(
+    settings: str | None, limits: str | None, time_scale: float | None = None, isolation: str | None = None
+) -> Config:
     """The settings file's configuration, if there is one, with what the command line and the environment chose."""
     from dataclasses import replace
 
@@ -172,7 +182,20 @@ def config_of(settings: str | None, limits: str | None, time_scale: float | None
         time_scale = time_scale_of_environment()
     if time_scale is not None:
         config = replace(config, time_scale=checked_scale(time_scale, "--time-scale"))
+    isolation = isolation or isolation_of_environment()
+    if isolation is not None:
+        config = replace(config, functions=replace(config.functions, isolation=isolation))
     return config if limits is None else replace(config, limits=PROFILES[limits])
+
+
+def isolation_of_environment() -> str | None:
+    """The level of isolation that `STATEWRIGHT_ISOLATION` names, if any. Raises: Stop."""
+    import os
+
+    level = os.environ.get("STATEWRIGHT_ISOLATION") or None
+    if level is not None and level not in ISOLATIONS:
+        raise Stop(USAGE, f"STATEWRIGHT_ISOLATION is {level!r}; it must be one of {', '.join(ISOLATIONS)}.")
+    return level
 
 
 def time_scale_of_environment() -> float | None:

@@ -1,8 +1,8 @@
 """The fork server: one process that starts, reaps and ends every worker of one interpreter.
 
 Runs as a script of its own with any Python from 3.9 on, so it uses the standard library alone and, of Statewright, only
-its neighbour `python_worker.py`. A function's code never runs in it: a Python worker imports its handler after the
-fork. Other runtimes are forked and replaced (`argv`).
+its neighbours `python_worker.py` and `fence.py`. A function's code never runs in it: a Python worker imports its
+handler after the fork. Other runtimes are forked and replaced (`argv`).
 
 The server talks to it over one Unix stream socket: frames of `u32 length | JSON`; a spawn carries three descriptors.
 When that socket closes, however the server died, the fork server kills every worker and ends.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import array
 import contextlib
 import gc
+import importlib
 import json
 import os
 import selectors
@@ -22,6 +23,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -29,6 +31,7 @@ PR_SET_CHILD_SUBREAPER = 36
 LENGTH = struct.Struct(">I")
 MOST_DESCRIPTORS = 32
 WORKER_DESCRIPTORS = 1024
+KILLED = struct.pack("i", -signal.SIGKILL)
 
 Message = dict[str, Any]
 """A message between the server and the fork server: a JSON object."""
@@ -37,9 +40,16 @@ Message = dict[str, Any]
 class ForkServer:
     """Workers by pid, and the socket over which the server commands them."""
 
-    def __init__(self, control: socket.socket, prctl: Callable[..., object] | None) -> None:
+    def __init__(
+        self, control: socket.socket, prctl: Callable[..., object] | None, level: str, fence: ModuleType | None
+    ) -> None:
         self.control = control
         self.prctl = prctl
+        self.level = level
+        self.fence = fence
+        """The module `fence`, unless the level of isolation is `none`."""
+        self.reports: dict[int, int] = {}
+        """Pipes from which the statuses of workers in namespaces are read, by the pid of their first process."""
         self.workers: dict[int, int] = {}
         """Worker numbers by pid."""
         self.pids: dict[int, int] = {}
@@ -107,19 +117,32 @@ class ForkServer:
                 self.doomed[pid] = time.monotonic() + message["grace_seconds"]
 
     def _spawn(self, message: Message, channel: int, output: int, null: int) -> None:
+        in_namespaces = self.level == "namespaces" and self.fence is not None
+        report_out, report_in = os.pipe() if in_namespaces else (-1, -1)
         try:
-            pid = os.fork()
+            pid = self.fence.clone() if in_namespaces and self.fence is not None else os.fork()
         except OSError as problem:
+            for descriptor in (report_out, report_in):
+                if descriptor >= 0:
+                    os.close(descriptor)
             self._report({"did": "refused", "worker": message["worker"], "why": str(problem)})
             return
         if pid == 0:
             code = 127
             try:
+                if in_namespaces and self.fence is not None:
+                    self.fence.run_first(
+                        message["place"], report_in, null,
+                        lambda: self._become_worker(message, channel, output, null),
+                    )  # fmt: skip
                 code = self._become_worker(message, channel, output, null)
             except BaseException as problem:
-                os.write(2, (f"cannot start the worker: {problem}\n").encode())
+                os.write(output, (f"cannot start the worker: {problem}\n").encode())
             finally:
                 os._exit(code)
+        if in_namespaces:
+            os.close(report_in)
+            self.reports[pid] = report_out
         self.workers[pid] = message["worker"]
         self.pids[message["worker"]] = pid
         self._report({"did": "started", "worker": message["worker"], "pid": pid})
@@ -139,6 +162,8 @@ class ForkServer:
         os.environ.update(message["env"])
         time.tzset()
         _limit(message)
+        if self.fence is not None:
+            self.fence.confine(self.level, message["file_bytes"])
         os.chdir(message["root"])
         if message["argv"] is not None:
             os.execvpe(message["argv"][0], message["argv"], message["env"])
@@ -172,7 +197,19 @@ class ForkServer:
                 self.pids.pop(worker, None)
                 self.doomed.pop(pid, None)
                 self._kill_orphans()
-                self._report({"did": "ended", "worker": worker, "status": os.waitstatus_to_exitcode(status)})
+                self._report({"did": "ended", "worker": worker, "status": self._exit_code(pid, status)})
+
+    def _exit_code(self, pid: int, status: int) -> int:
+        report = self.reports.pop(pid, -1)
+        if report < 0:
+            return os.waitstatus_to_exitcode(status)
+        # Without a report the first process has been killed, or could not start the worker.
+        reported = os.read(report, 4)
+        os.close(report)
+        if not reported and os.waitstatus_to_exitcode(status) >= 0:
+            return os.waitstatus_to_exitcode(status)
+        code: int = struct.unpack("i", reported or KILLED)[0]
+        return code
 
     def _kill_orphans(self) -> None:
         """Kill descendants that had left a dead worker's group: they are children of this process now."""
@@ -242,8 +279,12 @@ def _prctl() -> Callable[..., object] | None:
 
 
 def main() -> None:
-    """Preload modules, then fork on demand. Arguments: the control socket's descriptor, then modules to preload."""
+    """Preload modules, then fork on demand.
+
+    Arguments: the control socket's descriptor, settings of the fence as JSON, then modules to preload.
+    """
     control = socket.socket(fileno=int(sys.argv[1]))
+    settings = json.loads(sys.argv[2])
     prctl = _prctl()
     if prctl is not None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -252,11 +293,21 @@ def main() -> None:
     sys.path[:] = [here, *(path for path in sys.path if os.path.abspath(path) != here)]
     import python_worker
 
-    python_worker.preload(sys.argv[2:])
+    python_worker.preload(sys.argv[3:])
+    fence: ModuleType | None = None
+    if settings["level"] != "none":
+        # Modules that are first imported by a worker may be out of its sight.
+        import resource  # noqa: F401
+
+        fence = importlib.import_module("fence")
     sys.path.remove(here)
+    if fence is not None:
+        if settings["level"] == "namespaces":
+            fence.enter(settings)
+        fence.hide_memory()
     gc.collect()
     gc.freeze()
-    ForkServer(control, prctl).serve()
+    ForkServer(control, prctl, settings["level"], fence).serve()
 
 
 if __name__ == "__main__":

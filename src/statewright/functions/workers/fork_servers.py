@@ -15,6 +15,7 @@ import struct
 import subprocess
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -35,10 +36,24 @@ Ended = Callable[[int | None], None]
 """Called with a worker's exit code, negative for a signal; `None` when the fork server itself is gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Isolation of the workers of a fork server: the level, and for `namespaces` what they see and do not see.
+
+    `code` is the folder of all packages. `visible` are folders beside those of programs and of the interpreter; `hide`
+    are covered wherever they lie.
+    """
+
+    level: str
+    code: str
+    visible: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+
+
 class ForkServer:
     """One fork server process. Everything runs on the loop's thread; nothing blocks."""
 
-    def __init__(self, interpreter: str, preload: Sequence[str]) -> None:
+    def __init__(self, interpreter: str, preload: Sequence[str], fence: Fence) -> None:
         _raise_descriptor_limit()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -55,7 +70,8 @@ class ForkServer:
             for name, value in os.environ.items()
             if name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYENV_VERSION", "PYENV_ROOT", "HOME")
         }
-        command = [interpreter, str(RUNTIMES / "zygote.py"), str(theirs.fileno()), *preload]
+        settings = orjson.dumps(asdict(fence)).decode()
+        command = [interpreter, str(RUNTIMES / "zygote.py"), str(theirs.fileno()), settings, *preload]
         try:
             self._process = subprocess.Popen(
                 command,
@@ -195,15 +211,15 @@ class ForkServers:
     """Fork servers by interpreter and preloaded modules, started at first use and again when one has died."""
 
     def __init__(self) -> None:
-        self._servers: dict[tuple[str, tuple[str, ...]], ForkServer] = {}
+        self._servers: dict[tuple[str, tuple[str, ...], Fence], ForkServer] = {}
 
-    def get(self, interpreter: str, preload: tuple[str, ...] = ()) -> ForkServer:
+    def get(self, interpreter: str, preload: tuple[str, ...], fence: Fence) -> ForkServer:
         """The fork server for workers of an interpreter. Raises: OSError when it cannot be started."""
-        found = self._servers.get((interpreter, preload))
+        found = self._servers.get((interpreter, preload, fence))
         if found is None or not found.is_alive:
             if found is not None:
                 found.close()
-            found = self._servers[interpreter, preload] = ForkServer(interpreter, preload)
+            found = self._servers[interpreter, preload, fence] = ForkServer(interpreter, preload, fence)
         return found
 
     def close(self) -> None:

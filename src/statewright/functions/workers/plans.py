@@ -45,6 +45,18 @@ class Runtime:
     remark: str
 
 
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Folders of a function's code as its workers see them: those of the service in namespaces, else this machine's."""
+
+    root: str
+    layers: tuple[str, ...]
+    runtime: str = str(RUNTIMES)
+
+
+IN_NAMESPACES: Final = Folders("/var/task", ("/opt",), "/var/runtime")
+
+
 class Runtimes:
     """Runtimes of this machine; each name is looked up once."""
 
@@ -83,6 +95,14 @@ def own_python() -> str:
     return sys.executable
 
 
+def visible_folders(config: Config) -> tuple[str, ...]:
+    """Folders that workers in namespaces see beside those of the system: of Node.js, and those of the settings."""
+    node = shutil.which("node")
+    prefix = [str(Path(node).resolve().parents[1])] if node is not None else []
+    packages = os.environ.get("NODE_PATH", "").split(":")
+    return tuple(path for path in (*prefix, *packages, *config.functions.visible) if path)
+
+
 async def _works(program: str) -> bool:
     """True if an interpreter starts: a program on the path may be a shim for one that is not installed."""
     try:
@@ -96,15 +116,15 @@ async def _works(program: str) -> bool:
 
 
 def environment(
-    config: Config, name: str, version: str, settings: Configuration, root: Path, layers: list[Path], endpoint: str
+    config: Config, name: str, version: str, settings: Configuration, folders: Folders, endpoint: str
 ) -> dict[str, str]:
     """The environment of a worker except for its log stream and its credentials."""
-    python = [str(layer / sub) for layer in layers for sub in ("python", "") if sub]
+    python = [f"{layer}/python" for layer in folders.layers]
     # The service's runtimes include an SDK; this machine's is among its packages.
-    node = [*(str(layer / "nodejs" / "node_modules") for layer in layers), os.environ.get("NODE_PATH", "")]
+    node = [*(f"{layer}/nodejs/node_modules" for layer in folders.layers), os.environ.get("NODE_PATH", "")]
     variables = {
         "LANG": "en_US.UTF-8",
-        "PATH": ":".join([*(str(layer / "bin") for layer in layers), os.environ.get("PATH", os.defpath)]),
+        "PATH": ":".join([*(f"{layer}/bin" for layer in folders.layers), os.environ.get("PATH", os.defpath)]),
         "TZ": ":UTC",
         "PYTHONPATH": ":".join(python),
         "NODE_PATH": ":".join(place for place in node if place),
@@ -120,25 +140,30 @@ def environment(
         "AWS_LAMBDA_FUNCTION_VERSION": version,
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(settings.memory),
         "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{name}",
-        "LAMBDA_TASK_ROOT": str(root),
-        "LAMBDA_RUNTIME_DIR": str(RUNTIMES),
+        "LAMBDA_TASK_ROOT": folders.root,
+        "LAMBDA_RUNTIME_DIR": folders.runtime,
     }
     return {name: value for name, value in variables.items() if value or name == "_HANDLER"}
 
 
-def spawn_message_of(runtime: Runtime, settings: Configuration, root: Path, variables: Mapping[str, str]) -> JsonObject:
-    """The fork server's message to start a worker."""
+def spawn_message_of(
+    runtime: Runtime, settings: Configuration, folders: Folders, variables: Mapping[str, str], layers: str
+) -> JsonObject:
+    """The fork server's message to start a worker; `layers` is the package of all its layers."""
+    storage_mib = (settings.shown.get("EphemeralStorage") or {}).get("Size", 512)
     argv: list[str] | None = None
     if runtime.kind == "node":
         argv = [
             runtime.program, "--require", str(RUNTIMES / "node_endpoint.cjs"), str(RUNTIMES / "node_worker.mjs"),
         ]  # fmt: skip
-    paths = [str(root), *(path for path in variables.get("PYTHONPATH", "").split(":") if path)]
+    paths = [folders.root, *(path for path in variables.get("PYTHONPATH", "").split(":") if path)]
     return {
         "kind": runtime.kind,
         "argv": argv,
         "env": dict(variables),
-        "root": str(root),
+        "root": folders.root,
+        "place": {"code": settings.code, "layers": layers, "tmp_mib": storage_mib},
+        "file_bytes": storage_mib * 1024 * 1024,
         "paths": paths,
         "handler": settings.handler or "",
         # The pools check resident memory now and then; this limit stops a worker that exceeds its memory suddenly.

@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import os
 from collections import deque
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from statewright import chance
 from statewright.background import Background
 from statewright.clock import Clock, Timer
+from statewright.functions.workers import processes
 from statewright.functions.workers.worker import Outcome, Worker, WorkerPlan
 from statewright.virtual_clock import VirtualClock
 
@@ -37,7 +36,8 @@ CHECK_MS: Final = 1_000
 MOST_WORKERS: Final = 1_200
 """Number of processes from which the longest idle worker ends before another starts."""
 
-_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+FREEZE_MS: Final = 500
+"""Idle time after which the processes of a worker are stopped."""
 
 log = logging.getLogger("statewright.functions")
 
@@ -265,9 +265,11 @@ class Pools:
             while pool.idle and now_ms - pool.idle[0].idle_since_ms >= IDLE_MS:
                 pool.idle.pop(0).end()
             for worker in pool.workers:
-                if worker.in_hand is not None and resident_bytes(worker.pid) > pool.plan.memory_bytes:
-                    worker.killed_for_memory = True
-                    worker.end(grace_seconds=0)
+                if worker.in_hand is not None:
+                    _check_size(worker)
+            for worker in pool.idle:
+                if now_ms - worker.idle_since_ms >= FREEZE_MS:
+                    worker.freeze()
         self.check_later()
 
     def close(self) -> None:
@@ -281,9 +283,13 @@ class Pools:
         self._retired.clear()
 
 
-def resident_bytes(pid: int) -> int:
-    """Resident memory of a process; 0 if it is gone or the system does not report it."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
-    except (OSError, ValueError, IndexError):
-        return 0
+def _check_size(worker: Worker) -> None:
+    """End a worker whose processes use more than the function's memory together, or are too many."""
+    family = worker.family()
+    if processes.exceeds(family, worker.plan.memory_bytes):
+        worker.killed_for_memory = True
+        worker.end(grace_seconds=0)
+    elif len(family) > processes.MOST_PROCESSES:
+        log.warning("worker %d of %s is killed: it has more than %d processes", worker.number, worker.name,
+                    processes.MOST_PROCESSES)  # fmt: skip
+        worker.end(grace_seconds=0)

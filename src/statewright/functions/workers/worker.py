@@ -14,10 +14,13 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import orjson
@@ -25,8 +28,10 @@ import orjson
 from statewright.clock import BusyToken, Clock, Timer
 from statewright.credentials import LEFT_MS, Credentials, RoleCredentials
 from statewright.functions.logs import StreamLog
+from statewright.functions.workers import processes
 from statewright.functions.workers.fork_servers import RUNTIMES, ForkServer
 from statewright.functions.workers.frames import LONGEST_FRAME, READ_BYTES, BrokenFrame, FrameBuffer, frame, header_of
+from statewright.functions.workers.isolation import NAMESPACES, NONE
 from statewright.payload import JsonMapping, JsonObject
 
 log = logging.getLogger("statewright.functions")
@@ -75,7 +80,10 @@ class WorkerPlan:
     remark: bytes
     memory_bytes: int
     start_ms: int
+    isolation: str = NONE
     virtual_time: bool = False
+    scratch: Path | None = None
+    """Folder for the temporary folders of workers that have no `/tmp` of their own."""
 
 
 def in_virtual_time(message: JsonObject, number: int, now_ms: int) -> JsonObject:
@@ -149,6 +157,8 @@ class Worker(asyncio.BufferedProtocol):
         self._exit_code: int | None = None
         self._sent_ns = 0
         self._token: BusyToken | None = None
+        self._stopped: list[int] = []
+        """Processes that are stopped while the worker is idle."""
 
     # ------------------------------------------------------------------ life
 
@@ -170,6 +180,7 @@ class Worker(asyncio.BufferedProtocol):
                 "env": {
                     **self.plan.spawn_message["env"],
                     **self.credentials.variables(),
+                    **self._scratch(),
                     "AWS_LAMBDA_LOG_STREAM_NAME": self.stream,
                 },
             }
@@ -193,6 +204,7 @@ class Worker(asyncio.BufferedProtocol):
         """End the process with its children; harmless when repeated."""
         if not self.doomed and not self.died:
             self.doomed = True
+            self.thaw()
             self._ending = self._clock.busy()
             if grace_seconds is None:
                 self.fork_server.end(self.number)
@@ -208,6 +220,29 @@ class Worker(asyncio.BufferedProtocol):
     def exit_code(self) -> int | None:
         """Exit code of the process, negative for a signal; `None` if unknown."""
         return self._exit_code
+
+    def family(self) -> list[int]:
+        """Its process and all descendants. The first process of a namespace is no handler's, and is left out."""
+        return processes.family(self.pid)[self.plan.isolation == NAMESPACES :] if self.pid else []
+
+    def freeze(self) -> None:
+        """Stop its processes until the next invocation, as the service freezes an idle environment."""
+        if not self._stopped and self.in_hand is None and self.plan.isolation != NONE and not self.plan.virtual_time:
+            self._stopped = self.family()
+            processes.send(self._stopped, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let its processes continue."""
+        if self._stopped:
+            stopped, self._stopped = self._stopped, []
+            processes.send(stopped[::-1], signal.SIGCONT)
+
+    def _scratch(self) -> dict[str, str]:
+        if self.plan.scratch is None:
+            return {}
+        folder = self.plan.scratch / str(self.number)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return {"TMPDIR": str(folder)}
 
     def _time_out_starting(self) -> None:
         if self._has_answered(self._time_out_starting):
@@ -280,6 +315,9 @@ class Worker(asyncio.BufferedProtocol):
             self.output = -1
         if self.transport is not None:
             self.transport.abort()
+        if self.plan.scratch is not None:
+            folder = self.plan.scratch / str(self.number)
+            asyncio.get_running_loop().run_in_executor(None, shutil.rmtree, folder, True)
         self._finish(Outcome("exit", exit_code=self._exit_code, killed_for_memory=self.killed_for_memory))
         self._release()
         self._release_ending()
@@ -301,6 +339,8 @@ class Worker(asyncio.BufferedProtocol):
         """
         assert self.transport is not None
         assert self.in_hand is None
+        if self._stopped:
+            self.thaw()
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.in_hand = future
         self._request_id = request_id
