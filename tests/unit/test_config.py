@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from statewright.config import Config, ConfigError, Endpoint, parse_config, read_config
+from statewright.config import Config, ConfigError, Endpoint, FunctionSettings, parse_config, read_config
 from statewright.limits import OPEN, Rate
 
 WHOLE = """
@@ -149,3 +149,17 @@ def test_exceptions_over_http():
 def test_exceptions_over_http_that_are_none(line, said):
     with pytest.raises(ConfigError, match=said):
         parse_config(f"[http]\n{line}\n")
+
+
+def test_the_isolation_of_functions_stands_beside_their_tables():
+    found = parse_config(
+        '[functions]\nisolation = "hardened"\nvisible = ["/srv/models"]\n[functions.price]\ntimeout = 5\n'
+    )
+    assert found.functions == FunctionSettings("hardened", ("/srv/models",))
+    assert set(found.tables["functions"]) == {"price"}
+
+
+@pytest.mark.parametrize("text", ['isolation = "total"', "isolation = 1", 'visible = "/a"', 'visible = ["a"]', "x = 1"])
+def test_wrong_settings_of_functions_are_refused(text):
+    with pytest.raises(ConfigError, match="functions"):
+        parse_config(f"[functions]\n{text}")

@@ -32,6 +32,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 THREADS: Final = 2
+_KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR")
 POLL_MS: Final = 200
 """Interval between polls of a runner if the system has no descriptors for processes."""
 CLOSE_SECONDS: Final = 10
@@ -184,6 +185,8 @@ class Processes:
         try:
             child = subprocess.Popen(
                 [sys.executable, "-I", "-S", runner.__file__, str(folder)],
+                # A job can read its runner's environment; only the command of an engine needs the server's.
+                env=None if told["kill"] else {name: os.environ[name] for name in _KEPT if name in os.environ},
                 stdin=subprocess.PIPE if self.root is None else subprocess.DEVNULL,
                 stdout=their_end,
                 stderr=subprocess.DEVNULL,

@@ -75,7 +75,7 @@ MASKED_FILE = "statewright.toml"
 Settings = dict[str, Any]
 """Settings of a fork server: `level`, the folder of the `code`, folders that stay `visible`, paths to `hide`."""
 Place = dict[str, Any]
-"""What a worker mounts: `code` and `layers` by their names in the code folder, `tmp_mib`."""
+"""Mounts of a worker: `code` and `layers` by their names in the code folder, `tmp_mib`."""
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _kept: list[tuple[str, str]] = []
@@ -267,9 +267,7 @@ def _build_root(old: str, new: str, visible: list[str]) -> None:
                 shutil.copyfile(source, new + path)
     _write(
         f"{new}/etc/passwd",
-        "root:x:0:0:root:/root:/sbin/nologin\n"
-        f"sbx_user1051:x:{UID}:{GID}::/home/sbx_user1051:/sbin/nologin\n"
-        "nobody:x:65534:65534:nobody:/:/sbin/nologin\n",
+        f"root:x:0:0:root:/root:/sbin/nologin\nsbx_user1051:x:{UID}:{GID}::/home/sbx_user1051:/sbin/nologin\n",
     )
     _write(f"{new}/etc/group", f"root:x:0:\nsbx_user1051:x:{GID}:\nnogroup:x:65534:\n")
 
