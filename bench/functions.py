@@ -1,6 +1,6 @@
 """What an invocation costs: CPU of the server beside the handler, starts of workers, memory of a thousand sleepers.
 
-    .venv/bin/python bench/functions.py [invoke] [start] [sleepers]
+    [STATEWRIGHT_ISOLATION=LEVEL] .venv/bin/python bench/functions.py [invoke] [start] [sleepers]
 
 Everything is in one process on the memory store, without HTTP. CPU is `time.process_time`, so workers are not in it;
 their share is measured through `/proc`.
@@ -20,9 +20,10 @@ from pathlib import Path
 import uvloop
 
 from statewright.clock import RealClock
-from statewright.config import Config
+from statewright.config import Config, FunctionSettings
 from statewright.functions.definitions import Code
 from statewright.functions.functions import Functions
+from statewright.functions.workers import processes
 from statewright.stores.memory.store import MemoryStore
 
 ROLE = "arn:aws:iam::000000000000:role/bench"
@@ -34,7 +35,8 @@ CLIENT = "import boto3\ndef handler(event, context):\n    return 1\n"
 async def opened() -> Functions:
     store = MemoryStore()
     await store.open("bench")
-    functions = Functions(store, RealClock(), Config(), None, endpoint=lambda: "http://127.0.0.1:1")
+    config = Config(functions=FunctionSettings(os.environ.get("STATEWRIGHT_ISOLATION", "auto")))
+    functions = Functions(store, RealClock(), config, None, endpoint=lambda: "http://127.0.0.1:1")
     await functions.start()
     return functions
 
@@ -48,7 +50,7 @@ async def create(functions: Functions, name: str, source: str, **settings: objec
 
 
 def workers_of(functions: Functions) -> list[int]:
-    return [worker.pid for pool in functions.invoker.pools.all() for worker in pool.workers]
+    return [pid for pool in functions.invoker.pools.all() for one in pool.workers for pid in processes.family(one.pid)]
 
 
 def cpu_seconds(pid: int) -> float:
@@ -94,12 +96,15 @@ async def measure_start() -> None:
     functions = await opened()
     for name, source in (("bare", ECHO), ("boto3", CLIENT)):
         times = []
-        for number in range(6):
+        for number in range(16):
             await create(functions, f"{name}-{number}", source, MemorySize=1024, Timeout=60)
             started = time.perf_counter()
             await functions.invoke(f"{name}-{number}", b"{}")
             times.append((time.perf_counter() - started) * 1000)
-        print(f"start, {name}: first {times[0]:.0f} ms (with its fork server), then {sorted(times[1:])[2]:.1f} ms")
+        print(
+            f"start, {name}: first {times[0]:.0f} ms (with its fork server), then {sorted(times[1:])[7]:.1f} ms, "
+            f"least {min(times):.1f} ms"
+        )
     for name, source in (("bare", ECHO), ("boto3", CLIENT)):
         times = []
         for _ in range(5):

@@ -12,7 +12,7 @@ memory or environment, or traces them.
 1. The fork server enters a user and a mount namespace (`enter`). Its root is an empty file system into which programs
    and libraries are bound read-only. Data folder, home folders and `/tmp` are not among them.
 2. A worker is cloned into a process namespace (`clone`). Its process 1 mounts the function's code, its layers, its own
-   `/tmp` and `/proc`, detaches everything else, forks the worker, and waits for it (`run_first`). With process 1 all
+   `/tmp` and `/proc`, covers everything else, forks the worker, and waits for it (`run_first`). With process 1 all
    other processes of the namespace end, wherever they have gone.
 3. The worker enters a user namespace of its own, where it is the only user, has no capabilities, and where processes
    are counted for it alone.
@@ -67,7 +67,7 @@ SETTINGS_COPIED = (
 )  # fmt: skip
 DEVICES = ("null", "zero", "full", "random", "urandom")
 KERNEL_SETTINGS = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
-"""Files through which root changes the whole machine."""
+"""Files through which root changes the whole machine, also root without capabilities."""
 SHADED = ("/tmp", "/opt", "/var/task", "/dev/shm")
 """Folders over which each worker mounts its own."""
 MASKED_FILE = "statewright.toml"
@@ -78,6 +78,8 @@ Place = dict[str, Any]
 """Mounts of a worker: `code` and `layers` by their names in the code folder, `tmp_mib`."""
 
 _libc = ctypes.PyDLL(None, use_errno=True)
+_outside = {"uid": -1}
+"""The user that handlers are outside of their namespace."""
 _kept: list[tuple[str, str]] = []
 """Visible paths below `SHADED`: where the fork server keeps them, and where workers see them."""
 
@@ -207,6 +209,7 @@ def enter(settings: Settings) -> None:
     pivot_root = _syscalls()[1]
     visible = visible_paths(settings["visible"])
     uid, gid = os.geteuid(), os.getegid()
+    _outside["uid"] = uid
     _call("unshare", NEWUSER | NEWNS)
     _map(uid, gid)
     mask = os.umask(0o022)
@@ -370,13 +373,13 @@ def _furnish(place: Place) -> None:
         # Linux 6.14 has this limit for each process namespace. The first 300 numbers are used only once.
         _write("/proc/sys/kernel/pid_max", str(PROCESSES + 300))
     for path in KERNEL_SETTINGS:
-        # The user who maps to root outside is root to the permissions of these files.
-        if os.path.exists(path):
+        if _outside["uid"] == 0 and os.path.exists(path):
             _mount(path, path, None, BIND)
             if path == "/proc/sys":
                 _mount(f"{path}/user", f"{path}/user", None, BIND)
             _read_only(path, 0)
-    _call("umount2", b"/.base", DETACH)
+    # Covered, not unmounted: a worker has no right to uncover it, and an unmount waits for every processor.
+    _mount("tmpfs", "/.base", "tmpfs", RDONLY | NOSUID | NODEV, "size=4k,mode=000")
 
 
 def _rebind(source: str, target: str) -> None:
