@@ -192,11 +192,12 @@ class ForkServer:
                 # The dead leader still reserves the group's number: no other group can have it.
                 _signal_group(pid, signal.SIGKILL)
             _, status = os.waitpid(pid, 0)
+            # Also after an orphan's end: its own children have become orphans only now.
+            self._kill_orphans()
             if worker is not None:
                 del self.workers[pid]
                 self.pids.pop(worker, None)
                 self.doomed.pop(pid, None)
-                self._kill_orphans()
                 self._report({"did": "ended", "worker": worker, "status": self._exit_code(pid, status)})
 
     def _exit_code(self, pid: int, status: int) -> int:
@@ -233,6 +234,7 @@ class ForkServer:
     def _kill_all(self) -> None:
         for pid in self.workers:
             _signal_group(pid, signal.SIGKILL)
+        self._kill_orphans()
         while True:
             try:
                 os.wait()
