@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from statewright.api.building import Building, Ground, Loaded, Part
-from statewright.api.calls.forwarding import Forwarding
 from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
 from statewright.api.cloudwatch.service import build_metrics
@@ -128,7 +127,6 @@ def assemble(
         services.build_all()
     rates = config.rates.of(config.region)
     throttle = Throttle(rates, clock, metrics) if rates else None
-    forwarding = Forwarding(config, integrations.blocking, integrations.volatile)
-    app = App(engine, clock, config, services, integrations, forwarding, throttle)
+    app = App(engine, clock, config, services, integrations, throttle)
     calls.connect(app)
     return System(engine, integrations, deliveries, posts, calls, app)

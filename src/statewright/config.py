@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -164,6 +163,9 @@ def parse_config(text: str, name: str = FILE_NAME) -> Config:
 
     Raises: ConfigError.
     """
+    # Imported here: without settings there is nothing to read.
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:

@@ -1,4 +1,6 @@
-"""Instants and durations as text: RFC 3339 in UTC, as services write it, and lengths of time as users do."""
+"""Instants and durations as text: RFC 3339 in UTC and HTTP dates, as services write them, and lengths of time as users
+do.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from functools import lru_cache
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DURATION_PART = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(ms|s|m|h|d)")
 _UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LONGEST_DURATION_MS: Final = 100 * 366 * 86_400_000
@@ -28,6 +32,12 @@ def iso_seconds(at_ms: int) -> str:
 def iso_ms(at_ms: int, zone: str = "Z") -> str:
     """`2024-05-01T10:00:00.250Z`; `zone` is how UTC is written."""
     return f"{second_text(at_ms // 1000)}.{at_ms % 1000:03d}{zone}"
+
+
+def http_date(at_ms: int) -> str:
+    """`Wed, 01 May 2024 10:00:00 GMT`; what is below a second is left out. Source: RFC 9110, section 5.6.7."""
+    at = _EPOCH + timedelta(seconds=at_ms // 1000)
+    return f"{_DAYS[at.weekday()]}, {at.day:02d} {_MONTHS[at.month - 1]} {at.year:04d} {at:%H:%M:%S} GMT"
 
 
 def parse_duration_ms(value: str | float) -> int:

@@ -15,15 +15,21 @@ sfn.close()
 print(*sys.modules, sep="\\n")
 """
 NOT_USED = (
+    "statewright.api.app",
+    "statewright.api.protocols.rest",
+    "statewright.api.protocols.wire",
     "statewright.events.buses",
     "statewright.events.rules",
     "statewright.events.scheduler",
-    "statewright.functions.functions",
-    "statewright.functions.event_sources",
+    "statewright.functions",
+    "statewright.interpreter.trial",
     "statewright.jobs",
     "statewright.objects",
     "statewright.queues",
     "statewright.records",
+    "statewright.simulator.cases",
+    "statewright.simulator.simulate",
+    "statewright.stores.sqlite",
     "statewright.tables",
     "statewright.topics",
 )

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from email.utils import formatdate
+
 import pytest
 
-from statewright.instants import iso_ms, iso_seconds, parse_duration_ms
+from statewright.instants import http_date, iso_ms, iso_seconds, parse_duration_ms
 
 
 def test_instants_to_the_second_and_the_millisecond() -> None:
@@ -45,3 +47,8 @@ def test_true_is_no_number_of_seconds():
 def test_what_is_no_length_of_time(text):
     with pytest.raises(ValueError, match="length of time"):
         parse_duration_ms(text)
+
+
+@pytest.mark.parametrize("at_ms", [0, 1_714_557_600_999, 1_709_208_000_000, 951_782_399_000, 4_102_444_799_999, -1])
+def test_dates_as_http_writes_them(at_ms: int) -> None:
+    assert http_date(at_ms) == formatdate(at_ms // 1000, usegmt=True)

@@ -18,6 +18,7 @@ import orjson
 
 from statewright import __version__, chance
 from statewright.api import auth, guard, streaming, time_scale
+from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import internal_error
 from statewright.api.operations import App, Call, find, perform, registered, waits_for_events
 from statewright.api.prometheus import CONTENT_TYPE as METRICS_TYPE
@@ -71,6 +72,7 @@ class Api:
     _warned_at: float = -1e9
     _unwarned: int = 0
     _polls: set[asyncio.Future[Json] | _Poll] = field(default_factory=set)
+    _forwarding: Forwarding | None = None
 
     def drain(self) -> None:
         """Refuse new calls, and end all long polls."""
@@ -113,6 +115,13 @@ class Api:
             log.exception("request %s: %s %s failed", handling.request_id, handling.where.service, handling.operation)
             await self._refuse(send, handling, internal_error(handling.request_id))
 
+    async def _forward(self, service: str, incoming: Incoming) -> Answer:
+        """Forward a request to a service that is not served here. Raises: ApiError."""
+        if self._forwarding is None:
+            integrations = self.app.integrations
+            self._forwarding = Forwarding(self.app.config, integrations.blocking, integrations.volatile)
+        return await self._forwarding.call(service, incoming)
+
     async def _call(self, handling: _Handling, incoming: Incoming) -> Answer:
         where = handling.where
         if self.draining:
@@ -122,7 +131,7 @@ class Api:
             where = handling.where = form_route(where, incoming.query, await incoming.body())
         service = BY_NAME.get(where.service)
         if service is None:
-            return await self.app.forwarding.call(where.service, incoming)
+            return await self._forward(where.service, incoming)
         wire = wire_of(service, where.protocol)
         handling.operation, request = await wire.read(incoming)
         if key is None and self.app.config.credentials and handling.operation not in service.open_operations:

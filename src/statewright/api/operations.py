@@ -8,6 +8,7 @@ milliseconds wherever the service model says timestamp; the edge converts them.
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +16,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from statewright.api import shapes
-from statewright.api.calls.forwarding import Forwarding
 from statewright.api.errors import not_here_yet, unknown_operation
 from statewright.api.protocols.bounds import LONG_BYTES, apart
 from statewright.api.services import BY_NAME, Services
@@ -50,8 +50,8 @@ class Hooks:
 class App:
     """The parts that operations work on.
 
-    `integrations` make the calls of tasks, `forwarding` those to services that are not served here. `throttle` refuses
-    calls of Step Functions that come too often; `None` for no limit.
+    `integrations` make the calls of tasks. `throttle` refuses calls of Step Functions that come too often; `None`
+    for no limit.
     """
 
     engine: Engine
@@ -59,7 +59,6 @@ class App:
     config: Config
     services: Services
     integrations: Registry
-    forwarding: Forwarding
     throttle: Throttle | None = None
     hooks: Hooks = field(default_factory=Hooks)
 
@@ -123,20 +122,25 @@ def operation(service: str, name: str, *, waits: bool = False) -> Callable[[Oper
 
 
 def find(service: str, name: str) -> Operation | None:
-    """The operation of that name; `None` if this version has none."""
-    _load(service)
+    """The operation of that name; `None` if this version has none.
+
+    Its service's modules are imported in their order until one has registered it.
+    """
+    left = _not_imported(service)
+    while left and (service, name) not in _OPERATIONS:
+        import_module(left[0])
+        left.popleft()
     return _OPERATIONS.get((service, name))
 
 
 def waits_for_events(service: str, name: str) -> bool:
     """True if an operation is a long poll."""
-    _load(service)
-    return (service, name) in _WAITING
+    return find(service, name) is not None and (service, name) in _WAITING
 
 
 def registered(service: str) -> list[str]:
     """Names of the operations of a service that this version has."""
-    _load(service)
+    _import_all(service)
     return sorted(name for of, name in _OPERATIONS if of == service)
 
 
@@ -165,12 +169,18 @@ async def perform(app: App, call: Call, request: Json) -> Json:
 def load_all() -> None:
     """Import the operations of every service, so that no request waits for it."""
     for service in BY_NAME:
-        _load(service)
+        _import_all(service)
+
+
+def _import_all(service: str) -> None:
+    left = _not_imported(service)
+    while left:
+        import_module(left[0])
+        left.popleft()
 
 
 @cache
-def _load(service: str) -> None:
-    """Import the modules that register a service's operations."""
+def _not_imported(service: str) -> deque[str]:
+    """The modules that register a service's operations, without those that have been imported."""
     found = BY_NAME.get(service)
-    for module in found.modules if found is not None else ():
-        import_module(module)
+    return deque(found.modules if found is not None else ())

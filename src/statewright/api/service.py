@@ -2,7 +2,8 @@
 
 Owns the form. `services.py` lists the values; routing, limits on bodies, wires, the names that tasks and targets use,
 deployment and `docs/services.md` are derived from that list. A value names its modules instead of importing them:
-operations are loaded when a system is assembled, wires with their first request, deployment by commands that deploy.
+operations are loaded when a server starts, otherwise with their first call; wires with their first request; deployment
+by commands that deploy.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Service:
     package: str
     """Its folder, as a dotted name."""
     operations: tuple[str, ...]
-    """Modules of `package` that register operations and refusals of their requests."""
+    """Modules of `package` that register operations, those of most use first; each registers or imports the refusal of
+    invalid requests, if the service has one of its own."""
     protocols: tuple[str, ...]
     """The protocols that it speaks; the last one is that of requests without X-Amz-Target."""
     wires: str | None = None

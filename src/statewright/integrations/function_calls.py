@@ -8,15 +8,17 @@ first call of a name, which it validates.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from email.utils import formatdate
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from statewright.clock import Clock
 from statewright.engine.dispatch import ScheduledCall, Succeeded, TaskResult
-from statewright.functions.outcomes import Invoked
+from statewright.instants import http_date
 from statewright.integrations.patterns import answered
 from statewright.limits import FUNCTION_REQUEST_BYTES
 from statewright.payload import Json, JsonTextError, dump_json, parse_json
+
+if TYPE_CHECKING:
+    from statewright.functions.outcomes import Invoked
 
 _KNOWN: Final = 10_000
 """Names held in memory."""
@@ -100,9 +102,9 @@ class FunctionCalls:
 
     def date(self) -> str:
         """The present second, as HTTP writes it."""
-        second = self._clock.now_ms() // 1000
-        if self._date[0] != second:
-            self._date = (second, formatdate(second, usegmt=True))
+        now_ms = self._clock.now_ms()
+        if self._date[0] != now_ms // 1000:
+            self._date = (now_ms // 1000, http_date(now_ms))
         return self._date[1]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from email.message import Message
 from functools import cached_property
 from typing import Final
 from urllib.parse import urlsplit
@@ -174,6 +173,9 @@ def result_of(task: ScheduledCall, response: Response, body_bytes: int) -> TaskR
 
 
 def _charset(content_type: str) -> str:
+    # Imported here: it brings much, for few answers.
+    from email.message import Message
+
     message = Message()
     message["Content-Type"] = content_type
     charset = message.get_content_charset()

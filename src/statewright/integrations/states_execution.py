@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from email.utils import formatdate
 from typing import Final, Protocol
 
 from statewright.asl.timestamps import format_timestamp
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, encode_answer
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
+from statewright.instants import http_date
 from statewright.integrations.patterns import (
     Answers,
     Follower,
@@ -228,7 +228,7 @@ def with_sdk_members(answer: JsonMapping, request_id: str, now_ms: int) -> JsonO
         "connection": "keep-alive",
         "Content-Length": str(len(dump_json(dict(answer)))),
         "Content-Type": "application/x-amz-json-1.0",
-        "Date": formatdate(now_ms / 1000, usegmt=True),
+        "Date": http_date(now_ms),
         "x-amzn-RequestId": request_id,
     }
     metadata = {

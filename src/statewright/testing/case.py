@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from statewright.asl.loading import DEFINITION_ENDINGS
 from statewright.payload import Json
-from statewright.simulator.cases import CASE_ENDINGS, load_cases
-from statewright.simulator.cases import Case as WrittenCase
-from statewright.simulator.mock_config import load_mock_config
 from statewright.simulator.mocks import Script
 from statewright.testing.bench import Bench
 from statewright.testing.machine import Machine, load_machine
 from statewright.testing.run import Run
+
+if TYPE_CHECKING:
+    from statewright.simulator.cases import Case as WrittenCase
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,10 @@ def read_cases(
 
     Raises: DefinitionError, OSError, LookupError for a machine without a definition.
     """
+    # Imported here: most tests write their mocks in Python.
+    from statewright.simulator.cases import CASE_ENDINGS, load_cases
+    from statewright.simulator.mock_config import load_mock_config
+
     if file.name.endswith(CASE_ENDINGS):
         read = load_cases(file)
         name = _name_of(read.subject.path)

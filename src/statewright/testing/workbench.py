@@ -18,7 +18,6 @@ from statewright.testing.case import Case, read_cases
 from statewright.testing.machine import Machine, load_machine
 from statewright.testing.mocking import Mock, Numbers
 from statewright.testing.project import ProjectUnderTest, deployed
-from statewright.testing.replay import replayed
 from statewright.testing.run import Run
 from statewright.testing.subject import Unmocked
 from statewright.testing.trial import Trial, try_state
@@ -98,6 +97,8 @@ class Sfn:
 
         Raises: AssertionError, UnmockedTask for a call that is not in the record, ValueError.
         """
+        from statewright.testing.replay import replayed
+
         __tracebackhide__ = True
         found = machine if isinstance(machine, Machine) else self.load(machine)
         return replayed(self.bench, history, found, compare_path=path)

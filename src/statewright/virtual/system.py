@@ -24,22 +24,20 @@ import io
 import logging
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from statewright import chance
-from statewright.api.app import Api
 from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.services import service_named
 from statewright.asl import extensions
 from statewright.assembly import System, assemble
 from statewright.config import Config
-from statewright.functions.workers.models import Model, ModelRunner
 from statewright.instants import parse_duration_ms
 from statewright.payload import Json, JsonObject
 from statewright.stores.memory.store import MemoryStore
@@ -48,7 +46,9 @@ from statewright.virtual import transport
 from statewright.virtual_clock import VIRTUAL_START_MS, VirtualClock, VirtualLoop
 
 if TYPE_CHECKING:
+    from statewright.api.app import Api
     from statewright.functions.functions import Functions
+    from statewright.functions.workers.models import Model, ModelRunner
 
 T = TypeVar("T")
 Instant = datetime | int
@@ -293,12 +293,20 @@ class _Running:
         await self.store.open("virtual")
         complete = self._is_complete
         system = assemble(config, self.clock, self.store, folder, self._worker_address, has_all_parts=complete)
-        self.system, self.api = system, Api(system.app)
+        self.system = system
         if models:
             system.app.services.functions.invoker.models.update(models)
         if self._prepare is not None:
             self._prepare(system)
         await system.start()
+
+    @cached_property
+    def api(self) -> Api:
+        """The application that answers the requests of clients."""
+        # Imported here: a system without clients needs no protocols.
+        from statewright.api.app import Api
+
+        return Api(self.system.app)
 
     def _worker_address(self) -> str:
         """The address at which workers reach the system; its port is opened for the first of them."""
@@ -442,6 +450,8 @@ def _ms_of(instant: Instant) -> int:
 
 
 def _modelled_code() -> bytes:
+    import zipfile
+
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr(zipfile.ZipInfo("modelled.py", (1980, 1, 1, 0, 0, 0)), MODELLED_CODE)

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from statewright.api.app import Api
 from statewright.payload import Json, JsonObject
 
 # botocore is imported where a client is made: most systems have none, and it takes long to import.
 if TYPE_CHECKING:
     from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+
+    from statewright.api.app import Api
 
 ENDPOINT = "http://statewright.virtual"
 

@@ -34,7 +34,7 @@ def services_of(**parts: Any) -> Services:
 
 def app_of(config: Config | None = None, clock: Clock | None = None, **parts: Any) -> App:
     """An application of which a test gives some parts, services among them by their names."""
-    ours = {name: parts.pop(name, NotGiven(name)) for name in ("engine", "integrations", "forwarding")}
+    ours = {name: parts.pop(name, NotGiven(name)) for name in ("engine", "integrations")}
     return App(clock=clock or RealClock(), config=config or Config(), services=services_of(**parts), **ours)
 
 

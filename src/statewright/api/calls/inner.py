@@ -14,7 +14,6 @@ from statewright import chance
 from statewright.api.errors import status_of
 from statewright.api.models import load_model
 from statewright.api.operations import App, Call, perform
-from statewright.api.protocols.uploads import Upload
 from statewright.api.service import QUERY, Service
 from statewright.api.services import SERVICES
 from statewright.errors import ApiError
@@ -86,6 +85,8 @@ class OwnInvoker:
         """Run an operation. Raises: ApiError, with the HTTP status that a caller outside would see."""
         streamed = _streamed_member(self._service, operation)
         if streamed is not None:
+            from statewright.api.protocols.uploads import Upload
+
             content = request.get(streamed) or b""
             request = {**request, streamed: Upload(_once(content), len(content))}
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from email.utils import formatdate, parsedate_to_datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Protocol
 from urllib.parse import parse_qsl
@@ -25,6 +25,7 @@ from statewright.api.protocols.json10 import sound
 from statewright.api.protocols.uploads import upload_of
 from statewright.api.protocols.wire import JSON_TYPE, Answer, Headers, Incoming
 from statewright.errors import ApiError
+from statewright.instants import http_date
 from statewright.payload import Json, JsonObject, JsonTextError, parse_json
 
 
@@ -284,7 +285,7 @@ def _typed(text: str, target: Model, name: str, timestamps: str) -> Json:
 
 def _header_text(value: Json, kind: str, member: Model) -> bytes:
     if kind == "timestamp":
-        return formatdate(value / 1000, usegmt=True).encode()
+        return http_date(value).encode()
     if kind == "boolean":
         return b"true" if value else b"false"
     if kind == "list":

@@ -18,7 +18,7 @@ from statewright.api.models import Model, load_model
 from statewright.api.protocols.wire import Answer, Incoming
 from statewright.api.protocols.xml_tree import MOST_CHILDREN, Element, XmlError, parse_xml
 from statewright.errors import ApiError
-from statewright.instants import iso_ms
+from statewright.instants import http_date, iso_ms
 from statewright.objects.faults import malformed_xml
 from statewright.payload import Json, JsonObject
 
@@ -285,12 +285,10 @@ _TEXTS: Final[dict[str, Callable[[Json], str]]] = {
 
 
 def _not_modified_headers(error: ApiError) -> list[tuple[bytes, bytes]]:
-    from email.utils import formatdate
-
     headers = []
     for name, value in error.details.items():
         if name == "LastModified" and isinstance(value, int):
-            headers.append((b"last-modified", formatdate(value / 1000, usegmt=True).encode()))
+            headers.append((b"last-modified", http_date(value).encode()))
         else:
             headers.append((name.lower().encode(), str(value).encode("latin-1", "replace")))
     return headers

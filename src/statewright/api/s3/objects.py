@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from email.utils import formatdate
 from typing import Final
 
 from statewright.api.operations import App, Call, operation
@@ -25,6 +24,7 @@ from statewright.api.s3.members import (
     tags_in_header,
 )
 from statewright.errors import ApiError
+from statewright.instants import http_date
 from statewright.objects import faults
 from statewright.objects.conditions import write_demand
 from statewright.objects.records import STANDARD, ObjectView
@@ -100,7 +100,7 @@ def _read_out(view: ObjectView, request: JsonMapping, span: tuple[int, int] | No
     for name, member in _OVERRIDES.items():
         if request.get(name) is not None:
             value = request[name]
-            answer[member] = formatdate(value / 1000, usegmt=True) if name == "ResponseExpires" else value
+            answer[member] = http_date(value) if name == "ResponseExpires" else value
     if span is not None:
         answer["ContentLength"] = span[1] - span[0] + 1
         answer["ContentRange"] = f"bytes {span[0]}-{span[1]}/{view.size}"
