@@ -11,18 +11,23 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from statewright.api.building import Building, Ground, Loaded, Part
 from statewright.api.calls.inner import InnerCalls
 from statewright.api.calls.targets import TargetCalls
 from statewright.api.cloudwatch.service import build_metrics
-from statewright.api.operations import App
+from statewright.api.operations import App, Around
 from statewright.api.services import Services
 from statewright.api.throttling import Throttle
 from statewright.clock import Clock
 from statewright.config import Config
+from statewright.engine.dispatch import Integrations
+from statewright.engine.effects import OnOffer
 from statewright.engine.engine import Engine, EngineSettings
+from statewright.engine.executions.history_log import OnHistory
 from statewright.engine.machines.catalogue import MachineCatalogue
+from statewright.engine.machines.programs import Refine
 from statewright.events.deliveries import Deliveries
 from statewright.events.delivery_records import POST
 from statewright.integrations.registry import Registry
@@ -79,6 +84,24 @@ class System:
         return [*called, self.engine, self.deliveries, self.posts, *callers]
 
 
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Additions to a system that is assembled for a test or a simulation; a server has none.
+
+    `around` wraps the calls of operations. `around_tasks` is given the system's integrations, and returns those that
+    the engine calls. `refine`, `on_history` and `on_offer` are the engine's.
+    """
+
+    around: Around | None = None
+    around_tasks: Callable[[Integrations], Integrations] | None = None
+    refine: Refine | None = None
+    on_history: OnHistory | None = None
+    on_offer: OnOffer | None = None
+
+
+NO_HOOKS: Final = Hooks()
+
+
 def assemble(
     config: Config,
     clock: Clock,
@@ -88,6 +111,7 @@ def assemble(
     on_lost: Callable[[str], None] = lambda _: None,
     *,
     has_all_parts: bool = True,
+    hooks: Hooks = NO_HOOKS,
 ) -> System:
     """Assemble a system on an open store; nothing runs before its `start`.
 
@@ -97,18 +121,19 @@ def assemble(
 
     Without `has_all_parts`, the parts of services are built and started when they are first used: only for an empty
     store in memory, because parts recover their stored state and continue their stored work when they start.
+    `hooks` are those of a test or a simulation.
     """
     clock.pauses.scale = config.time_scale
     metrics = Recorder(clock, data / "metrics" if data is not None else None)
     calls = InnerCalls()
     integrations = Registry(config, clock, calls.of_tasks(), data)
-    catalogue = MachineCatalogue(store, clock, config)
-    settings = EngineSettings(limits=config.limits, data=data)
+    catalogue = MachineCatalogue(store, clock, config, hooks.refine)
+    settings = EngineSettings(limits=config.limits, data=data, on_history=hooks.on_history, on_offer=hooks.on_offer)
     engine = Engine(
         store,
         clock,
         catalogue,
-        integrations,
+        integrations if hooks.around_tasks is None else hooks.around_tasks(integrations),
         settings=settings,
         data=integrations.data,
         recorder=metrics,
@@ -127,6 +152,6 @@ def assemble(
         services.build_all()
     rates = config.rates.of(config.region)
     throttle = Throttle(rates, clock, metrics) if rates else None
-    app = App(engine, clock, config, services, integrations, throttle)
+    app = App(engine, clock, config, services, integrations, throttle, hooks.around)
     calls.connect(app)
     return System(engine, integrations, deliveries, posts, calls, app)

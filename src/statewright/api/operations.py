@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from statewright.api import shapes
 from statewright.api.errors import not_here_yet, unknown_operation
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from statewright.integrations.registry import Registry
 
 
-Around = Callable[["Call", Json, Callable[[Json], Awaitable[Json]]], Awaitable[Json]]
-"""Wraps calls; its arguments are the call, its request, and the function that runs it."""
+Run = Callable[[Json], Awaitable[Json]]
 
 
-@dataclass(slots=True)
-class Hooks:
-    """Hooks around every call, for a simulation that counts and refuses; a server has none.
+class Around(Protocol):
+    """Wraps every call of a system, in a simulation that counts and refuses; a server has none.
 
     `is_free` exempts calls from the throttle, for tools that observe a system from outside.
     """
 
-    around: Around | None = None
-    is_free: bool = False
+    is_free: bool
+
+    async def __call__(self, call: Call, request: Json, run: Run, /) -> Json:
+        """Answer a call; `run` runs it. Raises: ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class App:
     """The parts that operations work on.
 
     `integrations` make the calls of tasks. `throttle` refuses calls of Step Functions that come too often; `None`
-    for no limit.
+    for no limit. `around` wraps every call.
     """
 
     engine: Engine
@@ -60,7 +60,7 @@ class App:
     services: Services
     integrations: Registry
     throttle: Throttle | None = None
-    hooks: Hooks = field(default_factory=Hooks)
+    around: Around | None = None
 
     def secrets(self, headers: Mapping[str, str], query: str = "") -> Mapping[str, str]:
         """Secrets by access key: those of the settings, and that of a request's session token.
@@ -155,14 +155,15 @@ async def perform(app: App, call: Call, request: Json) -> Json:
         raise (not_here_yet if known else unknown_operation)(call.service, call.operation)
     validate = shapes.validator(call.service, call.operation, lift_sizes=app.config.limits.payload_bytes is None)
 
+    around = app.around
+
     async def execute(given: Json) -> Json:
-        if app.throttle is not None and call.service == STATES and not app.hooks.is_free:
+        if app.throttle is not None and call.service == STATES and not (around is not None and around.is_free):
             app.throttle.take(call.operation)
         known = validate(given) if call.size <= LONG_BYTES else await apart(call.size, validate, given)
         answer = await function(app, call, known)
         return {} if answer is None else answer
 
-    around = app.hooks.around
     return await (execute(request) if around is None else around(call, request, execute))
 
 

@@ -135,10 +135,6 @@ class Dispatcher:
         """Receives the answers that come by `settle`."""
         self._cancelling = Background("cancelling a task")
 
-    def go_through(self, wrapped: Callable[[Integrations], Integrations]) -> None:
-        """Have calls go through mocks, which execute some of them."""
-        self._integrations = wrapped(self._integrations)
-
     def dispatch(self, call: ScheduledCall, tell: Tell, broke: Broke) -> None:
         """Make a call; one that is under way is left alone."""
         key = (call.execution_arn, call.task_id)

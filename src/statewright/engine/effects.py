@@ -25,6 +25,9 @@ from statewright.interpreter.phases import TASK
 from statewright.payload import Payload
 from statewright.stores.protocol import OutboxRow
 
+OnOffer = Callable[[ScheduledCall], None]
+"""Called with every task of an activity that waits for a worker."""
+
 
 class Effects:
     """The timers, calls and activity tasks of one shard."""
@@ -36,19 +39,16 @@ class Effects:
         names: ExecutionNames,
         activities: ActivityRecords,
         integrations: Integrations,
+        on_offer: OnOffer | None = None,
     ) -> None:
         self._shard = shard
         self._runner = runner
         self._names = names
         self._records = activities
-        self._watchers: list[Callable[[ScheduledCall], None]] = []
+        self._on_offer = on_offer
         self.timers = DueSoon(shard.store.executions, shard.clock, shard.number, self._fire)
         self.dispatcher = Dispatcher(integrations, shard.store.executions, shard.retrying.retry)
         self.activities = Activities(shard.clock, activities.get, self._take_activity_task)
-
-    def watch_offers(self, watcher: Callable[[ScheduledCall], None]) -> None:
-        """Have a watcher called with every task of an activity that waits for a worker."""
-        self._watchers.append(watcher)
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
         """See `CommitListener`."""
@@ -124,8 +124,8 @@ class Effects:
             return
         assert call.token is not None
         self.activities.offer(arn, ActivityTask(execution, call.task_id, call.token, text))
-        for watcher in self._watchers:
-            watcher(call)
+        if self._on_offer is not None:
+            self._on_offer(call)
 
     async def _take_activity_task(self, task: ActivityTask, worker_name: str | None) -> bool:
         def waits(live: LiveExecution) -> bool:

@@ -19,10 +19,10 @@ from statewright.clock import Clock
 from statewright.engine.concurrency.admission import Admission
 from statewright.engine.concurrency.semaphores import Semaphores
 from statewright.engine.dispatch import Integrations, ScheduledCall, TaskResult
-from statewright.engine.effects import Effects, calls_of
+from statewright.engine.effects import Effects, OnOffer, calls_of
 from statewright.engine.executions import kinds
 from statewright.engine.executions.forks import Forks, Wish
-from statewright.engine.executions.history_log import HistoryLog
+from statewright.engine.executions.history_log import HistoryLog, OnHistory
 from statewright.engine.executions.listing import Listing
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.logs import ExecutionLogs
@@ -79,6 +79,8 @@ class EngineSettings:
     retention_ms: int | None = 90 * DAY_MS
     data: Path | None = None
     """The data folder, for the logs of executions."""
+    on_history: OnHistory | None = None
+    on_offer: OnOffer | None = None
 
 
 class Engine:
@@ -117,7 +119,7 @@ class Engine:
             on_lost=self._lost,
         )
         self.listing = Listing(self.shard, catalogue.deleting)
-        self.history_log = HistoryLog(catalogue.programs, ExecutionLogs(settings.data), meter)
+        self.history_log = HistoryLog(catalogue.programs, ExecutionLogs(settings.data), meter, settings.on_history)
         self.status_changes = StatusChanges(clock)
         self.heavy = HeavySteps(clock, catalogue.programs.definition_of)
         self.programs = RetryingPrograms(catalogue.programs, self.shard.retrying.retry)
@@ -142,7 +144,7 @@ class Engine:
         self.machines = Machines(
             self.catalogue, entropy=settings.entropy, limits=settings.limits, on_limit=self.admission.set_limit
         )
-        self.effects = Effects(shard, runner, self.names, self.machines.activities, integrations)
+        self.effects = Effects(shard, runner, self.names, self.machines.activities, integrations, settings.on_offer)
         self.dispatcher = self.effects.dispatcher
         self.activities = self.effects.activities
         self.semaphores = Semaphores(shard, self.names, self.dispatcher.settle)

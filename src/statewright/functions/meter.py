@@ -69,13 +69,16 @@ class FunctionMeter:
         self._all = self._gauge("ConcurrentExecutions", {}, lambda: running.total_running)
         self._unreserved = self._gauge("UnreservedConcurrentExecutions", {}, lambda: running.unreserved_running)
         self._claimed = self._gauge("ClaimedAccountConcurrency", {}, self._claimed_now)
-        self.on_ended: Callable[[str, float], None] | None = None
-        """Called with the function and the milliseconds of every ended invocation, for the bill."""
+        self._subscribers: list[Callable[[str, float], None]] = []
+
+    def subscribe(self, subscriber: Callable[[str, float], None]) -> None:
+        """Have `subscriber` called with the function and the milliseconds of every invocation that ends."""
+        self._subscribers.append(subscriber)
 
     def ended(self, name: str, arn: str, version: str, duration_ms: float, *, failed: bool) -> None:
         """Count an ended invocation; `arn` is the one in the call, `version` the one that ran."""
-        if self.on_ended is not None:
-            self.on_ended(name, duration_ms)
+        for subscriber in self._subscribers:
+            subscriber(name, duration_ms)
         called = self._calls(name, arn, version)
         for counter in called.invocations:
             counter.add()

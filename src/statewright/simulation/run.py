@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from statewright.assembly import Hooks
 from statewright.cost.bill import bill
 from statewright.cost.prices import PriceTable, load
 from statewright.payload import JsonObject
@@ -49,11 +50,14 @@ def simulate(scenario: Scenario, tell: Callable[[Progress], None] = lambda _prog
     """
     table = load(scenario.prices)
     quiet = _Quiet()
-    with quiet, VirtualSystem(start=scenario.start_ms, seed=scenario.seed, config=config_of(scenario)) as system:
+    meter = UsageMeter(scenario)
+    system = VirtualSystem(
+        start=scenario.start_ms, seed=scenario.seed, config=config_of(scenario), hooks=Hooks(around=meter)
+    )
+    with quiet, system:
         built = build(system, scenario)
-        meter = UsageMeter(system, scenario)
         sender = Sender(system, scenario)
-        meter.start()
+        meter.start(system)
         played = _Play(system, scenario, meter, sender, table, tell).run()
         meter.stop()
         return gather(system, scenario, Parts(built, meter, sender, played, table))

@@ -9,14 +9,15 @@ Owns which operation is charged as what. Prices are `cost/`'s.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Final
 
 from statewright import chance
-from statewright.api.operations import Call
+from statewright.api.operations import Call, Run
 from statewright.cost.usage import EVENT_CHUNK_BYTES, Usage, chunks
 from statewright.errors import ApiError
+from statewright.metrics.series import Counter as CountSeries
 from statewright.metrics.series import MetricId
 from statewright.payload import Json, JsonObject
 from statewright.simulation.scenario import FaultSpec, Scenario
@@ -32,13 +33,15 @@ _TABLE_WRITES: Final = frozenset(
     {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement"}
 )
 
-Run = Callable[[Json], Awaitable[Json]]
-
 
 class UsageMeter:
-    """Counts calls and what they cost, and refuses what faults refuse. Quotas are the system's own."""
+    """Counts calls and what they cost, and refuses what faults refuse. Quotas are the system's own.
 
-    def __init__(self, system: VirtualSystem, scenario: Scenario) -> None:
+    It is around the calls of the system that is assembled with it; calls count from `start` to `stop`.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.is_free = False
         self.calls: Counter[str] = Counter()
         """By `service.Operation`."""
         self.refused: Counter[tuple[str, str]] = Counter()
@@ -48,38 +51,48 @@ class UsageMeter:
         self.billed_ms: dict[str, int] = {}
         """Milliseconds of invocations by function, each rounded up."""
         self.invocations: Counter[str] = Counter()
-        self._system = system
+        self.memory: dict[str, tuple[int, bool]] = {}
+        """Memory in MiB, and whether it is arm64, by function."""
+        self._running: VirtualSystem | None = None
         self._scenario = scenario
-        self.memory = self._functions()
+        self._counts = False
         self._fixed = {one.name: one.usage for one in scenario.functions if one.usage}
-        self._began_ms = system.now_ms
+        self._began_ms = 0
         self._draws = chance.draws_of(scenario.seed)
-        self._lists = system.parts.app.services.metrics.counter(NAMESPACE, LISTS, {})
+        self._lists: CountSeries | None = None
         self._faults = [fault for fault in scenario.faults if fault.kind == "call"]
 
-    def start(self) -> None:
-        """Count from now on."""
-        app = self._system.parts.app
-        app.hooks.around = self._around
-        meter = app.services.functions.invoker.meter
+    def start(self, system: VirtualSystem) -> None:
+        """Count from now on, in the system that was assembled with this."""
+        self._running = system
+        self.memory = self._functions()
+        services = system.parts.app.services
+        self._lists = services.metrics.counter(NAMESPACE, LISTS, {})
+        meter = services.functions.invoker.meter
         assert meter is not None, "functions of a whole system are measured"
-        meter.on_ended = self._ended
-        self._began_ms = self._system.now_ms
+        meter.subscribe(self._ended)
+        self._began_ms = system.now_ms
+        self._counts = True
 
     def stop(self) -> None:
         """Count no more: what follows is asked for the report."""
-        app = self._system.parts.app
-        app.hooks.around = None
-        app.hooks.is_free = True
-        if app.services.functions.invoker.meter is not None:
-            app.services.functions.invoker.meter.on_ended = None
+        self._counts = False
+        self.is_free = True
+
+    @property
+    def _system(self) -> VirtualSystem:
+        assert self._running is not None, "start() comes first"
+        return self._running
 
     # ------------------------------------------------------------------ calls
 
-    async def _around(self, call: Call, request: Json, run: Run) -> Json:
+    async def __call__(self, call: Call, request: Json, run: Run, /) -> Json:
+        """Answer a call. See `Around`."""
+        if not self._counts:
+            return await run(request)
         name = f"{call.service}.{call.operation}"
         self.calls[name] += 1
-        if call.service == "states" and call.operation == LISTS:
+        if call.service == "states" and call.operation == LISTS and self._lists is not None:
             self._lists.add()
         try:
             self._refuse(name)
@@ -119,6 +132,8 @@ class UsageMeter:
         return answer
 
     def _ended(self, name: str, duration_ms: float) -> None:
+        if not self._counts:
+            return
         self.invocations[name] += 1
         self.billed_ms[name] = self.billed_ms.get(name, 0) + ceil(duration_ms)
 

@@ -6,15 +6,14 @@ runs, cases, projects and replays, which take it; the fixture `sfn` is the faça
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from statewright.asl.program import Program
-from statewright.assembly import System
+from statewright.assembly import Hooks
 from statewright.config import Config
+from statewright.engine.machines.programs import Refine
 from statewright.errors import ApiError
 from statewright.limits import PROFILES
 from statewright.payload import JsonObject
@@ -26,7 +25,6 @@ from statewright.testing.tasks import Tasks
 from statewright.virtual.system import VirtualSystem
 
 Instant = str | datetime
-Refine = Callable[[int, Program], Program]
 _ROLE: Final = "arn:aws:iam::{}:role/test"
 
 
@@ -58,7 +56,13 @@ class Bench:
         """The system, which begins when it is first asked for."""
         if self._system is None:
             options: JsonObject = {} if self._start is None else {"start": instant_of(self._start)}
-            made = VirtualSystem(seed=self._seed, config=self.config, prepare=self._prepare, **options)
+            hooks = Hooks(
+                around_tasks=self.tasks.stand_between, refine=self._refine, on_history=self.recorder.note,
+                on_offer=self.tasks.offered,
+            )  # fmt: skip
+            made = VirtualSystem(
+                seed=self._seed, config=self.config, prepare=self.tasks.take_over, hooks=hooks, **options
+            )
             self._system = made.__enter__()
         return self._system
 
@@ -89,11 +93,6 @@ class Bench:
         system, self._system = self._system, None
         if system is not None:
             system.__exit__(None, None, None)
-
-    def _prepare(self, system: System) -> None:
-        self.tasks.take_over(system)
-        if self._refine is not None:
-            system.engine.catalogue.programs.refine = self._refine
 
     # ------------------------------------------------------------------ machines
 

@@ -81,18 +81,14 @@ class Tasks:
         self.problems: dict[str, BaseException] = {}
         """Why an execution cannot go on, by the ARN of the one at the root."""
 
+    def stand_between(self, real: Integrations) -> Integrations:
+        """Stand between the engine of a system that is being assembled and its integrations."""
+        self._real = real
+        return self
+
     def take_over(self, system: System) -> None:
-        """Stand between a system's engine and its integrations, before it starts."""
+        """Answer the tasks of a system that has been assembled, before it starts."""
         self._system = system
-        engine = system.engine
-        engine.history_log.watch(self._recorder.note)
-        engine.effects.watch_offers(self._offered)
-
-        def stand_between(real: Integrations) -> Integrations:
-            self._real = real
-            return self
-
-        engine.dispatcher.go_through(stand_between)
         for due in list(self._due):
             self._arm(due)
 
@@ -215,7 +211,7 @@ class Tasks:
 
     # ------------------------------------------------------------------ answers by token
 
-    def _offered(self, task: ScheduledCall) -> None:
+    def offered(self, task: ScheduledCall) -> None:
         """A task of an activity waits for a worker: a mock takes it, and answers."""
         self._background.spawn(self._work(task))
 

@@ -36,7 +36,7 @@ from statewright import chance
 from statewright.api.lambda_.service import build_event_sources, build_functions
 from statewright.api.services import service_named
 from statewright.asl import extensions
-from statewright.assembly import System, assemble
+from statewright.assembly import NO_HOOKS, Hooks, System, assemble
 from statewright.config import Config
 from statewright.instants import parse_duration_ms
 from statewright.payload import Json, JsonObject
@@ -72,7 +72,7 @@ class VirtualSystem:
 
     `start` is when time begins, `seed` what all ids and draws derive from, `config` as for a server (credentials are
     left out: there is no stranger). `data` is the folder of a SQLite store; without one all is in memory. `prepare` is
-    given the parts before they start, also at a restart.
+    given the parts before they start, also at a restart. `hooks` are added when they are assembled.
     """
 
     def __init__(
@@ -83,8 +83,10 @@ class VirtualSystem:
         config: Config | None = None,
         data: Path | None = None,
         prepare: Callable[[System], None] | None = None,
+        hooks: Hooks = NO_HOOKS,
     ) -> None:
         self._prepare = prepare
+        self._hooks = hooks
         self.config = replace(config or Config(), credentials={})
         self._start_ms = _ms_of(start)
         self._seed = seed
@@ -250,7 +252,7 @@ class VirtualSystem:
         """Start on the store. `models` are given when it is not the first start."""
         folder = self._data if self._data is not None else Path(self._files.name) if self._files is not None else None
         assert folder is not None
-        return _Running(self.config, start_ms, seed, folder, self._memory, models, self._prepare)
+        return _Running(self.config, start_ms, seed, folder, self._memory, models, self._prepare, self._hooks)
 
     def _answer(self, request: Any) -> Any:
         live = self._live
@@ -272,9 +274,10 @@ class _Running:
 
     def __init__(
         self, config: Config, start_ms: int, seed: int, folder: Path, memory: MemoryStore | None,
-        models: Mapping[str, ModelRunner] | None, prepare: Callable[[System], None] | None = None,
+        models: Mapping[str, ModelRunner] | None, prepare: Callable[[System], None] | None, hooks: Hooks,
     ) -> None:  # fmt: skip
         self._prepare = prepare
+        self._hooks = hooks
         # An empty store in memory: the parts are built when they are first used.
         self._is_complete = memory is None or models is not None
         self.clock = VirtualClock(start_ms)
@@ -292,7 +295,9 @@ class _Running:
     async def _start(self, config: Config, folder: Path, models: Mapping[str, ModelRunner]) -> None:
         await self.store.open("virtual")
         complete = self._is_complete
-        system = assemble(config, self.clock, self.store, folder, self._worker_address, has_all_parts=complete)
+        system = assemble(
+            config, self.clock, self.store, folder, self._worker_address, has_all_parts=complete, hooks=self._hooks
+        )
         self.system = system
         if models:
             system.app.services.functions.invoker.models.update(models)

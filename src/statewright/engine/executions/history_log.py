@@ -1,6 +1,6 @@
-"""History on its way out of the engine: to the log groups of state machines, and to those who watch a system.
+"""History on its way out of the engine: to the log groups of state machines, and to tests.
 
-Owns who gets which events, once they are durable; how a line of a log looks is in `logs.py`.
+Owns which of them gets which events, once they are durable; how a line of a log looks is in `logs.py`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from statewright.engine.machines.programs import Programs
 from statewright.engine.metering import ExecutionMeter
 from statewright.interpreter.history import HistoryEvent
 
-Watcher = Callable[[Head, list[HistoryEvent]], None]
+OnHistory = Callable[[Head, list[HistoryEvent]], None]
 """Called with what an execution's history has gained, once it is durable; may not wait."""
 
 
 class HistoryLog:
     """Passes the history events of every execution on."""
 
-    def __init__(self, programs: Programs, logs: ExecutionLogs, meter: ExecutionMeter | None) -> None:
+    def __init__(
+        self, programs: Programs, logs: ExecutionLogs, meter: ExecutionMeter | None, on_history: OnHistory | None = None
+    ) -> None:
         self.logs = logs
         self._programs = programs
         self._meter = meter
-        self._watchers: list[Watcher] = []
-
-    def watch(self, watcher: Watcher) -> None:
-        """Have a watcher called with the history of every execution from now on."""
-        self._watchers.append(watcher)
+        self._on_history = on_history
 
     def after_commit(self, live: LiveExecution, batch: Batch) -> None:
         """See `CommitListener`."""
@@ -40,7 +38,9 @@ class HistoryLog:
     def of_express(self, head: Head) -> Callable[[list[HistoryEvent]], None] | None:
         """The log group that gets the history of an EXPRESS execution; `None` if it is not logged."""
         meter = self._meter
-        is_logged = bool(self._watchers) or self._programs.log_settings(head.machine_id, head.revision_id) is not None
+        is_logged = (
+            self._on_history is not None or self._programs.log_settings(head.machine_id, head.revision_id) is not None
+        )
         if meter is None:
             return (lambda history: self._pass_on(head, history, 0)) if is_logged else None
 
@@ -52,8 +52,8 @@ class HistoryLog:
         return noted
 
     def _pass_on(self, head: Head, history: list[HistoryEvent], redrives: int) -> None:
-        for watcher in self._watchers:
-            watcher(head, history)
+        if self._on_history is not None:
+            self._on_history(head, history)
         settings = self._programs.log_settings(head.machine_id, head.revision_id)
         if settings is not None:
             self.logs.log(settings, history, head.execution_arn, redrives)

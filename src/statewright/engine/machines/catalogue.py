@@ -15,7 +15,7 @@ from statewright.arn import MACHINE, StatesArn, parse_arn
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.engine.machines import records
-from statewright.engine.machines.programs import Programs
+from statewright.engine.machines.programs import Programs, Refine
 from statewright.engine.machines.records import Alias, Machine, Records, Version, does_not_exist, is_deleting
 from statewright.errors import ApiError, Conflict
 from statewright.stores.entries import rows_below
@@ -30,12 +30,12 @@ GONE: Final = "gone"
 class MachineCatalogue:
     """The machines and activities of one store, as they are written down."""
 
-    def __init__(self, store: Store, clock: Clock, config: Config | None = None) -> None:
+    def __init__(self, store: Store, clock: Clock, config: Config | None = None, refine: Refine | None = None) -> None:
         self.store = store
         self.clock = clock
         self.config = config or Config()
         self.records = Records(store.catalogue, clock.now_ms)
-        self.programs = Programs(self.records, clock)
+        self.programs = Programs(self.records, clock, refine)
         self.deleting: set[int] = set()
         """Ids of the machines in DELETING: their executions end at the next transition."""
 

@@ -21,15 +21,18 @@ PROGRAMS_KEPT: Final = 1_000
 """Compiled revisions held in memory; the one longest unused goes first."""
 
 
+Refine = Callable[[int, Program], Program]
+"""Makes the program that runs of the one that was compiled, and the machine's id: a test counts which states run."""
+
+
 class Programs:
     """The revisions of one catalogue with their programs."""
 
-    def __init__(self, records: Records, clock: Clock) -> None:
+    def __init__(self, records: Records, clock: Clock, refine: Refine | None = None) -> None:
         self._records = records
         self._clock = clock
+        self._refine = refine
         self._kept: OrderedDict[tuple[int, str], tuple[Revision, Program]] = OrderedDict()
-        self.refine: Callable[[int, Program], Program] = _as_it_is
-        """Applied to a compiled program before it runs, with the machine's id: a test counts which states run."""
 
     async def prepared(self, machine_id: int, revision_id: str) -> tuple[Revision, Program]:
         """A revision, also of a machine that is gone, and its program, compiled once. Raises: KeyError."""
@@ -41,8 +44,10 @@ class Programs:
                 raise KeyError(f"machine {machine_id} has no revision {revision_id}")
             text = revision.definition
             program = await worked_on(self._clock, text, compiled, text)
+            if self._refine is not None:
+                program = self._refine(machine_id, program)
             # Another caller may have been as quick: all of them share one program.
-            found = self._kept.setdefault(key, (revision, self.refine(machine_id, program)))
+            found = self._kept.setdefault(key, (revision, program))
             if len(self._kept) > PROGRAMS_KEPT:
                 self._kept.popitem(last=False)
         else:
@@ -89,7 +94,3 @@ class RetryingPrograms:
     async def gone_activities(self, program: Program) -> frozenset[str]:
         """The activities that a program names and that do not exist."""
         return await self._retry(self._programs.gone_activities, program)
-
-
-def _as_it_is(_machine_id: int, program: Program) -> Program:
-    return program
