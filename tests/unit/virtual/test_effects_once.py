@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from statewright.assembly import System
+from statewright.assembly import Hooks, System
 from statewright.engine.dispatch import Integrations, Later, ScheduledCall, TaskResult
 from statewright.virtual.system import VirtualSystem
 
@@ -44,8 +44,10 @@ class Losing:
     lost: list[TaskResult | Later] = field(default_factory=list)
     inner: Integrations | None = None
 
-    def prepare(self, system: System) -> None:
-        system.engine.dispatcher.go_through(self.around)
+    @property
+    def hooks(self) -> Hooks:
+        """Have a system call these."""
+        return Hooks(around_tasks=self.around)
 
     def around(self, inner: Integrations) -> Losing:
         self.inner = inner
@@ -173,7 +175,7 @@ def outcome(system: VirtualSystem, arn: str) -> tuple[str, Any]:
 @pytest.mark.parametrize("resource", KINDS)
 def test_a_call_whose_answer_is_lost_has_it_from_its_row(resource: str) -> None:
     losing = Losing()
-    with VirtualSystem(prepare=losing.prepare) as system:
+    with VirtualSystem(hooks=losing.hooks) as system:
         prepare_all(system)
         given = KINDS[resource]
         losing.lose = 0
@@ -194,7 +196,7 @@ def test_a_call_whose_answer_is_lost_has_it_from_its_row(resource: str) -> None:
 def test_what_was_done_is_done_once(is_on_disk: bool, tmp_path: Path) -> None:
     losing = Losing(lose=5)
     resources = ("sqs:sendMessage", "sns:publish", "dynamodb:updateItem", "events:putEvents")
-    with VirtualSystem(prepare=losing.prepare, data=tmp_path / "data" if is_on_disk else None) as system:
+    with VirtualSystem(hooks=losing.hooks, data=tmp_path / "data" if is_on_disk else None) as system:
         prepare_all(system)
         sfn = system.client("stepfunctions")
         for number, resource in enumerate(resources):
@@ -212,7 +214,7 @@ def test_what_was_done_is_done_once(is_on_disk: bool, tmp_path: Path) -> None:
 def test_a_request_that_is_answered_by_token_is_sent_once() -> None:
     losing = Losing()
     parameters = {"QueueUrl": URL.format("q"), "MessageBody": {"token.$": "$$.Task.Token"}}
-    with VirtualSystem(prepare=losing.prepare) as system:
+    with VirtualSystem(hooks=losing.hooks) as system:
         prepare_all(system)
         sfn, sqs = system.client("stepfunctions"), system.client("sqs")
         made = machine(system, "sqs:sendMessage.waitForTaskToken", parameters)
@@ -229,7 +231,7 @@ def test_a_request_that_is_answered_by_token_is_sent_once() -> None:
 def test_an_answer_that_fails_the_task_is_its_answer() -> None:
     losing = Losing()
     parameters = {"Entries": [{"Source": "mine", "DetailType": "d", "Detail": "{}"}, {"Source": "mine"}]}
-    with VirtualSystem(prepare=losing.prepare) as system:
+    with VirtualSystem(hooks=losing.hooks) as system:
         prepare_all(system)
         made = machine(system, "events:putEvents", parameters)
         arn = system.client("stepfunctions").start_execution(stateMachineArn=made)["executionArn"]
@@ -241,7 +243,7 @@ def test_an_answer_that_fails_the_task_is_its_answer() -> None:
 
 def test_a_call_that_was_refused_is_made_again() -> None:
     losing = Losing()
-    with VirtualSystem(prepare=losing.prepare) as system:
+    with VirtualSystem(hooks=losing.hooks) as system:
         made = machine(system, "sqs:sendMessage", {"QueueUrl": URL.format("late"), "MessageBody": "m"})
         arn = system.client("stepfunctions").start_execution(stateMachineArn=made)["executionArn"]
         system.client("sqs").create_queue(QueueName="late")
@@ -253,7 +255,7 @@ def test_a_call_that_was_refused_is_made_again() -> None:
 
 def test_calls_of_express_executions_have_no_row() -> None:
     losing = Losing(lose=0)
-    with VirtualSystem(prepare=losing.prepare) as system:
+    with VirtualSystem(hooks=losing.hooks) as system:
         prepare_all(system)
         made = machine(system, "sqs:sendMessage", KINDS["sqs:sendMessage"], type="EXPRESS")
         system.client("stepfunctions").start_execution(stateMachineArn=made)
