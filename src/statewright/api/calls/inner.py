@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from statewright import chance
 from statewright.api.errors import status_of
@@ -17,10 +17,12 @@ from statewright.api.operations import App, Call, perform
 from statewright.api.service import QUERY, Service
 from statewright.api.services import SERVICES
 from statewright.errors import ApiError
-from statewright.functions.outcomes import Invoked
 from statewright.integrations.registry import OwnCalls
 from statewright.payload import Json, JsonObject
 from statewright.stores.completion import Completion
+
+if TYPE_CHECKING:
+    from statewright.functions.outcomes import Invoked
 
 STATES: Final = "states"
 STATEWRIGHT: Final = "statewright"
