@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from statewright.functions.workers.models import Model
 from statewright.payload import JsonMapping
 from statewright.testing.bench import Bench, Instant, instant_of
 from statewright.testing.case import Case, read_cases
@@ -22,6 +21,10 @@ from statewright.testing.run import Run
 from statewright.testing.subject import Unmocked
 from statewright.testing.trial import Trial, try_state
 from statewright.virtual.system import VirtualSystem
+
+# A first test imports no functions (tests/plugin/test_imports.py).
+if TYPE_CHECKING:
+    from statewright.functions.workers.models import Model
 
 
 class Sfn:

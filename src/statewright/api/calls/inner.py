@@ -21,6 +21,7 @@ from statewright.integrations.registry import OwnCalls
 from statewright.payload import Json, JsonObject
 from statewright.stores.completion import Completion
 
+# A first test imports no functions (tests/plugin/test_imports.py).
 if TYPE_CHECKING:
     from statewright.functions.outcomes import Invoked
 
