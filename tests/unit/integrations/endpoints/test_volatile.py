@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from pathlib import Path
+
+import pytest
 
 from statewright.config import Config
 from statewright.integrations.endpoints.volatile import LONGEST_SOCKET_PATH, VolatileServices, _socket_path
@@ -40,3 +43,17 @@ def test_a_long_folder_has_a_short_socket(tmp_path: Path) -> None:
     assert len(str(path)) <= LONGEST_SOCKET_PATH
     assert path == _socket_path(folder)
     assert path != _socket_path(tmp_path / ("y" * 90))
+
+
+def test_a_socket_of_another_user_is_not_connected_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The socket of a long folder's name is in a folder that all users share: another one may have been first."""
+    path = _socket_path(tmp_path)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    listening.listen()
+    services = VolatileServices(Config(), tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: path.lstat().st_uid + 1)
+    assert services._adopt() is None
+    with pytest.raises(OSError, match="belongs to another user"):
+        services._start()
+    listening.close()
