@@ -33,44 +33,51 @@ SIGNALS = (signal.SIGKILL, signal.SIGQUIT)
 def main() -> int:
     options = _options()
     seed = options.seed if options.seed is not None else random.randrange(2**32)
-    chance = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="statewright-storm-"))
     print(f"seed {seed}, store {options.store}, data and log in {folder}", flush=True)
     database = _database() if options.store == "postgres" else None
     address = database.new_database() if database is not None else ""
-    figures = Figures()
-    kills = 0
-    began = time.monotonic()
     with Servers(folder, address) as servers:
-        servers.up()
-        load = Load(servers.port, seed)
-        load.prepare()
-        while kills < options.kills and time.monotonic() - began < 60 * options.minutes:
-            servers.kill()
-            load.go()
-            for _ in range(min(ROUND, options.kills - kills)):
-                _kill(servers, chance)
-                kills += 1
-                if database is not None and kills % 20 == 0:
-                    _break(database, chance)
-                if time.monotonic() - began > 60 * options.minutes:
-                    break
-            servers.up()
-            load.rest(patience_seconds=120)
-            check(load, figures)
-            took = time.monotonic() - began
-            print(f"{kills} kills in {took:.0f} s: {figures.line()}", flush=True)
-            for found in (figures.lost, figures.stuck, figures.gaps, figures.repeated, figures.failed):
-                for one in found[:10]:
-                    print(f"  {one}", flush=True)
-            if not figures.is_clean and not options.go_on:
-                break
-        servers.stop()
+        figures = storm(servers, seed, options.kills, options.minutes, database, go_on=options.go_on)
         log = servers.log.read_text(errors="replace")
     bugs = log.count("bug in Statewright")
     if bugs:
         print(f"{bugs} lines of the log speak of a bug: {folder}")
     return 0 if figures.is_clean and not bugs else 1
+
+
+def storm(
+    servers: Servers, seed: int, kills: int, minutes: float = 30, database: Any = None, *, go_on: bool = False
+) -> Figures:
+    """Kill servers in rounds, and say what was found after each of them."""
+    chance = random.Random(seed)
+    figures = Figures()
+    done = 0
+    began = time.monotonic()
+    servers.up()
+    load = Load(servers.port, seed)
+    load.prepare()
+    while done < kills and time.monotonic() - began < 60 * minutes:
+        servers.kill()
+        load.go()
+        for _ in range(min(ROUND, kills - done)):
+            _kill(servers, chance)
+            done += 1
+            if database is not None and done % 20 == 0:
+                _break(database, chance)
+            if time.monotonic() - began > 60 * minutes:
+                break
+        servers.up()
+        load.rest(patience_seconds=120)
+        check(load, figures)
+        print(f"{done} kills in {time.monotonic() - began:.0f} s: {figures.line()}", flush=True)
+        for found in (figures.lost, figures.stuck, figures.gaps, figures.repeated, figures.failed):
+            for one in found[:10]:
+                print(f"  {one}", flush=True)
+        if not figures.is_clean and not go_on:
+            break
+    servers.stop()
+    return figures
 
 
 def _options() -> argparse.Namespace:

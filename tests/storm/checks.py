@@ -156,13 +156,14 @@ def drained(client: Client, queue: str, quiet_seconds: float = 7) -> Iterator[tu
     """Every message of a queue, by id and body, until it has been empty for longer than a message is hidden."""
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < quiet_seconds:
-        got = client.json("sqs", "ReceiveMessage", QueueUrl=url(queue), MaxNumberOfMessages=10, WaitTimeSeconds=1)
+        got = client.json("sqs", "ReceiveMessage", QueueUrl=url(queue), MaxNumberOfMessages=10)
         messages = got.get("Messages", [])
         if not messages:
             names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
             counts = client.json("sqs", "GetQueueAttributes", QueueUrl=url(queue), AttributeNames=names)["Attributes"]
             if all(count == "0" for count in counts.values()):
                 return
+            time.sleep(0.1)
             continue
         quiet_since = time.monotonic()
         yield from ((message["MessageId"], message["Body"]) for message in messages)

@@ -59,6 +59,11 @@ class Notes:
     unanswered: int = 0
 
 
+def machine_of(name: str) -> str:
+    """The machine of an execution."""
+    return "effects" if name.startswith("e-") else "token"
+
+
 class Load:
     """The callers of one storm; a round goes from `go` to `rest`."""
 
@@ -151,21 +156,25 @@ class Load:
                 continue
             with self._lock:
                 machine = self._chance.choice(("effects", "effects", "token"))
-            name = self.next_name("e" if machine == "effects" else "t")
-            text = json.dumps({"name": name})
-            request = {"stateMachineArn": f"{STATES}:stateMachine:{machine}", "name": name, "input": text}
-            acknowledged = None
-            while acknowledged is None:
-                try:
-                    acknowledged = self._once(client.json, "states", "StartExecution", **request)
-                except Refused as refused:
-                    if refused.code != "ExecutionAlreadyExists":
-                        raise
-                    # The first one had arrived, and the execution has ended.
-                    acknowledged = {}
-            self.notes.started[name] = machine
-            with self._lock:
-                self._waiting.add(name)
+            self.start(client, self.next_name("e" if machine == "effects" else "t"))
+
+    def start(self, client: Client, name: str) -> None:
+        """Start the execution of a name, which begins with its machine's letter, until that is acknowledged."""
+        machine = machine_of(name)
+        text = json.dumps({"name": name})
+        request = {"stateMachineArn": f"{STATES}:stateMachine:{machine}", "name": name, "input": text}
+        acknowledged = None
+        while acknowledged is None:
+            try:
+                acknowledged = self._once(client.json, "states", "StartExecution", **request)
+            except Refused as refused:
+                if refused.code != "ExecutionAlreadyExists":
+                    raise
+                # The first one had arrived, and the execution has ended.
+                acknowledged = {}
+        self.notes.started[name] = machine
+        with self._lock:
+            self._waiting.add(name)
 
     def _look(self, client: Client) -> None:
         """Find executions that have ended, so that a bounded number is open."""
@@ -177,8 +186,8 @@ class Load:
         self._over.wait(0.05)
 
     def describe(self, client: Client, name: str) -> Any:
-        machine = "effects" if name.startswith("e-") else "token"
-        return client.json("states", "DescribeExecution", executionArn=f"{STATES}:execution:{machine}:{name}")
+        arn = f"{STATES}:execution:{machine_of(name)}:{name}"
+        return client.json("states", "DescribeExecution", executionArn=arn)
 
     def _tokens(self, client: Client) -> None:
         while not self._over.is_set():

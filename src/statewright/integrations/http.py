@@ -27,6 +27,7 @@ from statewright.integrations.http_requests import (
     gateway_request,
     read_parameters,
     with_authorisation,
+    with_key,
     without_secrets,
 )
 from statewright.integrations.link_local import Addresses
@@ -35,6 +36,7 @@ from statewright.integrations.patterns import (
     NOT_CONFIGURED,
     answered,
     bad_parameters,
+    named_uuid,
     no_endpoint_text,
     refused_how,
     too_large,
@@ -87,7 +89,7 @@ class HttpTasks:
             connection = self._connection(parameters.connection)
             if isinstance(connection, Failed):
                 return connection, None
-            request = build_request(parameters, connection, task.region)
+            request = _repeatable(task, build_request(parameters, connection, task.region))
             shown = without_secrets(parameters, task.region)
         except ExecutionFailure as failure:
             return bad_parameters(task, failure.cause), None
@@ -121,7 +123,7 @@ class HttpTasks:
         if endpoint is None:
             return Failed(NOT_CONFIGURED, no_endpoint_text("apigateway"))
         try:
-            request = gateway_request(task.parameters, endpoint.url, task.region)
+            request = _repeatable(task, gateway_request(task.parameters, endpoint.url, task.region))
         except ExecutionFailure as failure:
             return bad_parameters(task, failure.cause)
         try:
@@ -148,6 +150,13 @@ class HttpTasks:
             )
             return Failed("Events.ConnectionResource.ResourceNotFound", cause)
         return connection
+
+
+def _repeatable(task: ScheduledCall, request: Request) -> Request:
+    """The request of a task that a restart may repeat, with the key by which its receiver can tell."""
+    return (
+        with_key(request, named_uuid(task.execution_arn, task.idempotency_key, "request")) if task.outbox else request
+    )
 
 
 def result_of(task: ScheduledCall, response: Response, body_bytes: int) -> TaskResult:

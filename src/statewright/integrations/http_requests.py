@@ -18,6 +18,7 @@ from statewright.errors import RUNTIME, ExecutionFailure
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
+KEY_HEADER: Final = "Idempotency-Key"
 RANGE: Final = "bytes=0-262144"
 JSON_TYPE: Final = "application/json; charset=UTF-8"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
@@ -143,6 +144,16 @@ def build_request(parameters: Parameters, connection: Connection | None, region:
     pairs = [pair for pair in parameters.query if pair[0] not in added.query]
     pairs += added.query.items()
     return Request(parameters.method, _url(parameters.endpoint, pairs), headers, body)
+
+
+def with_key(request: Request, key: str) -> Request:
+    """The request with a key that is the same at each repetition, unless the state or its connection gives one.
+
+    The header is that of the IETF's draft "The Idempotency-Key HTTP Header Field"; the service sends none.
+    """
+    if any(name.lower() == KEY_HEADER.lower() for name in request.headers):
+        return request
+    return replace(request, headers={**request.headers, KEY_HEADER: key})
 
 
 def with_authorisation(request: Request, header: str) -> Request:

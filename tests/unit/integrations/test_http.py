@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -268,3 +269,24 @@ def test_headers_that_come_twice_are_gathered():
     result = result_of(task("http:invoke", {}), response, 10)
     assert isinstance(result, Succeeded)
     assert result.output["Headers"] == {"A": ["1", "2"]}
+
+
+def test_a_request_that_a_restart_may_repeat_carries_its_key():
+    async def main(clock):
+        blocking = BlockingCalls(clock)
+        try:
+            tasks = HttpTasks(Config(), blocking, lambda: 0)
+            for outbox, key, headers in ((7, "7", {}), (7, "7", {}), (8, "8", {}), (0, "9", {}), (9, "9", own)):
+                given = {"Method": "POST", "ApiEndpoint": f"{stub.url}/a", "Headers": {"X-One": "1", **headers}}
+                made = replace(task("http:invoke", given), outbox=outbox, idempotency_key=key)
+                assert isinstance(await tasks.call(made), Succeeded)
+        finally:
+            blocking.close()
+
+    own = {"idempotency-key": "mine"}
+    with serving(lambda _: replied({"ok": True})) as stub:
+        run_virtual(main)
+        keys = [{n.lower(): v for n, v in one.headers.items()}.get("idempotency-key") for one in stub.asked]
+    assert keys[0] is not None
+    assert keys[0] == keys[1] != keys[2]
+    assert keys[3:] == [None, "mine"]

@@ -1,0 +1,75 @@
+"""A server killed between the effects of tasks and the commits of their answers: every effect happens once.
+
+The machine of the storm (`tests/storm`) acts on every service; its effects are counted, or refuse to be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from statewright.stores import fail_points
+from tests.crash.servers import Servers
+from tests.storm.checks import Figures, check
+from tests.storm.client import Client
+from tests.storm.load import Load
+from tests.storm.machines import EFFECTS
+from tests.thoroughness import THOROUGH, scaled
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9 there")
+
+TASKS = sum(state["Type"] == "Task" for state in EFFECTS["States"].values())
+PASSINGS = range(1, TASKS + 1) if THOROUGH else (1, 9)
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Servers, Load]]:
+    with Servers(tmp_path_factory.mktemp("effects")) as servers:
+        made = Load(servers.port, 1)
+        servers.up()
+        made.prepare()
+        servers.kill()
+        yield servers, made
+
+
+@scaled
+@pytest.mark.parametrize("point", [fail_points.RESULT, fail_points.AFTER_COMMIT])
+def test_an_effect_of_every_kind_happens_once(load: tuple[Servers, Load], point: str) -> None:
+    """One execution for each task, killed when the result of that task is there and its commit is not."""
+    servers, caller = load
+    caller.notes.started.clear()
+    for passing in PASSINGS:
+        # The result of one task is one passing; a commit after it is at least another.
+        number = passing if point == fail_points.RESULT else 2 * passing
+        servers.start(f"{point}:{number}")
+        assert servers.wait_ready()
+        name = caller.next_name("e")
+        with closing(Client(servers.port)) as client:
+            caller.start(client, name)
+        assert servers.wait_dead() == -signal.SIGKILL, f"{point} was not passed {number} times"
+        figures = Figures()
+        servers.up()
+        check(caller, figures)
+        assert figures.is_clean, (point, number, figures)
+        assert figures.executions == 1
+        caller.notes.started.clear()
+        servers.kill()
+
+
+@pytest.mark.slow
+def test_a_storm_repeats_nothing(tmp_path: Path) -> None:
+    from tests.storm.__main__ import storm
+
+    seed = int(os.environ.get("SEED", random.randrange(2**32)))
+    kills = int(os.environ.get("KILLS", "100"))
+    print(f"SEED={seed}, data in {tmp_path}", flush=True)
+    with Servers(tmp_path) as servers:
+        figures = storm(servers, seed, kills)
+    assert figures.is_clean, figures
