@@ -22,7 +22,10 @@ ELSEWHERE: dict[str, list[str]] = {
         "property/test_story_fuzz.py",
     ],
     "events": ["e2e/test_events*.py", "e2e/test_schedules.py", "crash/test_events_kill.py"],
-    "functions": ["e2e/test_lambda*.py", "crash/test_pipeline_kill.py", "e2e/test_cli_function.py"],
+    "functions": [
+        "e2e/test_lambda*.py", "crash/test_pipeline_kill.py", "e2e/test_cli_function.py", "attack/test_handlers.py",
+        "attack/test_isolation.py", "attack/test_credentials_of_processes.py",
+    ],
     "graph": ["property/test_graph_fuzz.py"],
     "integrations": ["e2e/test_volatile.py", "e2e/test_workers.py"],
     "interpreter": [
