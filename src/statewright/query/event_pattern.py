@@ -14,12 +14,14 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from statewright.payload import Json
+from statewright.query.pattern_leaves import Accepted, Leaf, Span, Test
 
-Test = Callable[[Json], bool]
-"""Tests one value; `MISSING` stands for a missing one."""
+MOST_OTHERS: Final = 32
+"""Wildcards and negations in one leaf. Ours: each is tried on each element of an array."""
 
 MISSING: Final = object()
 NUMBER_BOUND: Final = 5e9
@@ -29,6 +31,10 @@ DEPTH: Final = 100
 
 Place = tuple[str | int, ...]
 """A value's place in a pattern: names and indices from the top."""
+
+
+Accept = Callable[[Accepted, Json, Place], None]
+"""Adds what an operator accepts, given its argument and its place. Raises: PatternError."""
 
 
 class PatternError(ValueError):
@@ -62,7 +68,7 @@ def compile_pattern(pattern: Json, *, leaves: bool = True) -> Callable[[Json], b
 def _object(pattern: Mapping[str, Json], where: Place) -> Test:
     if len(where) > DEPTH:
         raise PatternError("The pattern is nested too deep")
-    tests: list[tuple[str, Test, bool]] = []
+    tests: list[tuple[str, Any, bool]] = []
     alternatives: list[Test] | None = None
     for name, part in pattern.items():
         at = (*where, name)
@@ -84,7 +90,7 @@ def _object(pattern: Mapping[str, Json], where: Place) -> Test:
         here = value if isinstance(value, dict) else {}
         for name, test, nested in tests:
             found = here.get(name, MISSING)
-            if not (test(found) if nested or not isinstance(found, list) else _of_list(test, found)):
+            if not (test(found) if nested or not isinstance(found, list) else _of_array(test, found)):
                 return False
         return alternatives is None or any(one(value) for one in alternatives)
 
@@ -106,47 +112,41 @@ def _alternatives(part: Json, at: Place) -> list[Test]:
     return found
 
 
-def _of_list(test: Test, values: list[Json]) -> bool:
+def _of_array(leaf: Leaf, values: list[Json]) -> bool:
     """True if a leaf matches an array: one of its elements must, or its existence must."""
-    return any(test(value) for value in values) or (not values and test(_EMPTY))
+    return leaf.of_array(values) if values else leaf(_EMPTY)
 
 
 _EMPTY: Final = object()
 """Stands for an empty array: it exists, and equals nothing."""
 
 
-def _any_of(choices: list[Json], where: Place) -> Test:
+def _any_of(choices: list[Json], where: Place) -> Leaf:
     if not choices:
         raise PatternError("Empty arrays are not allowed", where, closed=True)
-    tests = [_choice(choice, (*where, number)) for number, choice in enumerate(choices)]
-    if len(tests) == 1:
-        return tests[0]
-    return lambda value: any(test(value) for test in tests)
+    accepted = Accepted()
+    for number, choice in enumerate(choices):
+        _accept(accepted, choice, (*where, number))
+    if len(accepted.others) > MOST_OTHERS:
+        raise PatternError("Rule is too complex. Try using fewer wildcard characters or fewer rules", where)
+    return Leaf(accepted)
 
 
-def _choice(choice: Json, where: Place) -> Test:
+def _accept(accepted: Accepted, choice: Json, where: Place) -> None:
     if isinstance(choice, dict):
         if not choice:
             raise PatternError("Match expression name not found", where, closed=True)
         (name, argument), *others = choice.items()
-        make = _OPERATORS.get(name)
-        if make is None:
+        accept = _OPERATORS.get(name)
+        if accept is None:
             raise PatternError(f"Unrecognized match type {name}", (*where, name))
-        test = make(argument, (*where, name))
+        accept(accepted, argument, (*where, name))
         if others:
             raise PatternError("Only one key allowed in match expression", (*where, others[0][0]))
-        return test
-    if isinstance(choice, list):
+    elif isinstance(choice, list):
         raise PatternError("Match value must be String, number, true, false, or null", where)
-    return _equal(choice)
-
-
-def _equal(wanted: Json) -> Test:
-    if isinstance(wanted, bool) or wanted is None:
-        return lambda value: value is wanted
-    if isinstance(wanted, (int, float)):
-        return lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and value == wanted
-    return lambda value: isinstance(value, str) and value == wanted
+    else:
+        accepted.equal.append(choice)
 
 
 # ------------------------------------------------------------------ operators
@@ -159,40 +159,34 @@ def _texts(argument: Json, name: str, where: Place) -> list[str]:
     return found
 
 
-def _affix(name: str, starts: bool) -> Callable[[Json, Place], Test]:
-    def make(argument: Json, where: Place) -> Test:
-        folded = isinstance(argument, dict) and list(argument) == ["equals-ignore-case"]
-        text = argument["equals-ignore-case"] if folded and isinstance(argument, dict) else argument
+def _affix(name: str, plain: str, folded: str) -> Accept:
+    """Prefixes or suffixes; `plain` and `folded` are the fields of `Accepted` for both ways to compare."""
+
+    def accept(accepted: Accepted, argument: Json, where: Place) -> None:
+        folds = isinstance(argument, dict) and list(argument) == ["equals-ignore-case"]
+        text = argument["equals-ignore-case"] if folds and isinstance(argument, dict) else argument
         if not isinstance(text, str):
             raise PatternError(f"{name} match pattern must be a string", where)
-        wanted = text.casefold() if folded else text
+        getattr(accepted, folded if folds else plain).append(text)
 
-        def test(value: Json) -> bool:
-            if not isinstance(value, str):
-                return False
-            seen = value.casefold() if folded else value
-            return seen.startswith(wanted) if starts else seen.endswith(wanted)
-
-        return test
-
-    return make
+    return accept
 
 
-def _exists(argument: Json, where: Place) -> Test:
+def _exists(accepted: Accepted, argument: Json, where: Place) -> None:
     if not isinstance(argument, bool):
         raise PatternError("exists match pattern must be either true or false.", where)
     # Only leaves exist: an object does not count.
     if argument:
-        return lambda value: value is not MISSING and not isinstance(value, dict)
-    return lambda value: value is MISSING
+        accepted.others.append(lambda value: value is not MISSING and not isinstance(value, dict))
+    else:
+        accepted.others.append(lambda value: value is MISSING)
 
 
-def _ignoring_case(argument: Json, where: Place) -> Test:
-    wanted = {text.casefold() for text in _texts(argument, "equals-ignore-case", where)}
-    return lambda value: isinstance(value, str) and value.casefold() in wanted
+def _ignoring_case(accepted: Accepted, argument: Json, where: Place) -> None:
+    accepted.folded += _texts(argument, "equals-ignore-case", where)
 
 
-def _wildcard(argument: Json, where: Place) -> Test:
+def _wildcard(accepted: Accepted, argument: Json, where: Place) -> None:
     patterns = []
     for text in _texts(argument, "wildcard", where):
         if "**" in text:
@@ -201,7 +195,11 @@ def _wildcard(argument: Json, where: Place) -> Test:
         parts = re.split(r"(\\[*\\]|\*)", text)
         patterns.append("".join(_glob(part) for part in parts))
     compiled = [re.compile(fnmatch.translate(pattern), re.DOTALL) for pattern in patterns]
-    return lambda value: isinstance(value, str) and any(one.match(value) is not None for one in compiled)
+    accepted.others += [partial(_matches_wildcard, one) for one in compiled]
+
+
+def _matches_wildcard(pattern: re.Pattern[str], value: Json) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None
 
 
 def _glob(part: str) -> str:
@@ -211,56 +209,53 @@ def _glob(part: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", plain)
 
 
-_COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
-    "=": lambda value, bound: value == bound,
-    "<": lambda value, bound: value < bound,
-    "<=": lambda value, bound: value <= bound,
-    ">": lambda value, bound: value > bound,
-    ">=": lambda value, bound: value >= bound,
+_SPANS: Final[dict[str, Callable[[float], Span]]] = {
+    "=": lambda bound: (bound, True, bound, True),
+    "<": lambda bound: (-math.inf, True, bound, False),
+    "<=": lambda bound: (-math.inf, True, bound, True),
+    ">": lambda bound: (bound, False, math.inf, True),
+    ">=": lambda bound: (bound, True, math.inf, True),
 }
 
 
-def _comparison(argument: list[Json], at: int, where: Place) -> tuple[Callable[[float, float], bool], float]:
-    """The comparison at an index of a list, and its operand."""
+def _comparison(argument: list[Json], at: int, where: Place) -> Span:
+    """The numbers that satisfy the comparison at an index of a list."""
     operator = argument[at] if at < len(argument) else None
     if not isinstance(operator, str):
         raise PatternError(f"Invalid member in numeric match: {operator}", where, closed=True)
     bound = argument[at + 1] if at + 1 < len(argument) else None
     place, closed = ((*where, at + 1), False) if at + 1 < len(argument) else (where, True)
-    if operator not in _COMPARE:
+    if operator not in _SPANS:
         raise PatternError(f"Unrecognized numeric range operator: {operator}", place, closed=closed)
     if isinstance(bound, bool) or not isinstance(bound, (int, float)):
         named = "equals" if operator == "=" else operator
         raise PatternError(f"Value of {named} must be numeric", place, closed=closed)
     if not abs(bound) <= NUMBER_BOUND:
         raise PatternError(_OUT_OF_BOUNDS, place)
-    return _COMPARE[operator], bound
+    return _SPANS[operator](bound)
 
 
 _TOO_MANY: Final = "Too many elements in numeric expression"
 _OUT_OF_BOUNDS: Final = "Value must be between -5.0E9 and 5.0E9, inclusive"
 
 
-def _numeric(argument: Json, where: Place) -> Test:
+def _numeric(accepted: Accepted, argument: Json, where: Place) -> None:
     if not isinstance(argument, list):
         raise PatternError("Value of numeric must be an array.", where)
-    bounds = [_comparison(argument, 0, where)]
+    span = _comparison(argument, 0, where)
+    used = 2
     if len(argument) > 2 and argument[0] in (">", ">="):
         if argument[2] not in ("<", "<="):
             raise PatternError(f"Bad numeric range operator: {argument[2]}", (*where, 2))
-        bounds.append(_comparison(argument, 2, where))
-        if bounds[0][1] >= bounds[1][1]:
+        upper = _comparison(argument, 2, where)
+        if span[0] >= upper[2]:
             raise PatternError("Bottom must be less than top", (*where, 3))
-    if len(argument) > 2 * len(bounds):
-        what = "Too many terms in numeric range expression" if len(bounds) == 2 else _TOO_MANY
-        raise PatternError(what, (*where, 2 * len(bounds)))
-
-    def test(value: Json) -> bool:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
-            return False
-        return all(compare(value, bound) for compare, bound in bounds)
-
-    return test
+        span = (*span[:2], *upper[2:])
+        used = 4
+    if len(argument) > used:
+        what = "Too many terms in numeric range expression" if used == 4 else _TOO_MANY
+        raise PatternError(what, (*where, used))
+    accepted.spans.append(span)
 
 
 def _plain(argument: Json, where: Place) -> list[Json]:
@@ -280,45 +275,40 @@ def _plain(argument: Json, where: Place) -> list[Json]:
     return argument
 
 
-def _anything_but(argument: Json, where: Place) -> Test:
+def _anything_but(accepted: Accepted, argument: Json, where: Place) -> None:
+    refused = Accepted()
     if isinstance(argument, dict):
         if not argument:
             raise PatternError("Anything-But expression name not found", where, closed=True)
         (name, inner), *others = argument.items()
         if name not in ("prefix", "suffix", "equals-ignore-case", "wildcard"):
             raise PatternError(f"Unsupported anything-but pattern: {name}", (*where, name))
-        refused = [_OPERATORS[name](text, (*where, name)) for text in _texts(inner, name, (*where, name))]
+        for text in _texts(inner, name, (*where, name)):
+            _OPERATORS[name](refused, text, (*where, name))
         if others:
             raise PatternError("Only one key allowed in match expression", (*where, others[0][0]))
+        if len(refused.others) > MOST_OTHERS:
+            raise PatternError("Rule is too complex. Try using fewer wildcard characters or fewer rules", where)
     else:
-        refused = [_equal(choice) for choice in _plain(argument, where)]
-    return lambda value: (
-        value is not MISSING and not isinstance(value, dict) and not any(test(value) for test in refused)
-    )
+        refused.equal += _plain(argument, where)
+    leaf = Leaf(refused)
+    accepted.others.append(lambda value: value is not MISSING and not isinstance(value, dict) and not leaf(value))
 
 
-def _cidr(argument: Json, where: Place) -> Test:
+def _cidr(accepted: Accepted, argument: Json, where: Place) -> None:
     try:
-        network = ipaddress.ip_network(argument, strict=False)
+        accepted.networks.append(ipaddress.ip_network(argument, strict=False))
     except (ValueError, TypeError):
         raise PatternError("Malformed CIDR, one '/' required", where) from None
 
-    def test(value: Json) -> bool:
-        try:
-            return isinstance(value, str) and ipaddress.ip_address(value) in network
-        except ValueError:
-            return False
 
-    return test
-
-
-_OPERATORS: Final[dict[str, Callable[[Json, Place], Test]]] = {
+_OPERATORS: Final[dict[str, Accept]] = {
     "anything-but": _anything_but,
     "cidr": _cidr,
     "equals-ignore-case": _ignoring_case,
     "exists": _exists,
     "numeric": _numeric,
-    "prefix": _affix("prefix", starts=True),
-    "suffix": _affix("suffix", starts=False),
+    "prefix": _affix("prefix", "prefixes", "folded_prefixes"),
+    "suffix": _affix("suffix", "suffixes", "folded_suffixes"),
     "wildcard": _wildcard,
 }

@@ -1,0 +1,171 @@
+"""Leaves of event patterns: lists of accepted values, merged so that a value is tested in little more than one look-up.
+
+Owns the merging: equal values become a set, prefixes and suffixes a sorted list without those that another one covers,
+numeric ranges and networks disjoint intervals. An array of an event is indexed once for all the leaves that read it.
+Leaves the syntax of patterns to `event_pattern`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from statewright.payload import Json
+from statewright.query.comparison import frozen
+
+Test = Callable[[Json], bool]
+"""Tests one value; an object that is no JSON value stands for a missing one."""
+Span = tuple[float, bool, float, bool]
+"""A range of numbers: its ends, lower first, and for each if it belongs to the range."""
+
+MANY: Final = 32
+"""Elements from which an array is indexed."""
+_INDEXED: Final = 4
+"""Arrays whose indexes are kept: those of the event at hand, for the next pattern."""
+_SCALARS: Final = frozenset((str, int, float, bool, type(None)))
+
+
+@dataclass(slots=True)
+class Accepted:
+    """The accepted values of one leaf, by kind. `folded` texts are compared without regard to case."""
+
+    equal: list[Json] = field(default_factory=list)
+    folded: list[str] = field(default_factory=list)
+    prefixes: list[str] = field(default_factory=list)
+    folded_prefixes: list[str] = field(default_factory=list)
+    suffixes: list[str] = field(default_factory=list)
+    folded_suffixes: list[str] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = field(default_factory=list)
+    others: list[Test] = field(default_factory=list)
+
+
+class Leaf:
+    """A compiled leaf: `leaf(value)` is true if it accepts the value, `of_array` if it accepts one of many."""
+
+    __slots__ = ("_equal", "_folded", "_folded_heads", "_folded_tails", "_heads", "_networks", "_others", "_spans",
+                 "_tails", "_texts")  # fmt: skip
+
+    def __init__(self, accepted: Accepted) -> None:
+        self._equal = frozenset(frozen(one) for one in accepted.equal)
+        self._folded = frozenset(text.casefold() for text in accepted.folded)
+        self._heads = _uncovered(accepted.prefixes)
+        self._folded_heads = _uncovered(text.casefold() for text in accepted.folded_prefixes)
+        self._tails = _uncovered(text[::-1] for text in accepted.suffixes)
+        self._folded_tails = _uncovered(text.casefold()[::-1] for text in accepted.folded_suffixes)
+        self._spans = _merged(accepted.spans)
+        self._networks = {
+            version: _merged(
+                (int(one.network_address), True, int(one.broadcast_address), True)
+                for one in accepted.networks
+                if one.version == version
+            )
+            for version in {one.version for one in accepted.networks}
+        }
+        self._others = tuple(accepted.others)
+        self._texts = bool(
+            self._folded or self._heads or self._folded_heads or self._tails or self._folded_tails or self._networks
+        )
+
+    def __call__(self, value: Json) -> bool:
+        """True if the leaf accepts a value."""
+        kind = type(value)
+        if kind in _SCALARS and self._equal and frozen(value) in self._equal:
+            return True
+        return self._but_equal(value, kind)
+
+    def of_array(self, values: Sequence[Json]) -> bool:
+        """True if the leaf accepts one of the elements."""
+        if len(values) < MANY:
+            return any(self(value) for value in values)
+        if self._equal and not self._equal.isdisjoint(_index_of(values)):
+            return True
+        if self._texts or self._spans or self._others:
+            return any(self._but_equal(value, type(value)) for value in values)
+        return False
+
+    def _but_equal(self, value: Json, kind: type) -> bool:
+        if kind is str:
+            if self._texts and self._accepts_text(value):
+                return True
+        elif self._spans and (kind is int or kind is float) and not math.isnan(value) and _within(self._spans, value):
+            return True
+        return bool(self._others) and any(test(value) for test in self._others)
+
+    def _accepts_text(self, text: str) -> bool:
+        if _covers(self._heads, text) or (self._tails and _covers(self._tails, text[::-1])):
+            return True
+        if self._folded or self._folded_heads or self._folded_tails:
+            folded = text.casefold()
+            if folded in self._folded or _covers(self._folded_heads, folded):
+                return True
+            if self._folded_tails and _covers(self._folded_tails, folded[::-1]):
+                return True
+        return bool(self._networks) and self._accepts_address(text)
+
+    def _accepts_address(self, text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return False
+        return _within(self._networks.get(address.version, ()), int(address))
+
+
+def _uncovered(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts in order, without those that begin with another one."""
+    kept: list[str] = []
+    for text in sorted(set(texts)):
+        # What begins with a kept text follows it immediately.
+        if not kept or not text.startswith(kept[-1]):
+            kept.append(text)
+    return tuple(kept)
+
+
+def _covers(heads: tuple[str, ...], text: str) -> bool:
+    """True if a text begins with one of the heads, of which none begins with another: only the last one before it."""
+    place = bisect_right(heads, text)
+    return place > 0 and text.startswith(heads[place - 1])
+
+
+def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The same numbers in disjoint spans, in order."""
+    merged: list[Span] = []
+    for low, has_low, high, has_high in sorted(spans, key=lambda span: (span[0], not span[1])):
+        if merged:
+            start, has_start, end, has_end = merged[-1]
+            if low < end or (low == end and (has_low or has_end)):
+                last = max((end, has_end), (high, has_high))
+                merged[-1] = (start, has_start, *last)
+                continue
+        merged.append((low, has_low, high, has_high))
+    return tuple(merged)
+
+
+def _within(spans: Sequence[Span], number: float) -> bool:
+    place = bisect_right(spans, (number, True, math.inf, True))
+    # The span that begins last, at the number or before it; one that begins there without it may hide its neighbour.
+    for low, has_low, high, has_high in spans[max(place - 2, 0) : place]:
+        if (low < number or (low == number and has_low)) and (number < high or (number == high and has_high)):
+            return True
+    return False
+
+
+_INDEXES: Final[OrderedDict[int, tuple[Sequence[Json], frozenset[object]]]] = OrderedDict()
+
+
+def _index_of(values: Sequence[Json]) -> frozenset[object]:
+    """The scalars of an array, as keys; made once while patterns look at the same array."""
+    known = _INDEXES.get(id(values))
+    if known is not None and known[0] is values:
+        return known[1]
+    index = frozenset(frozen(value) for value in values if type(value) in _SCALARS)
+    # An array that is kept cannot lend its id to another one.
+    _INDEXES[id(values)] = (values, index)
+    if len(_INDEXES) > _INDEXED:
+        _INDEXES.popitem(last=False)
+    return index

@@ -1,0 +1,83 @@
+"""A long event pattern against a long array: each element is looked up, not compared with each value of the pattern."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from statewright.query import pattern_leaves
+from statewright.query.event_pattern import PatternError, compile_pattern
+
+ELEMENTS: list[Any] = [f"value-{number}" for number in range(20_000)]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Any]:
+    calls: list[Any] = []
+    real = getattr(pattern_leaves, name)
+
+    def counting(*arguments: Any) -> Any:
+        calls.append(None)
+        return real(*arguments)
+
+    monkeypatch.setattr(pattern_leaves, name, counting)
+    return calls
+
+
+def test_values_of_a_pattern_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch, "frozen")
+    matches = [compile_pattern({"a": [f"none-{rule}-{number}" for number in range(300)]}) for rule in range(5)]
+    event = {"a": ELEMENTS}
+    assert not any(one(event) for one in matches)
+    # Every value of the patterns and every element once, however many patterns look at the same array.
+    assert len(calls) == 5 * 300 + len(ELEMENTS)
+    assert compile_pattern({"a": ["none", "value-19999"]})(event)
+
+
+@pytest.mark.parametrize("operator", ["prefix", "suffix"])
+def test_affixes_of_a_pattern_are_looked_up(monkeypatch: pytest.MonkeyPatch, operator: str) -> None:
+    calls = counted(monkeypatch, "_covers")
+    matches = compile_pattern({"a": [{operator: f"none-{number}"} for number in range(300)]})
+    assert not matches({"a": ELEMENTS})
+    assert len(calls) <= 2 * len(ELEMENTS)
+
+
+def test_ranges_and_networks_of_a_pattern_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch, "_within")
+    ranges = [{"numeric": [">", number, "<", number + 0.5]} for number in range(300)]
+    assert not compile_pattern({"a": ranges})({"a": list(range(20_000))})
+    assert len(calls) == 20_000
+    networks = [{"cidr": f"10.{number}.0.0/16"} for number in range(200)]
+    assert not compile_pattern({"a": networks})({"a": [f"11.0.{n // 256}.{n % 256}" for n in range(5_000)]})
+    assert len(calls) == 25_000
+
+
+def test_a_pattern_with_many_wildcards_is_refused() -> None:
+    with pytest.raises(PatternError, match="Rule is too complex"):
+        compile_pattern({"a": [{"wildcard": f"*{number}*"} for number in range(40)]})
+
+
+TEXTS = st.text("abAB*", max_size=3)
+CHOICES = st.one_of(
+    TEXTS,
+    st.integers(-3, 3),
+    st.booleans(),
+    st.none(),
+    TEXTS.map(lambda text: {"prefix": text}),
+    TEXTS.map(lambda text: {"suffix": text}),
+    TEXTS.map(lambda text: {"prefix": {"equals-ignore-case": text}}),
+    TEXTS.filter(bool).map(lambda text: {"equals-ignore-case": text}),
+    TEXTS.map(lambda text: {"anything-but": [text]}),
+    st.tuples(st.sampled_from(["<", "<=", ">", ">=", "="]), st.integers(-3, 3)).map(lambda one: {"numeric": list(one)}),
+    st.tuples(st.integers(-3, 1), st.integers(2, 4)).map(lambda one: {"numeric": [">", one[0], "<=", one[1]]}),
+)
+VALUES = st.one_of(TEXTS, st.integers(-4, 5), st.floats(-4, 5), st.booleans(), st.none())
+
+
+@given(st.lists(CHOICES, min_size=1, max_size=6), st.one_of(VALUES, st.lists(VALUES, max_size=40)))
+def test_a_leaf_accepts_what_one_of_its_values_accepts(choices: list[Any], value: Any) -> None:
+    apart = any(compile_pattern({"a": [choice]})({"a": value}) for choice in choices)
+    assert compile_pattern({"a": choices})({"a": value}) == apart
+    assert compile_pattern({"a": choices})({"a": [value] * 40 if not isinstance(value, list) else value}) == apart
