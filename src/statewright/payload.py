@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from statewright.errors import RUNTIME, ExecutionFailure
+from statewright.errors import DATA_LIMIT, RUNTIME, ExecutionFailure
 
 Json = Any
 """A JSON value: None, a bool, an int, a float, a str, or a list or dict of these. mypy has no recursive checks that
@@ -31,6 +31,10 @@ MAX_DEPTH: Final = 500
 
 MOST_DIGITS: Final = 1_000
 """Digits of an integer: reading many takes time that grows with their square. Source: the service's own parser."""
+MOST_CHARACTERS: Final = 64 * 1024 * 1024
+"""The longest JSON text that an expression may make of its data, also where no limit applies. Ours: a second's work."""
+_ROOM: Final = 8
+"""Characters that one member or element counts for, beside its text."""
 
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _NO_DICT_OR_LIST = (str, int, float, bool, type(None))
@@ -132,6 +136,31 @@ def _too_deep(value: Json, max_depth: int) -> bool:
             return False
         level = deeper
     return True
+
+
+def size_of(value: Json, most: int = MOST_CHARACTERS) -> int:
+    """About the characters of a value's JSON text, at a cost in proportion; more than `most` for all that is longer.
+
+    Values share structure, so that a small one may have a very long text.
+    """
+    size = 0
+    pending = [value]
+    while pending and size <= most:
+        item = pending.pop()
+        if isinstance(item, dict):
+            size += sum(map(len, item)) + _ROOM * len(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            size += _ROOM * len(item)
+            pending.extend(item)
+        elif isinstance(item, str):
+            size += len(item)
+    return size
+
+
+def too_large() -> ExecutionFailure:
+    """The failure of a value whose text would be over `MOST_CHARACTERS`."""
+    return ExecutionFailure(DATA_LIMIT, f"A value would have more than {MOST_CHARACTERS} characters of JSON text.")
 
 
 def dump_json(value: Json, *, max_depth: int = MAX_DEPTH) -> str:

@@ -67,8 +67,8 @@ def compile_definition(definition: Node) -> Program:
     )
 
 
-_MANY_VALUES: Final = re.compile(r"\.\.|\*|\[[^\]]*[:?,]")
-"""Signs of a path that visits more than one value: scans, wildcards, slices, filters and unions."""
+_MANY_VALUES: Final = re.compile(r"\.\.|\*|\[[^\]]*[:?,]|States\.")
+"""Signs of a path that visits more than one value (scans, wildcards, slices, filters, unions), or of a function."""
 
 
 def _may_be_heavy(definition: Node) -> bool:

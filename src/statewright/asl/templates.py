@@ -6,10 +6,11 @@ Also builds the service's texts for failures of paths and expressions. Independe
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from statewright.asl.program import Evaluate
 from statewright.errors import INTRINSIC_FAILURE, RUNTIME, EvaluationFailure, ExecutionFailure
-from statewright.payload import Json, dump_json
+from statewright.payload import MOST_CHARACTERS, Json, dump_json, size_of, too_large
 from statewright.query.intrinsics import compile_intrinsic
 from statewright.query.jsonata import JsonataError, UnsupportedResult, compile_expression
 from statewright.query.jsonpath import PathNotFound, compile_path
@@ -22,6 +23,48 @@ _INPUT_SHOWN_CHARACTERS = 2_000
 def is_expression(value: Json) -> bool:
     """True if a string is a JSONata expression: `{%` and `%}` at its very ends."""
     return isinstance(value, str) and value.startswith("{%") and value.endswith("%}") and len(value) >= 4
+
+
+# ------------------------------------------------------------------ vast results
+
+_MANY_SIGNS: Final = 64
+_LENGTHY: Final = 200
+
+
+def _measured(evaluate: Evaluate, *texts: str) -> Evaluate:
+    """Refuse results with too long a JSON text, where the source could make one: it names data often, or scans it.
+
+    What an expression makes shares the structure of its data: a hundred copies of a large input cost nothing until
+    they are written.
+    """
+    many = any(".." in text and "$" in text for text in texts)
+    if not many and sum(map(len, texts)) > _LENGTHY:
+        many = sum(text.count("$") + text.count(",") for text in texts) > _MANY_SIGNS
+    if not many:
+        return evaluate
+
+    def measured(scope: Scope) -> Json:
+        value = evaluate(scope)
+        if isinstance(value, dict | list) and size_of(value) > MOST_CHARACTERS:
+            raise too_large()
+        return value
+
+    return measured
+
+
+def _texts_of(template: Json) -> list[str]:
+    """Every string of a template."""
+    found: list[str] = []
+    pending = [template]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, dict):
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)
+    return found
 
 
 # ------------------------------------------------------------------ JSONPath
@@ -39,7 +82,7 @@ def compile_path_field(text: str, reads: set[str]) -> Evaluate:
         except PathNotFound as missing:
             raise ExecutionFailure(RUNTIME, f"Invalid path '{text}' : {missing.detail}") from None
 
-    return evaluate
+    return _measured(evaluate, text)
 
 
 def compile_template(template: Json, reads: set[str]) -> Evaluate:
@@ -48,7 +91,7 @@ def compile_template(template: Json, reads: set[str]) -> Evaluate:
     Constant parts are shared between evaluations, never copied.
     """
     evaluate = _template(template, reads)
-    return evaluate if evaluate is not None else _constant(template)
+    return _measured(evaluate, *_texts_of(template)) if evaluate is not None else _constant(template)
 
 
 def compile_dynamic(key: str, text: str, reads: set[str]) -> Evaluate:
@@ -144,7 +187,7 @@ def compile_jsonata(value: Json, field: str, reads: set[str]) -> Evaluate:
     `field` is the place that failures name, slash-separated from the state.
     """
     evaluate = _jsonata(value, field, reads)
-    return evaluate if evaluate is not None else _constant(value)
+    return _measured(evaluate, *_texts_of(value)) if evaluate is not None else _constant(value)
 
 
 def compile_jsonata_typed(value: Json, field: str, expected: str, reads: set[str]) -> Evaluate:

@@ -61,6 +61,16 @@ class Fence:
 FENCE: Final = Fence()
 
 
+def charge(visits: int) -> None:
+    """Count work that is no path's, in values visited. Raises: LeavesTheLoop above the allowance."""
+    FENCE.visited += visits
+    allowance = FENCE.allowance
+    if allowance is not None:
+        allowance.visits -= visits
+        if allowance.visits < 0:
+            raise LeavesTheLoop
+
+
 def set_trial(trial: Trial | None) -> Trial | None:
     """Try large amplifying evaluations with `trial` from now on; returns what was set before."""
     before, FENCE.trial = FENCE.trial, trial

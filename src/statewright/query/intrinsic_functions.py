@@ -37,7 +37,8 @@ MATH_ADD_HIGHEST: Final = 2**31 - 1
 class Function:
     """One intrinsic function: its full name, how many arguments it takes (`most` None: any number), and its body.
 
-    With `draws` the body takes the scope's `Entropy` before the arguments.
+    With `draws` the body takes the scope's `Entropy` before the arguments. `reads_whole`: it reads its first argument
+    down to the last character, so that its work is in proportion to that.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Function:
     most: int | None
     body: Callable[..., Json]
     draws: bool = False
+    reads_whole: bool = False
 
 
 # Generic and string functions
@@ -267,22 +269,22 @@ FUNCTIONS: Final[dict[str, Function]] = {
     function.name: function
     for function in (
         Function("States.Format", 1, None, _format),
-        Function("States.StringToJson", 1, 1, _string_to_json),
-        Function("States.JsonToString", 1, 1, _json_to_string),
+        Function("States.StringToJson", 1, 1, _string_to_json, reads_whole=True),
+        Function("States.JsonToString", 1, 1, _json_to_string, reads_whole=True),
         Function("States.Array", 0, None, _array_of),
         Function("States.ArrayPartition", 2, 2, _array_partition),
-        Function("States.ArrayContains", 2, 2, _array_contains),
+        Function("States.ArrayContains", 2, 2, _array_contains, reads_whole=True),
         Function("States.ArrayRange", 3, 3, _array_range),
         Function("States.ArrayGetItem", 2, 2, _array_get_item),
         Function("States.ArrayLength", 1, 1, _array_length),
-        Function("States.ArrayUnique", 1, 1, _array_unique),
+        Function("States.ArrayUnique", 1, 1, _array_unique, reads_whole=True),
         Function("States.Base64Encode", 1, 1, _base64_encode),
         Function("States.Base64Decode", 1, 1, _base64_decode),
         Function("States.Hash", 2, 2, _hash),
         Function("States.JsonMerge", 3, 3, _json_merge),
         Function("States.MathRandom", 2, 3, _math_random, draws=True),
         Function("States.MathAdd", 2, 2, _math_add),
-        Function("States.StringSplit", 2, 2, _string_split),
+        Function("States.StringSplit", 2, 2, _string_split, reads_whole=True),
         Function("States.UUID", 0, 0, _uuid, draws=True),
     )
 }

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from statewright.payload import Json
+from statewright.payload import MOST_CHARACTERS, Json, size_of, too_large
+from statewright.query.fence import charge
 from statewright.query.intrinsic_functions import FUNCTIONS, Function, format_pattern, format_text
 from statewright.query.jsonpath import JsonPath, PathSyntaxError, compile_path
 from statewright.query.scope import Scope
@@ -318,11 +319,32 @@ def _bind_format(pieces: tuple[str, ...], arguments: list[Evaluate], position: i
     pattern = format_pattern(pieces)
     if len(arguments) == 1:
         (only,) = arguments
-        return lambda scope: pattern % format_text(only(scope))
+        return lambda scope: pattern % _text_of(only(scope))
     if len(arguments) == 2:
         first, second = arguments
-        return lambda scope: pattern % (format_text(first(scope)), format_text(second(scope)))
-    return lambda scope: pattern % tuple([format_text(argument(scope)) for argument in arguments])
+        return lambda scope: pattern % (_text_of(first(scope)), _text_of(second(scope)))
+
+    def formatted(scope: Scope) -> Json:
+        texts = []
+        length = 0
+        for argument in arguments:
+            text = _text_of(argument(scope))
+            length += len(text)
+            if length > MOST_CHARACTERS:
+                raise too_large()
+            texts.append(text)
+        return pattern % tuple(texts)
+
+    return formatted
+
+
+def _text_of(value: Json) -> str:
+    if type(value) is str:
+        return value
+    text = format_text(value)
+    if len(text) > _SMALL:
+        charge(len(text) // _CHARACTERS)
+    return text
 
 
 def _bind(function: Function, arguments: list[Evaluate]) -> Evaluate:
@@ -332,8 +354,26 @@ def _bind(function: Function, arguments: list[Evaluate]) -> Evaluate:
         return lambda scope: body(scope.entropy, *[argument(scope) for argument in arguments])
     if len(arguments) == 1:
         (only,) = arguments
-        return lambda scope: body(only(scope))
+        if not function.reads_whole:
+            return lambda scope: body(only(scope))
+        return lambda scope: body(_charged(only(scope)))
     if len(arguments) == 2:
         first, second = arguments
-        return lambda scope: body(first(scope), second(scope))
+        if not function.reads_whole:
+            return lambda scope: body(first(scope), second(scope))
+        return lambda scope: body(_charged(first(scope)), second(scope))
     return lambda scope: body(*[argument(scope) for argument in arguments])
+
+
+_SIZED: Final = frozenset((str, list, dict))
+_SMALL: Final = 100
+_CHARACTERS: Final = 16
+"""Characters of a text that cost as much as a value visited. Ours: reading JSON is the slowest that is done to a
+text."""
+
+
+def _charged(value: Json) -> Json:
+    """The value itself; counts the work of a function that reads the whole of it."""
+    if type(value) in _SIZED and len(value) > _SMALL:
+        charge(len(value) // _CHARACTERS if isinstance(value, str) else size_of(value) // _CHARACTERS)
+    return value
