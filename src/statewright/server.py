@@ -191,10 +191,12 @@ async def _serve(options: ServerOptions, on_ready: Callable[[Ready], None]) -> N
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     check.begin(store, ready.place)
+    listens.watch.start()
     try:
         await listens.serve(sockets=[listening])
     finally:
         deadline.begin()
+        listens.watch.stop()
         await system.stop()
         fail_points.passed(fail_points.BEFORE_CLOSE)
         await store.close()
@@ -363,6 +365,13 @@ async def _samples(engine: Engine, listens: Listener, metrics: Recorder, *more: 
         Sample("statewright_store_seconds_most", "gauge", "Time that the slowest group took.", groups.seconds_most),
         Sample("statewright_loop_lag_seconds", "gauge", "How late the event loop was.", listens.lag_seconds),
         Sample("statewright_loop_lag_seconds_most", "gauge", "How late it was at most.", listens.most_lag_seconds),
+        Sample("statewright_loop_held_up_total", "counter", "Lags of half a second or more.", listens.watch.lags),
+        Sample(
+            "statewright_heavy_steps_total",
+            "counter",
+            "Steps and errands with expressions too heavy for the loop.",
+            engine.heavy.steps + engine.heavy.errands,
+        ),
         Sample("statewright_connections", "gauge", "Open connections.", len(connections.connections)),
         Sample("statewright_connections_most", "gauge", "How many may be open.", connections.most),
         Sample("statewright_connections_cut_total", "counter", "Connections given up as too slow.", connections.cut),

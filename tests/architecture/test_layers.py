@@ -12,7 +12,9 @@ LAYERS = [
     [
         "errors",
         "payload",
+        "at_work",
         "background",
+        "loop_watch",
         "clock",
         "virtual_clock",
         "chance",

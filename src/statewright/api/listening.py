@@ -30,6 +30,7 @@ from uvicorn.server import ServerState
 
 from statewright.api.app import GATHER, WATCH, Api, Send
 from statewright.api.protocols.wire import Disconnected, Message, Receive
+from statewright.loop_watch import LoopWatch
 
 HEAD_BYTES: Final = 64 * 1024
 PROGRESS_BYTES: Final = 1024 * 1024
@@ -390,6 +391,8 @@ class Listener(uvicorn.Server):
         self._on_ready = on_ready
         self._on_stop = on_stop
         self._ticked_at = 0.0
+        self.watch = LoopWatch()
+        """The watchdog of the loop; whether it looks is the server's to say."""
         self.lag_seconds = 0.0
         """How late the loop was at the last tick."""
         self.most_lag_seconds = 0.0
@@ -403,6 +406,7 @@ class Listener(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Close slow connections; True if it is time to stop. uvicorn calls it ten times a second."""
         now = time.monotonic()
+        self.watch.beat()
         if self._ticked_at:
             self.lag_seconds = max(0.0, now - self._ticked_at - TICK_SECONDS)
             self.most_lag_seconds = max(self.most_lag_seconds, self.lag_seconds)

@@ -21,6 +21,7 @@ from statewright.api.protocols.bounds import LONG_BYTES, apart
 from statewright.api.services import BY_NAME, Services
 from statewright.api.throttling import Throttle
 from statewright.api.unenforced import UNENFORCED, warning
+from statewright.at_work import AT_WORK
 from statewright.clock import Clock
 from statewright.config import Config
 from statewright.payload import Json
@@ -149,6 +150,7 @@ async def perform(app: App, call: Call, request: Json) -> Json:
 
     Raises: ApiError, also for an operation that the service or this version does not have.
     """
+    AT_WORK.begin("operation", call.operation)
     function = find(call.service, call.operation)
     if function is None:
         known = call.operation in shapes.operation_names(call.service)

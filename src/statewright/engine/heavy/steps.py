@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar, TypeVarTuple, cast
 
 from statewright.asl.program import Program
+from statewright.at_work import AT_WORK
 from statewright.clock import Clock
 from statewright.engine.heavy.wire import (
     LENGTH,
@@ -103,6 +104,7 @@ def advance_on_loop(
     gone: frozenset[str] = NOTHING_GONE,
 ) -> Step:
     """As `advance`. Raises: LeavesTheLoop, and then the state is worthless."""
+    AT_WORK.begin("execution", state.identity.execution_arn)
     if not program.may_be_heavy:
         return advance(program, state, event, now_ms, limits=limits, budget=budget, gone=gone)
     _ALLOWANCE.renew()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, cast
 
 from statewright.asl.program import Program
+from statewright.at_work import AT_WORK
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.redrives import Redrive
 from statewright.engine.executions.starting import new_live
@@ -203,6 +204,7 @@ class LiveRun:
             while self._events:
                 commands: list[MapRunCommand] = []
                 answers = []
+                AT_WORK.begin("Map Run", self.head.map_run_arn)
                 commit = on_loop(self._apply, commands, answers)
                 outcome = await self._written.commit(commit)
                 if not isinstance(outcome, Committed):

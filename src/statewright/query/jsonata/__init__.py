@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from statewright.at_work import AT_WORK
 from statewright.payload import Json
 from statewright.query.fence import FENCE, LARGE_CHARACTERS, Allowance, LeavesTheLoop, is_large, verdict
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS, analyse
@@ -135,6 +136,7 @@ class Expression:
             raise LeavesTheLoop
         if len(self.variables) > MANY_VARIABLES and is_large(scope, MUCH_DATA):
             raise LeavesTheLoop
+        AT_WORK.expression = self.text
         try:
             return program.evaluate(scope, brief=True)
         except JsonataTimeout:
