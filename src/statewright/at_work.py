@@ -1,4 +1,4 @@
-"""What the event loop is at: one note for the whole process, overwritten by whatever part begins something.
+"""The note of what the event loop is at: one for the whole process, overwritten when a part begins something.
 
 Read by the watchdog of the loop (`loop_watch.py`) when the loop is held up, so that its log names the cause. Writing a
 note costs a fraction of a microsecond; notes are never cleared.
