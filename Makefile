@@ -10,6 +10,7 @@ MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup tables demo demo-crash storm soak test conformance lint format bench lock clean
+.PHONY: help setup tables demo demo-crash storm fuzz test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -66,6 +67,10 @@ unit: $(READY) $(NODE)/.ready
 conformance: $(READY) ## Run recordings of the service against a server (needs STATEWRIGHT_CASES)
 	@$(BIN)/python -m tests.conformance.over_http
 
+fuzz: $(READY) ## Fuzz every reader of text and bytes from outside for an hour: make fuzz FUZZ_SECONDS=600 TARGET=jsonpath
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris==3.0.0'
+	@$(BIN)/python -m tests.fuzz.run $(or $(FUZZ_SECONDS),3600) $(TARGET)
+
 lint: $(READY) ## Run ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -94,4 +99,4 @@ lock: $(READY) ## Resolve requirements.lock anew from pyproject.toml (needs uv)
 	@uv pip compile --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --all-extras pyproject.toml -o requirements.lock
 
 clean: ## Remove what the tasks made
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json .fuzz

@@ -1,0 +1,191 @@
+"""The targets of fuzzing: one function of bytes for each reader, with the errors that it may raise.
+
+A target raises nothing for whatever input: the errors of its reader are expected, every other exception is a finding. A
+round trip that does not come back, or pieces that give another result than the whole, are findings, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from statewright.api.protocols.aws_chunked import KINDS, Decoder
+from statewright.api.protocols.cbor import CborError, decode, encode
+from statewright.api.protocols.query import read_form
+from statewright.api.protocols.xml_bodies import read_xml
+from statewright.api.protocols.xml_tree import XmlError, parse_xml
+from statewright.asl.reader import read_document
+from statewright.asl.text.document import ReadError
+from statewright.engine.heavy.steps import on_loop
+from statewright.engine.machines.definitions import compiled, findings_of
+from statewright.errors import ApiError, ExecutionFailure
+from statewright.functions.workers.frames import BrokenFrame, FrameBuffer, header_of
+from statewright.payload import JsonTextError, parse_json
+from statewright.query.event_pattern import PatternError, compile_pattern
+from statewright.query.fence import LeavesTheLoop
+from statewright.query.intrinsics import IntrinsicSyntaxError, compile_intrinsic
+from statewright.query.jsonata import JsonataError, JsonataSyntaxError, compile_expression
+from statewright.query.jsonpath import PathNotFound, PathSyntaxError, compile_path
+from statewright.query.scope import Scope
+from statewright.records import log_patterns
+from statewright.tables.expressions import parser as dynamodb
+from statewright.topics.filters import ATTRIBUTES, BODY, compile_filter
+
+LONGEST: Final = 4_096
+"""Bytes of an input."""
+
+DOCUMENT: Final[dict[str, Any]] = {
+    "a": 1,
+    "b": [1, 2.5, "x", None, True, {"a": "y", "c": [3]}],
+    "c": {"d": {"a": "ab", "e": ""}, "f": []},
+    "t": "2024-01-02T03:04:05Z",
+    "detail": {"state": "running", "n": 5, "tags": ["x", "y"]},
+}
+
+Target = Callable[[bytes], None]
+
+
+def text_of(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def definition(data: bytes) -> None:
+    text = text_of(data)
+    findings = findings_of(text, "STANDARD")
+    assert all(finding["severity"] in ("ERROR", "WARNING") for finding in findings)
+    if not any(finding["severity"] == "ERROR" for finding in findings):
+        compiled(text)
+
+
+def yaml_definition(data: bytes) -> None:
+    with suppress(ReadError):
+        read_document(data, syntax="yaml")
+
+
+def jsonpath(data: bytes) -> None:
+    with suppress(PathSyntaxError, PathNotFound, ExecutionFailure, LeavesTheLoop):
+        path = compile_path(text_of(data))
+        on_loop(path.read, Scope(DOCUMENT, {"v": [1]}))
+
+
+def jsonata(data: bytes) -> None:
+    with suppress(JsonataSyntaxError, JsonataError, LeavesTheLoop):
+        on_loop(compile_expression(text_of(data)).evaluate, Scope(DOCUMENT, {"v": [1]}))
+
+
+def intrinsic(data: bytes) -> None:
+    with suppress(IntrinsicSyntaxError, PathNotFound, ExecutionFailure, LeavesTheLoop):
+        on_loop(compile_intrinsic(text_of(data)).evaluate, Scope(DOCUMENT, {"v": [1]}))
+
+
+def event_pattern(data: bytes) -> None:
+    """The pattern of a rule; the event stands on a second line."""
+    first, _, second = data.partition(b"\n")
+    with suppress(JsonTextError, PatternError):
+        matches = compile_pattern(parse_json(first))
+        assert matches(DOCUMENT) in (True, False)
+        assert matches(parse_json(second)) in (True, False)
+
+
+def filters(data: bytes) -> None:
+    """A filter policy of a subscription, and a filter pattern of a log group."""
+    text = text_of(data)
+    for scope in (ATTRIBUTES, BODY):
+        with suppress(ApiError):
+            accepts = compile_filter(text, scope)
+            if accepts is not None:
+                accepts({"a": {"DataType": "String", "StringValue": "x"}}, json.dumps(DOCUMENT))
+    with suppress(ApiError):
+        log_patterns.compile_pattern(text)(json.dumps(DOCUMENT))
+
+
+def table_expression(data: bytes) -> None:
+    text = text_of(data)
+    for read in (dynamodb.condition, dynamodb.projection, dynamodb.update):
+        with suppress(ApiError):
+            read("FilterExpression", text)
+
+
+def cbor(data: bytes) -> None:
+    with suppress(CborError):
+        value = decode(data)
+        # What is not a number is not equal to itself; the text of both is.
+        assert repr(decode(encode(value))) == repr(value)
+
+
+def query_form(data: bytes) -> None:
+    for service in ("sqs", "sns"):
+        with suppress(ApiError):
+            action, members = read_form(service, text_of(data))
+            assert action
+            assert isinstance(members, dict)
+
+
+XML_SHAPES: Final = ("CompletedMultipartUpload", "Delete", "Tagging", "BucketLifecycleConfiguration")
+
+
+def xml(data: bytes) -> None:
+    with suppress(XmlError):
+        root = parse_xml(data)
+        for shape in XML_SHAPES:
+            with suppress(XmlError):
+                read_xml("s3", shape, root)
+
+
+def chunked_body(data: bytes) -> None:
+    """Chunks of every kind, as a whole and in pieces of some length, which the first byte gives."""
+    size = 1 + (data[0] if data else 0)
+    for kind in sorted(KINDS):
+        whole = _chunks(kind, [data[1:]])
+        parts = _chunks(kind, [data[at : at + size] for at in range(1, len(data), size)])
+        assert whole == parts, kind
+
+
+def _chunks(kind: str, pieces: list[bytes]) -> object:
+    decoder = Decoder(kind)
+    content = bytearray()
+    try:
+        for piece in pieces:
+            for part in decoder.feed(piece):
+                content += part
+    except ApiError as refusal:
+        return refusal.code
+    return bytes(content), decoder.is_complete, decoder.trailers
+
+
+def worker_frame(data: bytes) -> None:
+    """Frames of a worker, as a whole and in pieces."""
+    size = 1 + (data[0] if data else 0)
+    whole = _frames([data[1:]])
+    assert whole == _frames([data[at : at + size] for at in range(1, len(data), size)])
+
+
+def _frames(pieces: list[bytes]) -> object:
+    buffer = FrameBuffer()
+    found: list[tuple[bytes, bytes]] = []
+    try:
+        for piece in pieces:
+            while piece:
+                space = buffer.space()
+                count = min(len(space), len(piece))
+                space[:count] = piece[:count]
+                space.release()
+                found += buffer.added(count)
+                piece = piece[count:]
+    except BrokenFrame:
+        return "broken"
+    for header, _ in found:
+        with suppress(BrokenFrame):
+            header_of(header)
+    return found
+
+
+TARGETS: Final[dict[str, Target]] = {
+    target.__name__: target
+    for target in (
+        definition, yaml_definition, jsonpath, jsonata, intrinsic, event_pattern, filters, table_expression, cbor,
+        query_form, xml, chunked_body, worker_frame,
+    )
+}  # fmt: skip
