@@ -14,7 +14,6 @@ LAYERS = [
         "payload",
         "at_work",
         "background",
-        "loop_watch",
         "clock",
         "virtual_clock",
         "chance",

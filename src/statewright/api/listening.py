@@ -30,7 +30,7 @@ from uvicorn.server import ServerState
 
 from statewright.api.app import GATHER, WATCH, Api, Send
 from statewright.api.protocols.wire import Disconnected, Message, Receive
-from statewright.loop_watch import LoopWatch
+from statewright.metrics.loop_watch import LoopWatch
 
 HEAD_BYTES: Final = 64 * 1024
 PROGRESS_BYTES: Final = 1024 * 1024

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from statewright.at_work import AtWork
-from statewright.loop_watch import BEAT_SECONDS, LATE_SECONDS, LoopWatch
+from statewright.metrics.loop_watch import BEAT_SECONDS, LATE_SECONDS, LoopWatch
 from tests.deadlines import PATIENCE_SECONDS
 
 
