@@ -1,7 +1,7 @@
 """The note of what the event loop is at: one for the whole process, overwritten when a part begins something.
 
-Read by the watchdog of the loop (`metrics/loop_watch.py`) when the loop is held up, so that its log names the cause. Writing a
-note costs a fraction of a microsecond; notes are never cleared.
+Read by the watchdog of the loop (`metrics/loop_watch.py`) when the loop is held up, so that its log names the cause.
+Writing a note costs a fraction of a microsecond; notes are never cleared.
 """
 
 from __future__ import annotations
