@@ -48,7 +48,7 @@ class Accepted:
 class Leaf:
     """A compiled leaf: `leaf(value)` is true if it accepts the value, `of_array` if it accepts one of many."""
 
-    __slots__ = ("_equal", "_folded", "_folded_heads", "_folded_tails", "_heads", "_networks", "_others", "_spans",
+    __slots__ = ("_equal", "_folded", "_folded_heads", "_folded_tails", "_heads", "_more", "_networks", "_others", "_spans",
                  "_tails", "_texts")  # fmt: skip
 
     def __init__(self, accepted: Accepted) -> None:
@@ -72,12 +72,17 @@ class Leaf:
             self._folded or self._heads or self._folded_heads or self._tails or self._folded_tails or self._networks
         )
 
+        self._more = bool(self._texts or self._spans or self._others)
+
     def __call__(self, value: Json) -> bool:
         """True if the leaf accepts a value."""
         kind = type(value)
-        if kind in _SCALARS and self._equal and frozen(value) in self._equal:
+        if kind is str:
+            if value in self._equal:
+                return True
+        elif kind in _SCALARS and self._equal and frozen(value) in self._equal:
             return True
-        return self._but_equal(value, kind)
+        return self._more and self._but_equal(value, kind)
 
     def of_array(self, values: Sequence[Json]) -> bool:
         """True if the leaf accepts one of the elements."""
@@ -85,7 +90,7 @@ class Leaf:
             return any(self(value) for value in values)
         if self._equal and not self._equal.isdisjoint(_index_of(values)):
             return True
-        if self._texts or self._spans or self._others:
+        if self._more:
             return any(self._but_equal(value, type(value)) for value in values)
         return False
 
