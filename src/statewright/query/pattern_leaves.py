@@ -48,8 +48,10 @@ class Accepted:
 class Leaf:
     """A compiled leaf: `leaf(value)` is true if it accepts the value, `of_array` if it accepts one of many."""
 
-    __slots__ = ("_equal", "_folded", "_folded_heads", "_folded_tails", "_heads", "_more", "_networks", "_others", "_spans",
-                 "_tails", "_texts")  # fmt: skip
+    __slots__ = (
+        "_equal", "_folded", "_folded_heads", "_folded_tails", "_heads", "_more", "_networks", "_others", "_spans",
+        "_tails", "_texts",
+    )  # fmt: skip
 
     def __init__(self, accepted: Accepted) -> None:
         self._equal = frozenset(frozen(one) for one in accepted.equal)

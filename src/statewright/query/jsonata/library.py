@@ -141,7 +141,8 @@ class Program:
         return value
 
     def _compiled(self, hiding: frozenset[str], *, check: bool = False, brief: bool = False) -> _Code:
-        key = (self, hiding, check, brief) if hiding or check else (self, brief)
+        # The usual case, on the loop and without a hidden built-in, makes no key of its own.
+        key = self if brief and not hiding and not check else (self, hiding, check, brief)
         try:
             code: _Code = _THREAD.programs[key]
         except (AttributeError, KeyError):
