@@ -35,15 +35,16 @@ class LeavesTheLoop(BaseException):
 class Allowance:
     """The work that the expressions of one step may do before the step leaves the loop.
 
-    `visits` are the values that JSONPaths may still visit; `is_spent` says if the step has taken too much time already
-    for another evaluation by the JSONata library.
+    `visits` are the values that JSONPaths may still visit. Once `clock()` is past `until` no further evaluation by the
+    JSONata library begins; both are in seconds.
     """
 
-    __slots__ = ("is_spent", "visits")
+    __slots__ = ("clock", "until", "visits")
 
-    def __init__(self, visits: int, is_spent: Callable[[], bool]) -> None:
+    def __init__(self, visits: int, clock: Callable[[], float], until: float) -> None:
         self.visits = visits
-        self.is_spent = is_spent
+        self.clock = clock
+        self.until = until
 
 
 class Fence:

@@ -64,24 +64,8 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-class _LoopAllowance(Allowance):
-    """The allowance of the step that runs on the loop: one at a time."""
-
-    __slots__ = ("_began",)
-
-    def __init__(self) -> None:
-        super().__init__(LOOP_VISITS, self._took_long)
-        self._began = 0.0
-
-    def _took_long(self) -> bool:
-        return time.perf_counter() - self._began > LOOP_SECONDS
-
-    def renew(self) -> None:
-        self.visits = LOOP_VISITS
-        self._began = time.perf_counter()
-
-
-_ALLOWANCE: Final = _LoopAllowance()
+_ALLOWANCE: Final = Allowance(LOOP_VISITS, time.perf_counter, 0.0)
+"""The allowance of the step that runs on the loop: one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +91,8 @@ def advance_on_loop(
     AT_WORK.begin("execution", state.identity.execution_arn)
     if not program.may_be_heavy:
         return advance(program, state, event, now_ms, limits=limits, budget=budget, gone=gone)
-    _ALLOWANCE.renew()
+    _ALLOWANCE.visits = LOOP_VISITS
+    _ALLOWANCE.until = time.perf_counter() + LOOP_SECONDS
     before = set_allowance(_ALLOWANCE)
     try:
         return advance(program, state, event, now_ms, limits=limits, budget=budget, gone=gone)
@@ -117,7 +102,8 @@ def advance_on_loop(
 
 def on_loop(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
     """Call a function with the allowance of the loop. Raises: LeavesTheLoop, and what the function raises."""
-    _ALLOWANCE.renew()
+    _ALLOWANCE.visits = LOOP_VISITS
+    _ALLOWANCE.until = time.perf_counter() + LOOP_SECONDS
     before = set_allowance(_ALLOWANCE)
     try:
         return work(*arguments)

@@ -13,7 +13,7 @@ from typing import Final
 
 from statewright.at_work import AT_WORK
 from statewright.payload import Json
-from statewright.query.fence import FENCE, LARGE_CHARACTERS, Allowance, LeavesTheLoop, is_large, verdict
+from statewright.query.fence import FENCE, LARGE_CHARACTERS, LeavesTheLoop, is_large, verdict
 from statewright.query.jsonata.analysis import ADDED, BUILT_INS, analyse
 from statewright.query.jsonata.closures import compile_closure
 from statewright.query.jsonata.errors import (
@@ -62,6 +62,7 @@ class Expression:
 
     __slots__ = (
         "_facts",
+        "_is_wary",
         "_program",
         "_tree",
         "amplifies",
@@ -95,6 +96,7 @@ class Expression:
         self.amplifies = facts.loops or facts.crosses or facts.costly or self.is_unbounded
         self.is_slow = False
         self.stays_away = 0
+        self._is_wary = self.amplifies or len(self.variables) > MANY_VARIABLES
         self._facts = facts
         self._tree = tree
         self._program: Program | None = None
@@ -116,7 +118,18 @@ class Expression:
             raise JsonataError(error.code, error.message) from None
         allowance = FENCE.allowance
         if allowance is not None:
-            return self._evaluate_on_loop(program, scope, allowance)
+            if self._is_wary or self.stays_away:
+                self._leave_if_heavy(scope)
+            if allowance.clock() > allowance.until:
+                raise LeavesTheLoop
+            AT_WORK.expression = self.text
+            try:
+                return program.evaluate(scope, brief=True)
+            except JsonataTimeout:
+                self.stays_away = STAYS_AWAY
+                raise LeavesTheLoop from None
+            except JsonataMemory:
+                raise LeavesTheLoop from None
         if FENCE.trial is not None and (self.amplifies or self.is_slow):
             outcome = verdict(lambda: program.evaluate(scope), self.is_slow or self._is_suspect(scope))
             if outcome != "fine":
@@ -127,23 +140,15 @@ class Expression:
             self.is_slow = True
             raise
 
-    def _evaluate_on_loop(self, program: Program, scope: Scope, allowance: Allowance) -> Json:
-        """Evaluate, if that is certain to be quick. Raises: LeavesTheLoop otherwise."""
+    def _leave_if_heavy(self, scope: Scope) -> None:
+        """Raises: LeavesTheLoop, unless the evaluation is certain to be quick."""
         if self.stays_away > 0:
             self.stays_away -= 1
             raise LeavesTheLoop
-        if self.is_slow or allowance.is_spent() or (self.amplifies and self._is_suspect(scope)):
+        if self.is_slow or (self.amplifies and self._is_suspect(scope)):
             raise LeavesTheLoop
         if len(self.variables) > MANY_VARIABLES and is_large(scope, MUCH_DATA):
             raise LeavesTheLoop
-        AT_WORK.expression = self.text
-        try:
-            return program.evaluate(scope, brief=True)
-        except JsonataTimeout:
-            self.stays_away = STAYS_AWAY
-            raise LeavesTheLoop from None
-        except JsonataMemory:
-            raise LeavesTheLoop from None
 
     def _is_suspect(self, scope: Scope) -> bool:
         return self.is_unbounded or len(self.text) > LARGE_CHARACTERS or is_large(scope)

@@ -124,7 +124,7 @@ def test_what_has_timed_out_once_is_slow() -> None:
     expression = compile_expression("($f := function($n) { $n > 0 ? $f($n + 1) : 0 }; $f(1))")
     assert not expression.is_slow
     expression.is_slow = True
-    before = set_allowance(Allowance(1000, lambda: False))
+    before = set_allowance(Allowance(1000, lambda: 0.0, 1.0))
     try:
         with pytest.raises(LeavesTheLoop):
             expression.evaluate(heavy_scope())
