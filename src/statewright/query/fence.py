@@ -35,16 +35,17 @@ class LeavesTheLoop(BaseException):
 class Allowance:
     """The work that the expressions of one step may do before the step leaves the loop.
 
-    `visits` are the values that JSONPaths may still visit. Once `clock()` is past `until` no further evaluation by the
-    JSONata library begins; both are in seconds.
+    `visits` are the values that JSONPaths may still visit. Once `clock()` is past `until` and `is_spent()` agrees, no
+    further evaluation by the JSONata library begins. The clock is cheap to read; `is_spent` may look more closely.
     """
 
-    __slots__ = ("clock", "until", "visits")
+    __slots__ = ("clock", "is_spent", "until", "visits")
 
-    def __init__(self, visits: int, clock: Callable[[], float], until: float) -> None:
+    def __init__(self, visits: int, clock: Callable[[], float], until: float, is_spent: Callable[[], bool]) -> None:
         self.visits = visits
         self.clock = clock
         self.until = until
+        self.is_spent = is_spent
 
 
 class Fence:

@@ -120,7 +120,7 @@ class Expression:
         if allowance is not None:
             if self._is_wary or self.stays_away:
                 self._leave_if_heavy(scope)
-            if allowance.clock() > allowance.until:
+            if allowance.clock() > allowance.until and allowance.is_spent():
                 raise LeavesTheLoop
             AT_WORK.expression = self.text
             try:

@@ -124,13 +124,27 @@ def test_what_has_timed_out_once_is_slow() -> None:
     expression = compile_expression("($f := function($n) { $n > 0 ? $f($n + 1) : 0 }; $f(1))")
     assert not expression.is_slow
     expression.is_slow = True
-    before = set_allowance(Allowance(1000, lambda: 0.0, 1.0))
+    before = set_allowance(Allowance(1000, lambda: 0.0, 1.0, lambda: False))
     try:
         with pytest.raises(LeavesTheLoop):
             expression.evaluate(heavy_scope())
     finally:
         set_allowance(before)
         expression.is_slow = False
+
+
+def test_a_step_that_has_worked_long_begins_no_more_evaluations() -> None:
+    expression = compile_expression("$sum([1, 2])")
+    for is_spent in (False, True):
+        before = set_allowance(Allowance(1000, lambda: 2.0, 1.0, lambda is_spent=is_spent: is_spent))  # type: ignore[misc]
+        try:
+            if is_spent:
+                with pytest.raises(LeavesTheLoop):
+                    expression.evaluate(heavy_scope())
+            else:
+                assert expression.evaluate(heavy_scope()) == 3
+        finally:
+            set_allowance(before)
 
 
 def heavy_scope() -> Any:
