@@ -8,7 +8,7 @@ import pytest
 
 from statewright.asl.compile import compile_definition
 from statewright.interpreter.advance import Step, advance, new_execution
-from statewright.interpreter.events import ExecutionStarted
+from statewright.interpreter.events import BurstContinued, ExecutionStarted
 from statewright.interpreter.state import ExecutionState, Identity
 from statewright.payload import MOST_CHARACTERS, Payload, size_of
 
@@ -53,6 +53,24 @@ def test_a_vast_value_is_refused(fields: dict[str, Any], given: Any) -> None:
     state, _ = start(given, P={"Type": "Pass", "End": True, **fields})
     assert (state.status, state.error) == ("FAILED", "States.DataLimitExceeded")
     assert f"A value would have more than {MOST_CHARACTERS} characters of JSON text." in str(state.cause)
+
+
+def test_the_vast_result_of_many_children_is_refused() -> None:
+    inner = {
+        "StartAt": "I",
+        "States": {"I": {"Type": "Pass", "Parameters": {"t.$": "$$.Execution.Input.t"}, "End": True}},
+    }
+    state = {"Type": "Map", "ItemsPath": "$.l", "ItemProcessor": inner, "MaxConcurrency": 0, "End": True}
+    definition = {"StartAt": "M", "States": {"M": state}}
+    given = {"t": TEXT, "l": list(range(300))}
+    execution = new_execution(IDENTITY, Payload(given), b"s" * 16)
+    program = compile_definition(definition)
+    event: Any = ExecutionStarted()
+    while execution.status == "RUNNING":
+        advance(program, execution, event, 0)
+        event = BurstContinued()
+    assert (execution.status, execution.error) == ("FAILED", "States.DataLimitExceeded")
+    assert "characters of JSON text" in str(execution.cause)
 
 
 def test_a_wide_template_over_small_data_is_not_refused() -> None:

@@ -10,7 +10,7 @@ from statewright.interpreter.failing import abort_children, drop_children, state
 from statewright.interpreter.phases import ABORTED, CHILDREN
 from statewright.interpreter.state import Children, Finished, Frame
 from statewright.interpreter.turn import Turn
-from statewright.payload import Payload
+from statewright.payload import MOST_CHARACTERS, Payload, too_large
 
 
 def begin_parallel(turn: Turn, frame: Frame, definition: StateDef) -> bool:
@@ -94,12 +94,17 @@ def join(turn: Turn, frame: Frame, definition: StateDef) -> bool:
     assert children is not None
     frames = turn.state.frames
     results = []
+    size = 0
     for child_id in range(children.base, children.base + children.length):
         finished = frames[child_id]
         assert isinstance(finished, Finished)
         results.append(finished.output.value)
+        size += finished.output.size_bytes
     turn.cancel_timer(frame.timer)
     frame.timer = 0
+    if size > MOST_CHARACTERS:
+        # Thousands of children may all have answered with the same large value.
+        raise too_large()
     turn.record_beside(frame.last_event, f"{definition.type}StateSucceeded")
     went_on = exit_state(turn, frame, definition, scope_of(turn, frame, definition), Payload(results))
     if turn.state.frames:
