@@ -18,7 +18,7 @@ from tests.fuzz.targets import LONGEST, TARGETS
 
 SECONDS = 55
 """For all targets together."""
-EXAMPLES = 150
+EXAMPLES = 600
 """For each target where atheris is not installed."""
 PACKAGE = "/statewright/"
 
