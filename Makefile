@@ -9,8 +9,7 @@ PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python
 MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tables demo demo-crash storm soak test conformance lint format bench lock clean
-.PHONY: help setup tables demo demo-crash storm fuzz test conformance lint format bench lock clean
+.PHONY: help setup tables demo demo-crash storm soak fuzz test conformance lint format bench lock clean
 
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
