@@ -65,7 +65,8 @@ def test_web_pages_are_refused(server, headers):
 
 
 def test_what_programs_send_is_answered_whatever_the_host(server):
-    for headers in ({}, {"Host": "sync-states.us-east-1.amazonaws.com"}, {"Origin": "http://localhost:3000"}):
+    own = {"Origin": f"http://127.0.0.1:{server.port}"}
+    for headers in ({}, {"Host": "sync-states.us-east-1.amazonaws.com"}, own):
         assert send(server, "POST", "/", {**TARGET, **headers})[0] == 200
     assert send(server, "POST", "/", {**TARGET, "Content-Type": "text/plain"})[0] == 415
 
