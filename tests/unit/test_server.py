@@ -15,7 +15,7 @@ import pytest
 
 from statewright import server
 from statewright.api.listening import bind
-from statewright.config import Config
+from statewright.config import Config, FunctionSettings
 from statewright.engine.executions.views import StatusChange
 from statewright.errors import Unavailable
 from statewright.server import CannotServe, ServerOptions
@@ -79,9 +79,10 @@ def test_a_server_from_start_to_end(tmp_path: Path, store: str):
         assert 'statewright_executions{status="RUNNING"} 0' in metrics
         assert "process_resident_memory_bytes" in metrics
 
-    line = serve(ServerOptions(port=0, data=tmp_path / "data", store=store), talk)
+    config = Config(functions=FunctionSettings(isolation="none"))
+    line = serve(ServerOptions(port=0, data=tmp_path / "data", store=store, config=config), talk)
     where = "in memory" if store == "memory" else str(tmp_path / "data")
-    assert line.endswith(f"(data: {where}, pid {os.getpid()})")
+    assert line.endswith(f"(data: {where}, handlers: none, pid {os.getpid()})")
     assert (tmp_path / "data").exists() is (store == "sqlite")
 
 
