@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -267,6 +268,13 @@ def test_a_backup_is_taken_while_the_server_runs_and_served(statewright, sfn, tm
         server.stop()
 
 
+def address_in(log: str) -> str:
+    """The address in a server's ready line, which warnings may precede."""
+    found = re.search(r"^Statewright is ready on (\S+)", log, re.MULTILINE)
+    assert found, log
+    return found[1]
+
+
 def test_dev_loads_and_reloads(tmp_path, statewright):
     folder = tmp_path / "project"
     folder.mkdir()
@@ -279,7 +287,7 @@ def test_dev_loads_and_reloads(tmp_path, statewright):
         process = started(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
     try:
         until(lambda: "Watching" in log.read_text(), "the first load")
-        url = log.read_text().split()[4]
+        url = address_in(log.read_text())
         assert "✓ order  created from order.asl.json" in log.read_text()
         assert "✗ bad  bad.asl.json: " in log.read_text()
         assert statewright("run", "price", "--endpoint", url).json == {"n": 1}
@@ -312,7 +320,7 @@ def test_dev_serves_functions_and_their_changes(tmp_path, statewright):
         process = started(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
     try:
         until(lambda: "Watching" in log.read_text(), "the first load")
-        url = log.read_text().split()[4]
+        url = address_in(log.read_text())
         assert "✓ price  function created from functions/price.py" in log.read_text()
 
         def answer() -> Any:

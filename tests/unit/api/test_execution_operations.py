@@ -66,10 +66,10 @@ def test_starts_pass_texts_on_unchanged():
     api, engine = api_of(start_execution=Started(EXECUTION, AT))
     reply = call(api, "StartExecution", {"stateMachineArn": MACHINE, "name": "e", "input": "[ 1 ]"})
     assert reply.json == {"executionArn": EXECUTION, "startDate": AT / 1000}
-    assert engine.calls[0][1][1:] == ("e", "[ 1 ]", None, None)
+    assert engine.calls[0][1][1:] == ("e", "[ 1 ]", None, None, None)
     trace = {"x-amzn-trace-id": "Root=1"}
     assert call(api, "StartExecution", {"stateMachineArn": MACHINE}, trace).status == 200
-    assert engine.calls[1][1][1:] == (None, "{}", "Root=1", None)
+    assert engine.calls[1][1][1:] == (None, "{}", "Root=1", None, None)
     call(api, "StartExecution", {"stateMachineArn": MACHINE, "traceHeader": "Root=2"}, trace)
     assert engine.calls[2][1][3] == "Root=2"
 
@@ -157,7 +157,7 @@ def test_workers():
     assert call(api, "SendTaskSuccess", {"taskToken": "t", "output": "1"}).json == {}
     assert call(api, "SendTaskFailure", {"taskToken": "t", "error": "e"}).json == {}
     assert call(api, "SendTaskHeartbeat", {"taskToken": "t"}).json == {}
-    assert [args for _, args, _ in engine.calls] == [("t", "1"), ("t", "e", None), ("t",)]
+    assert [args for _, args, _ in engine.calls] == [("t", "1", None), ("t", "e", None, None), ("t",)]
     api, _ = api_of(task_succeeded=ApiError("InvalidOutput", "bad"))
     said = failed(call(api, "SendTaskSuccess", {"taskToken": "t", "output": "yes"}))
     assert said[0] == "InvalidOutput"

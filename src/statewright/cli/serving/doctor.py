@@ -209,14 +209,14 @@ def check_data(folder: Path) -> Check:
     facts["logMissing"] = holder is None and lacks_log(folder)
     problem = _read_store(file, facts)
     words = [str(folder), f"{facts['sizeBytes']:,} bytes"]
-    if facts["logMissing"]:
-        words.append(f"not closed, and {log_of(file).name} is missing: the last writes may be lost")
-        advice = "restore a backup, unless another program has emptied the log; the next start takes the store as it is"
-        return Check("data", "problem", ", ".join(words), advice, facts)
     if problem is not None:
         damaged = "damaged" in problem or "malformed" in problem
         hint = f"move {folder} away, and then: statewright restore BACKUP --data {folder}" if damaged else None
         return Check("data", "problem", f"{folder}: {problem}", hint, facts)
+    if facts["logMissing"]:
+        words.append(f"not closed, and {log_of(file).name} is missing: the last writes may be lost")
+        advice = "restore a backup, unless another program has emptied the log; the next start takes the store as it is"
+        return Check("data", "problem", ", ".join(words), advice, facts)
     words.append(count_words(facts["executions"], "execution"))
     words.append(f"in use by {holder}" if holder is not None else "not in use")
     if facts["freeBytes"] < LEAST_FREE_BYTES:
