@@ -36,6 +36,25 @@ def test_values_of_a_pattern_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> N
     assert compile_pattern({"a": ["none", "value-19999"]})(event)
 
 
+def test_an_ordinary_pattern_looks_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ordinary: list[list[Any]] = [["a"], ["a", "b", "c"], [1], [True], [None], [{"prefix": "a"}], [{"exists": True}]]
+    leaves = [compile_pattern({"a": choices}) for choices in ordinary]
+    calls = [counted(monkeypatch, name) for name in ("frozen", "_covers", "_index_of")]
+    values: list[Any] = ["a", ["z", "c"], 1, True, None, {}, [], ["z"] * 9]
+    seen = [[leaf({"a": value}) for leaf in leaves] for value in values]
+    assert not any(calls)
+    assert seen == [
+        [True, True, False, False, False, True, True],
+        [False, True, False, False, False, False, True],
+        [False, False, True, False, False, False, True],
+        [False, False, False, True, False, False, True],
+        [False, False, False, False, True, False, True],
+        [False, False, False, False, False, False, False],
+        [False, False, False, False, False, False, True],
+        [False, False, False, False, False, False, True],
+    ]
+
+
 @pytest.mark.parametrize("operator", ["prefix", "suffix"])
 def test_affixes_of_a_pattern_are_looked_up(monkeypatch: pytest.MonkeyPatch, operator: str) -> None:
     calls = counted(monkeypatch, "_covers")

@@ -15,10 +15,10 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from statewright.payload import Json
-from statewright.query.pattern_leaves import Accepted, Leaf, Span, Test
+from statewright.query.pattern_leaves import Accepted, ArrayTest, Leaf, Span, Test, compile_leaf
 
 MOST_OTHERS: Final = 32
 """Wildcards and negations in one leaf. Ours: each is tried on each element of an array."""
@@ -68,7 +68,7 @@ def compile_pattern(pattern: Json, *, leaves: bool = True) -> Callable[[Json], b
 def _object(pattern: Mapping[str, Json], where: Place) -> Test:
     if len(where) > DEPTH:
         raise PatternError("The pattern is nested too deep")
-    tests: list[tuple[str, Any, bool]] = []
+    tests: list[tuple[str, Test, ArrayTest | None]] = []
     alternatives: list[Test] | None = None
     for name, part in pattern.items():
         at = (*where, name)
@@ -77,9 +77,9 @@ def _object(pattern: Mapping[str, Json], where: Place) -> Test:
         elif isinstance(part, dict):
             if not part:
                 raise PatternError("Empty objects are not allowed", at, closed=True)
-            tests.append((name, _object(part, at), True))
+            tests.append((name, _object(part, at), None))
         elif isinstance(part, list):
-            tests.append((name, _any_of(part, at), False))
+            tests.append((name, *_any_of(part, at)))
         else:
             raise PatternError(f'"{name}" must be an object or an array', at)
 
@@ -88,9 +88,9 @@ def _object(pattern: Mapping[str, Json], where: Place) -> Test:
             # An array matches if one of its elements does.
             return any(matches(element) for element in value if isinstance(element, dict))
         here = value if isinstance(value, dict) else {}
-        for name, test, nested in tests:
+        for name, test, of_array in tests:
             found = here.get(name, MISSING)
-            if not (test(found) if nested or not isinstance(found, list) else _of_array(test, found)):
+            if not (test(found) if of_array is None or not isinstance(found, list) else of_array(found or _EMPTY)):
                 return False
         return alternatives is None or any(one(value) for one in alternatives)
 
@@ -112,16 +112,11 @@ def _alternatives(part: Json, at: Place) -> list[Test]:
     return found
 
 
-def _of_array(leaf: Leaf, values: list[Json]) -> bool:
-    """True if a leaf matches an array: one of its elements must, or its existence must."""
-    return leaf.of_array(values) if values else leaf(_EMPTY)
-
-
-_EMPTY: Final = object()
+_EMPTY: Final[list[Json]] = [object()]
 """Stands for an empty array: it exists, and equals nothing."""
 
 
-def _any_of(choices: list[Json], where: Place) -> Leaf:
+def _any_of(choices: list[Json], where: Place) -> tuple[Test, ArrayTest]:
     if not choices:
         raise PatternError("Empty arrays are not allowed", where, closed=True)
     accepted = Accepted()
@@ -129,7 +124,7 @@ def _any_of(choices: list[Json], where: Place) -> Leaf:
         _accept(accepted, choice, (*where, number))
     if len(accepted.others) > MOST_OTHERS:
         raise PatternError("Rule is too complex. Try using fewer wildcard characters or fewer rules", where)
-    return Leaf(accepted)
+    return compile_leaf(accepted)
 
 
 def _accept(accepted: Accepted, choice: Json, where: Place) -> None:

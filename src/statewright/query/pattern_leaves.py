@@ -2,6 +2,7 @@
 
 Owns the merging: equal values become a set, prefixes and suffixes a sorted list without those that another one covers,
 numeric ranges and networks disjoint intervals. An array of an event is indexed once for all the leaves that read it.
+The usual leaf, of a few values or one operator, is compiled to a plain comparison, which costs less than a look-up.
 Leaves the syntax of patterns to `event_pattern`.
 """
 
@@ -13,6 +14,8 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from operator import contains, eq
 from typing import Final
 
 from statewright.payload import Json
@@ -20,9 +23,13 @@ from statewright.query.comparison import frozen
 
 Test = Callable[[Json], bool]
 """Tests one value; an object that is no JSON value stands for a missing one."""
+ArrayTest = Callable[[Sequence[Json]], bool]
+"""Tests an array with elements: true if one of them passes."""
 Span = tuple[float, bool, float, bool]
 """A range of numbers: its ends, lower first, and for each if it belongs to the range."""
 
+FEW: Final = 4
+"""Values up to which a leaf compares with each one."""
 MANY: Final = 32
 """Elements from which an array is indexed."""
 _INDEXED: Final = 4
@@ -43,6 +50,77 @@ class Accepted:
     spans: list[Span] = field(default_factory=list)
     networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = field(default_factory=list)
     others: list[Test] = field(default_factory=list)
+
+    def kinds(self) -> tuple[Sequence[object], ...]:
+        """The accepted values of each kind."""
+        return (
+            self.equal, self.folded, self.prefixes, self.folded_prefixes, self.suffixes, self.folded_suffixes,
+            self.spans, self.networks, self.others,
+        )  # fmt: skip
+
+
+def compile_leaf(accepted: Accepted) -> tuple[Test, ArrayTest]:
+    """The tests of a leaf for a value and for an array."""
+    leaf = Leaf(accepted)
+    plain = _plain_test(accepted) or leaf
+
+    def of_array(values: Sequence[Json]) -> bool:
+        if len(values) < MANY:
+            for value in values:  # noqa: SIM110 - a generator costs more than most arrays
+                if plain(value):
+                    return True
+            return False
+        return leaf.of_array(values)
+
+    return plain, of_array
+
+
+def _plain_test(accepted: Accepted) -> Test | None:
+    """A test that compares with each accepted value; None if they are many, or of several kinds."""
+    kinds = [values for values in accepted.kinds() if values]
+    if len(kinds) != 1 or len(kinds[0]) > FEW:
+        return None
+    if accepted.equal:
+        return _equal_to(accepted.equal)
+    if len(kinds[0]) > 1:
+        return None
+    if accepted.others:
+        return accepted.others[0]
+    if accepted.prefixes:
+        prefix = accepted.prefixes[0]
+        return lambda value: isinstance(value, str) and value.startswith(prefix)
+    if accepted.suffixes:
+        suffix = accepted.suffixes[0]
+        return lambda value: isinstance(value, str) and value.endswith(suffix)
+    if accepted.folded:
+        folded = accepted.folded[0].casefold()
+        return lambda value: isinstance(value, str) and value.casefold() == folded
+    return _in_span(accepted.spans[0]) if accepted.spans else None
+
+
+def _equal_to(wanted: list[Json]) -> Test:
+    """A test for equality with one of a few scalars."""
+    if all(isinstance(one, str) for one in wanted):
+        # A text equals no value of another type.
+        return partial(eq, wanted[0]) if len(wanted) == 1 else partial(contains, tuple(wanted))
+    if len(wanted) == 1:
+        one = wanted[0]
+        if isinstance(one, bool) or one is None:
+            return lambda value: value is one
+        return lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and value == one
+    keys = frozenset(frozen(one) for one in wanted)
+    return lambda value: type(value) in _SCALARS and frozen(value) in keys
+
+
+def _in_span(span: Span) -> Test:
+    low, has_low, high, has_high = span
+
+    def test(value: Json) -> bool:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return (low < value or (has_low and low == value)) and (value < high or (has_high and value == high))
+
+    return test
 
 
 class Leaf:
@@ -73,7 +151,6 @@ class Leaf:
         self._texts = bool(
             self._folded or self._heads or self._folded_heads or self._tails or self._folded_tails or self._networks
         )
-
         self._more = bool(self._texts or self._spans or self._others)
 
     def __call__(self, value: Json) -> bool:
@@ -87,9 +164,7 @@ class Leaf:
         return self._more and self._but_equal(value, kind)
 
     def of_array(self, values: Sequence[Json]) -> bool:
-        """True if the leaf accepts one of the elements."""
-        if len(values) < MANY:
-            return any(self(value) for value in values)
+        """True if the leaf accepts one of the elements of a long array."""
         if self._equal and not self._equal.isdisjoint(_index_of(values)):
             return True
         if self._more:
