@@ -1,7 +1,8 @@
 """Leaves of event patterns: lists of accepted values, merged so that a value is tested in little more than one look-up.
 
 Owns the merging: equal values become a set, prefixes and suffixes a sorted list without those that another one covers,
-numeric ranges and networks disjoint intervals. An array of an event is indexed once for all the leaves that read it.
+numeric ranges and networks disjoint intervals. An array of an event is indexed once for all the leaves that read it:
+only wildcards, negations, networks and tests for existence look at its elements one by one.
 The usual leaf, of a few values or one operator, is compiled to a plain comparison, which costs less than a look-up.
 Leaves the syntax of patterns to `event_pattern`.
 """
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from operator import contains, eq
 from typing import Final
 
@@ -165,11 +166,20 @@ class Leaf:
 
     def of_array(self, values: Sequence[Json]) -> bool:
         """True if the leaf accepts one of the elements of a long array."""
-        if self._equal and not self._equal.isdisjoint(_index_of(values)):
+        index = _index_of(values)
+        if self._equal and not self._equal.isdisjoint(index.scalars):
             return True
-        if self._more:
-            return any(self._but_equal(value, type(value)) for value in values)
-        return False
+        if self._folded and not self._folded.isdisjoint(index.folded):
+            return True
+        if _any_covered(self._heads, index.texts) or _any_covered(self._tails, index.reversed):
+            return True
+        if _any_covered(self._folded_heads, index.folded_texts):
+            return True
+        if _any_covered(self._folded_tails, index.folded_reversed) or _any_within(self._spans, index.numbers):
+            return True
+        if self._networks and any(self._accepts_address(text) for text in index.texts()):
+            return True
+        return bool(self._others) and any(test(value) for value in values for test in self._others)
 
     def _but_equal(self, value: Json, kind: type) -> bool:
         if kind is str:
@@ -237,17 +247,100 @@ def _within(spans: Sequence[Span], number: float) -> bool:
     return False
 
 
-_INDEXES: Final[OrderedDict[int, tuple[Sequence[Json], frozenset[object]]]] = OrderedDict()
+def _any_covered(heads: tuple[str, ...], texts: Callable[[], list[str]]) -> bool:
+    """True if one of the texts, which are in order, begins with one of the heads."""
+    if not heads:
+        return False
+    found = texts()
+    for head in heads:
+        # The least text that is not before the head begins with it, or none does.
+        place = bisect_left(found, head)
+        if place < len(found) and found[place].startswith(head):
+            return True
+    return False
 
 
-def _index_of(values: Sequence[Json]) -> frozenset[object]:
-    """The scalars of an array, as keys; made once while patterns look at the same array."""
+def _any_within(spans: Sequence[Span], numbers: Callable[[], list[float]]) -> bool:
+    """True if one of the numbers, which are in order, lies in one of the spans."""
+    if not spans:
+        return False
+    found = numbers()
+    for low, has_low, high, has_high in spans:
+        place = bisect_left(found, low) if has_low else bisect_right(found, low)
+        if place < len(found) and (found[place] < high or (has_high and found[place] == high)):
+            return True
+    return False
+
+
+class _Index:
+    """The elements of a long array in the orders in which leaves look them up; each is made once, when it is needed."""
+
+    def __init__(self, values: Sequence[Json]) -> None:
+        self.values = values
+
+    @cached_property
+    def scalars(self) -> frozenset[object]:
+        """The scalars, as keys."""
+        return frozenset(frozen(value) for value in self.values if type(value) in _SCALARS)
+
+    @cached_property
+    def folded(self) -> frozenset[str]:
+        """The texts without regard to case."""
+        return frozenset(text.casefold() for text in self._texts)
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return sorted({value for value in self.values if type(value) is str})
+
+    @cached_property
+    def _reversed(self) -> list[str]:
+        return sorted(text[::-1] for text in self._texts)
+
+    @cached_property
+    def _folded_texts(self) -> list[str]:
+        return sorted(self.folded)
+
+    @cached_property
+    def _folded_reversed(self) -> list[str]:
+        return sorted(text[::-1] for text in self.folded)
+
+    @cached_property
+    def _numbers(self) -> list[float]:
+        return sorted(
+            value for value in self.values if (type(value) is int or type(value) is float) and not math.isnan(value)
+        )
+
+    def texts(self) -> list[str]:
+        """The distinct texts in order."""
+        return self._texts
+
+    def reversed(self) -> list[str]:
+        """The texts, each from its end, in order."""
+        return self._reversed
+
+    def folded_texts(self) -> list[str]:
+        """The texts without regard to case, in order."""
+        return self._folded_texts
+
+    def folded_reversed(self) -> list[str]:
+        """The texts without regard to case, each from its end, in order."""
+        return self._folded_reversed
+
+    def numbers(self) -> list[float]:
+        """The numbers in order."""
+        return self._numbers
+
+
+_INDEXES: Final[OrderedDict[int, _Index]] = OrderedDict()
+
+
+def _index_of(values: Sequence[Json]) -> _Index:
+    """The index of an array; made once while patterns look at the same array."""
     known = _INDEXES.get(id(values))
-    if known is not None and known[0] is values:
-        return known[1]
-    index = frozenset(frozen(value) for value in values if type(value) in _SCALARS)
+    if known is not None and known.values is values:
+        return known
     # An array that is kept cannot lend its id to another one.
-    _INDEXES[id(values)] = (values, index)
+    index = _INDEXES[id(values)] = _Index(values)
     if len(_INDEXES) > _INDEXED:
         _INDEXES.popitem(last=False)
     return index
