@@ -280,13 +280,13 @@ def size_of(value: Value) -> int:
     if kind == "N":
         return number_size(content)
     if kind == "B":
-        return _binary_length(content)
+        return binary_length(content)
     if kind == "L":
         return 3 + sum(1 + size_of(element) for element in content)
     if kind == "M":
         return 3 + sum(1 + utf8_length(name) + size_of(member) for name, member in content.items())
     if kind in ("SS", "NS", "BS"):
-        of_one = {"SS": utf8_length, "NS": number_size, "BS": _binary_length}[kind]
+        of_one = {"SS": utf8_length, "NS": number_size, "BS": binary_length}[kind]
         return sum(map(of_one, content))
     return 1
 
@@ -296,7 +296,8 @@ def item_size(item: Item) -> int:
     return sum(utf8_length(name) + size_of(value) for name, value in item.items())
 
 
-def _binary_length(text: str) -> int:
+def binary_length(text: str) -> int:
+    """The length in bytes of what is stored as base64."""
     return len(text) // 4 * 3 - text.count("=", -2)
 
 

@@ -26,12 +26,16 @@ from statewright.tables.expressions.tree import (
     Path,
     Step,
 )
-from statewright.tables.values import TYPES, Item, Value, equal, kind_of, ordered, shown
+from statewright.tables.values import TYPES, Item, Value, binary_length, equal, kind_of, ordered, shown
 
 Test = Callable[[Item], bool]
 Read = Callable[[Item], Value | None]
 
 _ORDERED: Final = frozenset({"S", "N", "B"})
+_MANY: Final = 32
+"""Elements of a list from which `contains` looks them up, because an expression may ask for many."""
+_REMEMBERED: Final = 32
+"""Lists and pairs of values that the conditions of a request remember. Ours: an item may be 400 KB."""
 _SIZED: Final = frozenset({"S", "B", "SS", "NS", "BS", "L", "M"})
 
 
@@ -61,6 +65,7 @@ class Compiler:
     def __init__(self, parameter: str, bindings: Bindings) -> None:
         self._parameter = parameter
         self._bindings = bindings
+        self._known = _Known()
 
     def test(self, condition: Condition) -> Test:
         """The test of a condition. Raises: ApiError."""
@@ -80,7 +85,8 @@ class Compiler:
         if isinstance(condition, Among):
             operand = self._read(condition.operand)
             choices = [self._read(choice) for choice in condition.choices]
-            return lambda item: _is_among(operand(item), choices, item)
+            known = self._known
+            return lambda item: known.is_among(operand(item), choices, item)
         return self._call(condition)
 
     # ------------------------------------------------------------------ operands
@@ -152,10 +158,11 @@ class Compiler:
     def _compare(self, node: Compare) -> Test:
         left, right = self._read(node.left), self._read(node.right)
         self._refuse_same(node.sign, node.left, node.right)
+        known = self._known
         if node.sign == "=":
-            return lambda item: _same(left(item), right(item))
+            return lambda item: known.same(left(item), right(item))
         if node.sign == "<>":
-            return lambda item: not _same(left(item), right(item))
+            return lambda item: not known.same(left(item), right(item))
         for operand in (node.left, node.right):
             kind = self._literal_kind(operand)
             if kind is not None and kind not in _ORDERED:
@@ -223,7 +230,7 @@ class Compiler:
         self._refuse_same("contains", first, second)
         if (whole := self._literal_kind(first)) is not None and whole not in ("S", "B", "SS", "NS", "BS", "L"):
             raise self._wrong_operand("contains", whole)
-        return self._pair(first, second, _contains)
+        return self._pair(first, second, self._known.contains)
 
     def _pair(self, first: Operand, second: Operand, decides: Callable[[Value, Value], bool]) -> Test:
         left, right = self._read(first), self._read(second)
@@ -274,10 +281,6 @@ _ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def _same(left: Value | None, right: Value | None) -> bool:
-    return left is not None and right is not None and equal(left, right)
-
-
 def _comparable(left: Value | None, right: Value | None) -> tuple[Any, Any] | None:
     """The sort keys of both, `None` if the values have no common order."""
     if left is None or right is None or kind_of(left) != kind_of(right):
@@ -285,14 +288,10 @@ def _comparable(left: Value | None, right: Value | None) -> tuple[Any, Any] | No
     return (ordered(left), ordered(right)) if kind_of(left) in _ORDERED else None
 
 
-def _is_among(value: Value | None, choices: Sequence[Read], item: Item) -> bool:
-    return value is not None and any(_same(value, choice(item)) for choice in choices)
-
-
 def _length(value: Value) -> int | None:
     kind = kind_of(value)
     if kind == "B":
-        return len(b64decode(value["B"]))
+        return binary_length(value["B"])
     return len(value[kind]) if kind in _SIZED else None
 
 
@@ -300,13 +299,71 @@ def _begins(whole: Value, part: Value) -> bool:
     kind = kind_of(whole)
     if kind != kind_of(part) or kind not in ("S", "B"):
         return False
-    return bool(ordered(whole).startswith(ordered(part)))
+    beginning = ordered(part)
+    if kind == "B":
+        # Four characters are three bytes: only as many are decoded as the part has.
+        return b64decode(whole["B"][: -(-len(beginning) // 3) * 4]).startswith(beginning)
+    return bool(whole["S"].startswith(beginning))
 
 
-def _contains(whole: Value, part: Value) -> bool:
-    kind, of_part = kind_of(whole), kind_of(part)
-    if kind in ("S", "B"):
-        return kind == of_part and bool(ordered(part) in ordered(whole))
-    if kind in ("SS", "NS", "BS"):
-        return kind[0] == of_part and part[of_part] in whole[kind]
-    return kind == "L" and any(equal(element, part) for element in whole["L"])
+class _Known:
+    """Remembers the lists that the conditions of one request searched and the pairs of values that they compared."""
+
+    def __init__(self) -> None:
+        self._members: dict[int, tuple[list[Value], frozenset[object]]] = {}
+        self._pairs: dict[tuple[int, int], tuple[Value, Value, bool]] = {}
+
+    def same(self, left: Value | None, right: Value | None) -> bool:
+        """True if both values are there and equal."""
+        if left is None or right is None:
+            return False
+        ((kind, content),) = left.items()
+        if kind not in _COLLECTIONS or len(content) < _MANY or kind not in right:
+            return equal(left, right)
+        pair = id(left), id(right)
+        known = self._pairs.get(pair)
+        if known is None:
+            if len(self._pairs) == _REMEMBERED:
+                self._pairs.clear()
+            # Values that are kept cannot lend their ids to others.
+            known = self._pairs[pair] = left, right, equal(left, right)
+        return known[2]
+
+    def is_among(self, value: Value | None, choices: Sequence[Read], item: Item) -> bool:
+        """True if a value equals one of the choices."""
+        return value is not None and any(self.same(value, choice(item)) for choice in choices)
+
+    def contains(self, whole: Value, part: Value) -> bool:
+        """True if a text or bytes contain others, or a set or list an element."""
+        kind, of_part = kind_of(whole), kind_of(part)
+        if kind in ("S", "B"):
+            return kind == of_part and bool(ordered(part) in ordered(whole))
+        if kind in ("SS", "NS", "BS"):
+            return kind[0] == of_part and part[of_part] in whole[kind]
+        if kind != "L":
+            return False
+        elements = whole["L"]
+        if len(elements) < _MANY:
+            return any(equal(element, part) for element in elements)
+        return _key_of(part) in self._members_of(elements)
+
+    def _members_of(self, elements: list[Value]) -> frozenset[object]:
+        known = self._members.get(id(elements))
+        if known is None:
+            if len(self._members) == _REMEMBERED:
+                self._members.clear()
+            known = self._members[id(elements)] = elements, frozenset(map(_key_of, elements))
+        return known[1]
+
+
+_COLLECTIONS: Final = frozenset({"SS", "NS", "BS", "L", "M"})
+
+
+def _key_of(value: Value) -> object:
+    """Something hashable that is equal exactly where `equal` holds. Values nest 32 deep at most."""
+    ((kind, content),) = value.items()
+    if kind == "L":
+        return kind, tuple(map(_key_of, content))
+    if kind == "M":
+        return kind, frozenset((name, _key_of(member)) for name, member in content.items())
+    return kind, frozenset(content) if kind in _COLLECTIONS else content
