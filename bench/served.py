@@ -28,10 +28,11 @@ AT_ONCE = 512
 
 
 class Served:
-    """One server; `port` stays the same over restarts."""
+    """One server; `port` stays the same over restarts. `command` is the `statewright` to run, by default our own."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, command: str = "") -> None:
         self.folder = folder
+        self.command = command or str(Path(sys.executable).with_name("statewright"))
         self.port = free_port()
         self.options = options
         self.process: subprocess.Popen[bytes] | None = None
@@ -47,7 +48,7 @@ class Served:
 
     def start(self) -> float:
         """Start, and wait until it answers a call; returns the seconds that took."""
-        command = [str(Path(sys.executable).with_name("statewright")), "serve", "--port", str(self.port)]
+        command = [self.command, "serve", "--port", str(self.port)]
         began = time.monotonic()
         with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
             self.process = subprocess.Popen(
