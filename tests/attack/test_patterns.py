@@ -85,11 +85,24 @@ def test_the_alternatives_of_many_rules_read_an_array_once(choice: Callable[[int
     assert elements.readings == 1
 
 
-def test_networks_look_at_each_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = counted(monkeypatch, "_within")
-    networks = [{"cidr": f"10.{number}.0.0/16"} for number in range(200)]
-    assert not compile_pattern({"a": networks})({"a": [f"11.0.{n // 256}.{n % 256}" for n in range(5_000)] * 2})
+def test_the_networks_of_all_rules_parse_each_address_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch, "_address_of")
+    elements = [f"11.0.{number // 256}.{number % 256}" for number in range(5_000)] * 2
+    for rule in range(5):
+        alternatives = [{"a": [{"cidr": f"10.{number}.{rule}.0/24"}]} for number in range(100)]
+        assert not compile_pattern({"$or": alternatives})({"a": elements})
     assert len(calls) == 5_000
+    assert compile_pattern({"a": [{"cidr": "11.0.19.128/32"}]})({"a": elements})
+
+
+@pytest.mark.parametrize(
+    ("text", "is_inside"),
+    [("10.0.0.1", True), ("10.0.0", False), ("x10.0.0.1", False), ("10.0.0.01", False), ("\u0661\u0660.0.0.1", False),
+     ("fe80::1", True), ("FE80::1%eth0", True), ("fe80::10.0.0.1", True), ("fe80::1\n", False), ("", False)],
+)  # fmt: skip
+def test_an_address_is_one_in_an_array_and_alone(text: str, is_inside: bool) -> None:
+    matches = compile_pattern({"a": [{"cidr": "10.0.0.0/8"}, {"cidr": "fe80::/16"}]})
+    assert matches({"a": text}) is matches({"a": [text] * 40}) is is_inside
 
 
 def test_a_pattern_with_many_wildcards_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 Owns the merging: equal values become a set, prefixes and suffixes a sorted list without those that another one covers,
 numeric ranges and networks disjoint intervals. An array of an event is indexed once for all the leaves that read it:
-only wildcards, negations, networks and tests for existence look at its elements one by one.
+only wildcards, negations and tests for existence look at its elements one by one.
 The usual leaf, of a few values or one operator, is compiled to a plain comparison, which costs less than a look-up.
 Leaves the syntax of patterns to `event_pattern`.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -35,6 +36,11 @@ MANY: Final = 32
 """Elements from which an array is indexed."""
 _INDEXED: Final = 4
 """Arrays whose indexes are kept: those of the event at hand, for the next pattern."""
+_LONGEST_ADDRESS: Final = 256
+"""Characters of an IPv6 address with its zone. Ours."""
+_ADDRESS_4: Final = re.compile(r"\.".join(["(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"] * 4))
+_ADDRESS_6: Final = re.compile(r"[0-9A-Fa-f:.]*:.*", re.DOTALL)
+"""The characters of IPv6 addresses."""
 _SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 
 
@@ -140,7 +146,7 @@ class Leaf:
         self._tails = _uncovered(text[::-1] for text in accepted.suffixes)
         self._folded_tails = _uncovered(text.casefold()[::-1] for text in accepted.folded_suffixes)
         self._spans = _merged(accepted.spans)
-        self._networks = {
+        self._networks: dict[int, tuple[Span, ...]] = {
             version: _merged(
                 (int(one.network_address), True, int(one.broadcast_address), True)
                 for one in accepted.networks
@@ -177,7 +183,7 @@ class Leaf:
             return True
         if _any_covered(self._folded_tails, index.folded_reversed) or _any_within(self._spans, index.numbers):
             return True
-        if self._networks and any(self._accepts_address(text) for text in index.texts()):
+        if any(_any_within(spans, partial(index.addresses, version)) for version, spans in self._networks.items()):
             return True
         return bool(self._others) and any(test(value) for value in values for test in self._others)
 
@@ -201,11 +207,23 @@ class Leaf:
         return bool(self._networks) and self._accepts_address(text)
 
     def _accepts_address(self, text: str) -> bool:
-        try:
-            address = ipaddress.ip_address(text)
-        except ValueError:
-            return False
-        return _within(self._networks.get(address.version, ()), int(address))
+        address = _address_of(text)
+        return address is not None and _within(self._networks.get(address[0], ()), address[1])
+
+
+def _address_of(text: str) -> tuple[int, int] | None:
+    """The version of an IP address and its number; None for any other text."""
+    # Most texts are no IPv6 addresses, and an exception for each costs more than all the rest.
+    found = _ADDRESS_4.fullmatch(text)
+    if found is not None:
+        one, two, three, four = map(int, found.groups())
+        return 4, one << 24 | two << 16 | three << 8 | four
+    if len(text) > _LONGEST_ADDRESS or _ADDRESS_6.fullmatch(text) is None:
+        return None
+    try:
+        return 6, int(ipaddress.IPv6Address(text))
+    except ValueError:
+        return None
 
 
 def _uncovered(texts: Iterable[str]) -> tuple[str, ...]:
@@ -309,6 +327,19 @@ class _Index:
         return sorted(
             value for value in self.values if (type(value) is int or type(value) is float) and not math.isnan(value)
         )
+
+    @cached_property
+    def _addresses(self) -> dict[int, list[float]]:
+        found: dict[int, list[float]] = {4: [], 6: []}
+        for text in self._texts:
+            address = _address_of(text)
+            if address is not None:
+                found[address[0]].append(address[1])
+        return {version: sorted(numbers) for version, numbers in found.items()}
+
+    def addresses(self, version: int) -> list[float]:
+        """The IP addresses of a version as numbers, in order."""
+        return self._addresses[version]
 
     def texts(self) -> list[str]:
         """The distinct texts in order."""
