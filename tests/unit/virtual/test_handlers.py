@@ -22,6 +22,15 @@ def system():
         yield made
 
 
+WORKS = """
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(time.sleep, 10)
+    for _ in range(3_000_000):
+        pass
+    time.sleep(30)
+"""
+"""Works for longer than a sleeping thread waits for the others to sleep, too."""
+
 HEAD = """
 import asyncio, datetime, os, random, time, uuid
 from datetime import date, datetime as Moment, timezone
@@ -49,6 +58,7 @@ def told(system: VirtualSystem, name: str, body: str, timeout: int = 900) -> tup
         ("none", "time.sleep(0)", 0),
         ("loop", "asyncio.run(asyncio.sleep(3600 / 60))", 60_000),
         ("gathered", "async def all(): await asyncio.gather(*map(asyncio.sleep, (5, 9)))\nasyncio.run(all())", 9_000),
+        ("works", WORKS, 30_000),
         ("threads", "with ThreadPoolExecutor(4) as pool: list(pool.map(time.sleep, (10, 30, 20, 30)))", 30_000),
     ],
 )  # fmt: skip

@@ -31,6 +31,9 @@ DateT = TypeVar("DateT", bound=datetime.date)
 READINGS_PER_MS = 1000
 SETTLE_SECONDS = 0.004
 """Real time for which a sleeping thread waits for the handler's other threads before it lets time continue."""
+WORKING_SECONDS = 2.0
+"""Real time for which time stands still because other threads of the handler compute; a thread that spins forever may
+not stop it."""
 REAL_IO_SECONDS = 0.05
 """Real time for which an event loop of the handler waits for input and output before it lets time continue."""
 
@@ -119,7 +122,8 @@ class WorkerTime:
 
     def _lead(self) -> None:
         seen = -1
-        while seen != self._registrations:
+        ends = real_monotonic() + WORKING_SECONDS
+        while seen != self._registrations or (_others_work() and real_monotonic() < ends):
             # Other threads may be about to sleep as well, or for a shorter time.
             seen = self._registrations
             real_sleep(SETTLE_SECONDS)
@@ -134,6 +138,26 @@ class WorkerTime:
         with self._changed:
             self._asked.remove(min(self._asked))
             self.reach(now_ms)
+
+
+def _others_work() -> bool:
+    """True if another thread of this process runs or is ready to run; False where there is no /proc to say so."""
+    own = str(threading.get_native_id())
+    try:
+        threads = os.listdir("/proc/self/task")
+    except OSError:
+        return False
+    return any(_runs(thread) for thread in threads if thread != own)
+
+
+def _runs(thread: str) -> bool:
+    try:
+        with open(f"/proc/self/task/{thread}/stat", "rb") as file:
+            # The state follows the name, which is in parentheses and may contain any character.
+            return file.read().rpartition(b") ")[2][:1] in b"RD"
+    except OSError:
+        # It has ended since the list was read: another thread may wait for that.
+        return True
 
 
 def _install_time(clock: WorkerTime) -> None:
