@@ -69,8 +69,9 @@ def sow(seed: int) -> None:
 
 
 def apart(name: str, work: Callable[[], T]) -> T:
-    """Do work that draws from the seed and a name, if there is a seed: whatever others have drawn, and without effect
-    on what they draw next. To be run in a context of its own, which tasks and timers that it starts share.
+    """Do work that draws from the seed and a name, if there is a seed: independently of all other draws.
+
+    To be run in a context of its own, which tasks and timers that it starts share.
     """
     seed = _SEED.get()
     if seed is not None:

@@ -32,7 +32,7 @@ from statewright.clock import RealClock
 from statewright.config import DEFAULT_PORT, Config
 from statewright.engine.engine import Engine
 from statewright.engine.executions.views import StatusChange
-from statewright.functions.runtimes import fence
+from statewright.functions.runtimes import confinement
 from statewright.functions.workers.isolation import NONE, CannotIsolate, Isolation, isolation
 from statewright.metrics.recorder import Recorder
 from statewright.stopping import StopDeadline
@@ -213,7 +213,7 @@ def _isolate(config: Config) -> Isolation:
     except CannotIsolate as problem:
         raise CannotServe(str(problem)) from None
     if found.level != NONE:
-        fence.hide_memory()
+        confinement.hide_memory()
     if found.reason:
         log.info("handlers run at the isolation %s: %s", found.level, found.reason)
     if os.geteuid() == 0:

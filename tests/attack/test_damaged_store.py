@@ -9,16 +9,15 @@ import shutil
 import signal
 import sys
 import urllib.request
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from statewright.cli.serving.doctor import check_data
 from statewright.errors import Unavailable
-from statewright.stores.protocol import EntryRow
 from statewright.stores.sqlite.file import connect, lacks_log, log_of
 from statewright.stores.sqlite.store import SqliteStore
+from tests.attack.stores import entry, opened
 from tests.deadlines import completed, started, until
 from tests.e2e.conftest import Server
 
@@ -28,30 +27,16 @@ ROWS = 400
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from tests.attack.test_damaged_store import entry
+from tests.attack.stores import entry
 from statewright.stores.sqlite.store import SqliteStore
 async def main():
     store = SqliteStore(Path(sys.argv[1]))
     await store.open("a server")
-    await store.catalogue.write([entry(1)])
+    await store.catalogue.write([entry("000001")])
     print("written", flush=True)
     await asyncio.sleep(10_000)
 asyncio.run(main())
 """
-
-
-def entry(number: int) -> EntryRow:
-    return EntryRow("note", f"{number:06}", "", 0, 1, b"x" * 3_000)
-
-
-def opened(folder: Path, run: Callable[[SqliteStore], Awaitable[None]]) -> None:
-    async def main() -> None:
-        store = SqliteStore(folder, durability="process")
-        await store.open("a server")
-        await run(store)
-        await store.close()
-
-    asyncio.run(main())
 
 
 def killed(folder: Path) -> None:
@@ -74,7 +59,7 @@ def damage(folder: Path) -> None:
 
 
 async def filled(store: SqliteStore) -> None:
-    await store.catalogue.write([entry(number) for number in range(ROWS)])
+    await store.catalogue.write([entry(f"{number:06}", 3_000) for number in range(ROWS)])
 
 
 async def nothing(_store: SqliteStore) -> None: ...

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from statewright.errors import OwnershipLost
-from statewright.stores.protocol import EntryRow
 from statewright.stores.sqlite import ownership
 from statewright.stores.sqlite.store import SqliteStore
+from tests.attack.stores import entry, opened
 from tests.deadlines import PATIENCE_SECONDS, until, until_async
 from tests.e2e.conftest import Server
 
@@ -55,20 +55,6 @@ def _link_elsewhere(folder: Path) -> None:
 HARM = [
     _remove_lock, _remove_database, _remove_log, _replace_database, _remove_folder, _rename_folder, _link_elsewhere,
 ]  # fmt: skip
-
-
-def entry(key: str) -> EntryRow:
-    return EntryRow("note", key, "", 0, 1, b"{}")
-
-
-def opened(folder: Path, run: Callable[[SqliteStore], Awaitable[None]]) -> None:
-    async def main() -> None:
-        store = SqliteStore(folder, durability="process")
-        await store.open("a server")
-        await run(store)
-        await store.close()
-
-    asyncio.run(main())
 
 
 @pytest.mark.parametrize("harm", HARM, ids=lambda harm: harm.__name__.strip("_"))

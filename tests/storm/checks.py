@@ -189,7 +189,7 @@ def _check_messages(client: Client, effects: list[str], figures: Figures) -> Non
 def _check_events(client: Client, effects: list[str], figures: Figures) -> None:
     """A target may get an event more than once; each execution puts one event."""
     ids: defaultdict[str, set[str]] = defaultdict(set)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         for _, body in drained(client, "events"):
             event = json.loads(body)
@@ -283,7 +283,7 @@ def _check_objects(client: Client, load: Load, figures: Figures) -> None:
 
 def _check_fired(client: Client, load: Load, figures: Figures) -> None:
     fired: set[str] = set()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not load.notes.scheduled <= fired and time.monotonic() < deadline:
         fired.update(body for _, body in drained(client, "fired", quiet_seconds=1))
     figures.lost += [f"schedule {name}" for name in sorted(load.notes.scheduled - fired)]

@@ -291,13 +291,13 @@ def encode_answer(call: ScheduledCall, result: TaskResult) -> bytes:
 
     An output that is a `Payload` is not encoded again when the execution takes it.
     """
-    told: list[object]
+    outcome: list[object]
     if isinstance(result, Failed):
-        told = ["failed", result.error, result.cause, result.how]
+        outcome = ["failed", result.error, result.cause, result.how]
     else:
         kind = "succeeded" if isinstance(result, Succeeded) else "submitted"
-        told = [kind, embedded(payload_of(result.output).text)]
-    return dump_row([*_fields(CALL_VERSION, call, _DROPPED), told])
+        outcome = [kind, embedded(payload_of(result.output).text)]
+    return dump_row([*_fields(CALL_VERSION, call, _DROPPED), outcome])
 
 
 _DROPPED: Final = Payload(None)
@@ -331,7 +331,7 @@ def decode_call(body: bytes, outbox: int = 0) -> ScheduledCall:
         fields = array_in(parse_json(body), _WHAT, CALL_VERSION)
         resource, iterations = parse_resource(fields[3]), tuple(fields[11])
         submitted = Payload(fields[15]) if fields[16] else None
-        answer = _told(fields[17]) if fields[0] > UNANSWERED_VERSION else None
+        answer = _result_of(fields[17]) if fields[0] > UNANSWERED_VERSION else None
         return ScheduledCall(
             fields[1], fields[2], resource, fields[4], fields[5], fields[6], fields[7], fields[8], fields[9],
             fields[10], iterations, fields[12], fields[13], fields[14], submitted, outbox, answer,
@@ -340,7 +340,7 @@ def decode_call(body: bytes, outbox: int = 0) -> ScheduledCall:
         raise damaged(_WHAT, problem) from None
 
 
-def _told(fields: list[Json]) -> TaskResult:
+def _result_of(fields: list[Json]) -> TaskResult:
     kind = fields[0]
     if kind == "failed":
         return Failed(fields[1], fields[2], fields[3])

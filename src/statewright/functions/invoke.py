@@ -34,7 +34,7 @@ from statewright.functions.names import LATEST
 from statewright.functions.outcomes import Invoked, answer_of, last_lines
 from statewright.functions.records import Configuration
 from statewright.functions.workers import plans
-from statewright.functions.workers.fork_servers import Fence, ForkServer, ForkServers
+from statewright.functions.workers.fork_servers import Confinement, ForkServer, ForkServers
 from statewright.functions.workers.isolation import HARDENED, NAMESPACES, NONE, CannotIsolate, Isolation, isolation
 from statewright.functions.workers.models import ModelRunner
 from statewright.functions.workers.pools import Pool, Pools
@@ -262,10 +262,10 @@ class Invoker:
         variables = plans.environment(self.config, target.name, target.version, settings, folders, self.endpoint())
         program = runtime.program if runtime.kind == "python" else plans.own_python()
 
-        fence = self._fence(isolation.level)
+        confinement = self._confinement(isolation.level)
 
         def fork_server() -> ForkServer:
-            return self._fork_servers.get(program, preload, fence)
+            return self._fork_servers.get(program, preload, confinement)
 
         day = datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
         plan = WorkerPlan(
@@ -301,11 +301,11 @@ class Invoker:
         layers = tuple(str(packages.unpacked(code)) for code in settings.layers.values())
         return root, plans.Folders(str(root), layers), ""
 
-    def _fence(self, level: str) -> Fence:
+    def _confinement(self, level: str) -> Confinement:
         if level != NAMESPACES:
-            return Fence(level, "")
+            return Confinement(level, "")
         code = self.definitions.packages.folder
-        return Fence(level, str(code), plans.visible_folders(self.config), (str(code.parents[1]),))
+        return Confinement(level, str(code), plans.visible_folders(self.config), (str(code.parents[1]),))
 
 
 def check_payload(payload: bytes, kind: str) -> bytes:

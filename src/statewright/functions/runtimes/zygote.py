@@ -1,7 +1,7 @@
 """The fork server: one process that starts, reaps and ends every worker of one interpreter.
 
 Runs as a script of its own with any Python from 3.9 on, so it uses the standard library alone and, of Statewright, only
-its neighbours `python_worker.py` and `fence.py`. A function's code never runs in it: a Python worker imports its
+its neighbours `python_worker.py` and `confinement.py`. A function's code never runs in it: a Python worker imports its
 handler after the fork. Other runtimes are forked and replaced (`argv`).
 
 The server talks to it over one Unix stream socket: frames of `u32 length | JSON`; a spawn carries three descriptors.
@@ -41,13 +41,13 @@ class ForkServer:
     """Workers by pid, and the socket over which the server commands them."""
 
     def __init__(
-        self, control: socket.socket, prctl: Callable[..., object] | None, level: str, fence: ModuleType | None
+        self, control: socket.socket, prctl: Callable[..., object] | None, level: str, confinement: ModuleType | None
     ) -> None:
         self.control = control
         self.prctl = prctl
         self.level = level
-        self.fence = fence
-        """The module `fence`, unless the level of isolation is `none`."""
+        self.confinement = confinement
+        """The module `confinement`, unless the level of isolation is `none`."""
         self.reports: dict[int, int] = {}
         """Pipes from which the statuses of workers in namespaces are read, by the pid of their first process."""
         self.workers: dict[int, int] = {}
@@ -117,10 +117,10 @@ class ForkServer:
                 self.doomed[pid] = time.monotonic() + message["grace_seconds"]
 
     def _spawn(self, message: Message, channel: int, output: int, null: int) -> None:
-        in_namespaces = self.level == "namespaces" and self.fence is not None
+        in_namespaces = self.level == "namespaces" and self.confinement is not None
         report_out, report_in = os.pipe() if in_namespaces else (-1, -1)
         try:
-            pid = self.fence.clone() if in_namespaces and self.fence is not None else os.fork()
+            pid = self.confinement.clone() if in_namespaces and self.confinement is not None else os.fork()
         except OSError as problem:
             for descriptor in (report_out, report_in):
                 if descriptor >= 0:
@@ -130,8 +130,8 @@ class ForkServer:
         if pid == 0:
             code = 127
             try:
-                if in_namespaces and self.fence is not None:
-                    self.fence.run_first(
+                if in_namespaces and self.confinement is not None:
+                    self.confinement.run_first(
                         message["place"], report_in, null,
                         lambda: self._become_worker(message, channel, output, null),
                     )  # fmt: skip
@@ -162,8 +162,8 @@ class ForkServer:
         os.environ.update(message["env"])
         time.tzset()
         _limit(message)
-        if self.fence is not None:
-            self.fence.confine(self.level, message["file_bytes"])
+        if self.confinement is not None:
+            self.confinement.confine(self.level, message["file_bytes"])
         os.chdir(message["root"])
         if message["argv"] is not None:
             os.execvpe(message["argv"][0], message["argv"], message["env"])
@@ -283,7 +283,7 @@ def _prctl() -> Callable[..., object] | None:
 def main() -> None:
     """Preload modules, then fork on demand.
 
-    Arguments: the control socket's descriptor, settings of the fence as JSON, then modules to preload.
+    Arguments: the control socket's descriptor, settings of the confinement as JSON, then modules to preload.
     """
     control = socket.socket(fileno=int(sys.argv[1]))
     settings = json.loads(sys.argv[2])
@@ -296,20 +296,20 @@ def main() -> None:
     import python_worker
 
     python_worker.preload(sys.argv[3:])
-    fence: ModuleType | None = None
+    confinement: ModuleType | None = None
     if settings["level"] != "none":
         # Modules that are first imported by a worker may be out of its sight.
         import resource  # noqa: F401
 
-        fence = importlib.import_module("fence")
+        confinement = importlib.import_module("confinement")
     sys.path.remove(here)
-    if fence is not None:
+    if confinement is not None:
         if settings["level"] == "namespaces":
-            fence.enter(settings)
-        fence.hide_memory()
+            confinement.enter(settings)
+        confinement.hide_memory()
     gc.collect()
     gc.freeze()
-    ForkServer(control, prctl, settings["level"], fence).serve()
+    ForkServer(control, prctl, settings["level"], confinement).serve()
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ Ended = Callable[[int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class Confinement:
     """Isolation of the workers of a fork server: the level, and for `namespaces` what they see and do not see.
 
     `code` is the folder of all packages. `visible` are folders beside those of programs and of the interpreter; `hide`
@@ -53,7 +53,7 @@ class Fence:
 class ForkServer:
     """One fork server process. Everything runs on the loop's thread; nothing blocks."""
 
-    def __init__(self, interpreter: str, preload: Sequence[str], fence: Fence) -> None:
+    def __init__(self, interpreter: str, preload: Sequence[str], confinement: Confinement) -> None:
         _raise_descriptor_limit()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -70,7 +70,7 @@ class ForkServer:
             for name, value in os.environ.items()
             if name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYENV_VERSION", "PYENV_ROOT", "HOME")
         }
-        settings = orjson.dumps(asdict(fence)).decode()
+        settings = orjson.dumps(asdict(confinement)).decode()
         command = [interpreter, str(RUNTIMES / "zygote.py"), str(theirs.fileno()), settings, *preload]
         try:
             self._process = subprocess.Popen(
@@ -211,15 +211,15 @@ class ForkServers:
     """Fork servers by interpreter and preloaded modules, started at first use and again when one has died."""
 
     def __init__(self) -> None:
-        self._servers: dict[tuple[str, tuple[str, ...], Fence], ForkServer] = {}
+        self._servers: dict[tuple[str, tuple[str, ...], Confinement], ForkServer] = {}
 
-    def get(self, interpreter: str, preload: tuple[str, ...], fence: Fence) -> ForkServer:
+    def get(self, interpreter: str, preload: tuple[str, ...], confinement: Confinement) -> ForkServer:
         """The fork server for workers of an interpreter. Raises: OSError when it cannot be started."""
-        found = self._servers.get((interpreter, preload, fence))
+        found = self._servers.get((interpreter, preload, confinement))
         if found is None or not found.is_alive:
             if found is not None:
                 found.close()
-            found = self._servers[interpreter, preload, fence] = ForkServer(interpreter, preload, fence)
+            found = self._servers[interpreter, preload, confinement] = ForkServer(interpreter, preload, confinement)
         return found
 
     def close(self) -> None:

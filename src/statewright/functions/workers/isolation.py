@@ -2,7 +2,7 @@
 
 `none`: a process of the same user. `hardened`: without privileges, with limits, unable to read the server's memory.
 `namespaces`: in a file system and among processes of its own. What each of them holds back: docs/security.md. Leaves
-the fence itself to `runtimes/fence.py`, which the fork servers load.
+the confinement itself to `runtimes/confinement.py`, which the fork servers load.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _problem_of(level: str) -> str:
     """Why this machine does not have a level; empty if it has."""
     try:
         tried = subprocess.run(
-            [sys.executable, "-I", "-S", str(RUNTIMES / "fence.py"), level],
+            [sys.executable, "-I", "-S", str(RUNTIMES / "confinement.py"), level],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_TRIAL_SECONDS,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as problem:

@@ -51,7 +51,7 @@ class Facts:
     function may occur as a value. `loops`: a value can return to the code that made it, so that it may double
     repeatedly. `crosses`: it reads outside data once for each item of other data, so that its result may be as large as
     their product. `costly`: it uses what the library evaluates out of proportion to the data. `unbounded`: it takes
-    long whatever the data, because it computes a picture, or makes data itself for what is costly.
+    long for any data, because it computes a picture, or makes data itself for what is costly.
     `holds_functions`: a function may end up inside the result. `calls` and `values` are the free names that are called
     and those that are used otherwise.
     """

@@ -1,4 +1,4 @@
-"""The fence around workers: what the kernel keeps a handler from doing. Linux only.
+"""Confines workers: what the kernel keeps a handler from doing. Linux only.
 
 Loaded by the fork server (`zygote.py`), so it uses the standard library alone, from Python 3.9 on. As a program of its
 own it tries a level and exits with 0, or prints why this machine does not have it.
@@ -177,12 +177,7 @@ def _read_only(path: str, flags: int = AT_RECURSIVE) -> None:
 
 def _bind(source: str, target: str) -> None:
     """Bind a file or folder read-only; the place is made."""
-    if os.path.isdir(source):
-        os.makedirs(target, exist_ok=True)
-    else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        open(target, "a").close()
-    _mount(source, target, None, BIND | REC)
+    _rebind(source, target)
     _read_only(target)
 
 
@@ -383,7 +378,7 @@ def _furnish(place: Place) -> None:
 
 
 def _rebind(source: str, target: str) -> None:
-    """Bind what is bound read-only already."""
+    """Bind a file or folder as it is, for one that is read-only already; the place is made."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
