@@ -140,6 +140,7 @@ def assemble(
         on_lost=on_lost,
     )
     engine.subscribe(integrations.status_changed)
+    engine.subscribe_express(integrations.express_ended)
     integrations.connect(engine)
     target_calls = TargetCalls(calls, integrations.posts)
     deliveries = Deliveries(store.catalogue, clock, target_calls, recorder=metrics)

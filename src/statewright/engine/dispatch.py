@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol
 
 from statewright.asl.resources import Resource, parse_resource
@@ -174,7 +174,11 @@ class Dispatcher:
 
     async def _answer_or_repeat(self, call: ScheduledCall) -> TaskResult | Later:
         """Take the answer of a call that has happened although its commit stayed unanswered, or make it again."""
-        return await answer_in(self._store, call) or await self._integrations.call(call)
+        answer = await answer_in(self._store, call)
+        if answer is None:
+            return await self._integrations.call(call)
+        following = followed_up(call, answer)
+        return await self._integrations.call(following) if following is not None else answer
 
     def settle(self, call: ScheduledCall, result: TaskResult) -> bool:
         """Answer a call that was to be answered later; whether its execution still waited for it.
@@ -345,6 +349,13 @@ def _result_of(fields: list[Json]) -> TaskResult:
     if kind == "failed":
         return Failed(fields[1], fields[2], fields[3])
     return (Succeeded if kind == "succeeded" else Submitted)(Payload(fields[1]))
+
+
+def followed_up(call: ScheduledCall, answer: TaskResult) -> ScheduledCall | None:
+    """The call that follows a job whose request was accepted; `None` if the answer says everything."""
+    if call.resource.pattern != "sync" or not isinstance(answer, Submitted):
+        return None
+    return replace(call, submitted=payload_of(answer.output), answer=None)
 
 
 async def answer_in(store: ExecutionStore, call: ScheduledCall) -> TaskResult | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from statewright.engine.activities import Activities, ActivityTask
-from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call, event_of
+from statewright.engine.dispatch import Dispatcher, Integrations, ScheduledCall, decode_call, event_of, followed_up
 from statewright.engine.executions import kinds
 from statewright.engine.executions.live import LiveExecution
 from statewright.engine.executions.names import ExecutionNames
@@ -72,7 +72,11 @@ class Effects:
     def recover(self, row: OutboxRow, call: ScheduledCall) -> None:
         """Go on with a call or an activity's task of before the restart; a call that has happened is not repeated."""
         if call.answer is not None:
-            self._runner.tell(row.execution, Input(event_of(call, call.answer), call=call))
+            following = followed_up(call, call.answer)
+            if following is not None:
+                self.dispatch(row.execution, following)
+            else:
+                self._runner.tell(row.execution, Input(event_of(call, call.answer), call=call))
         elif row.kind == kinds.TASK:
             self.dispatch(row.execution, call)
         else:

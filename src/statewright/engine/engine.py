@@ -305,6 +305,13 @@ class Engine:
         """Show an execution. Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`)."""
         return self.listing.view(await self.names.row_of(execution_arn))
 
+    async def describe_express(self, execution_arn: str) -> ExecutionView:
+        """Show an asynchronous EXPRESS execution, for the task that waits for it; the API has no such operation.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
+        """
+        return self.listing.view(await self.names.express_row_of(execution_arn))
+
     async def list_executions(
         self,
         arn: str,
@@ -427,6 +434,10 @@ class Engine:
         wait.
         """
         self.status_changes.subscribe(subscriber)
+
+    def subscribe_express(self, subscriber: Callable[[str], None]) -> None:
+        """Have `subscriber` called with the ARN of every asynchronous EXPRESS execution whose end is durable."""
+        self.express.subscribe(subscriber)
 
     async def metrics(self) -> dict[str, Json]:
         """Figures for /metrics: executions by status, transitions, commits, timers, what is held in memory."""

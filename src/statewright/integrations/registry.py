@@ -27,9 +27,9 @@ from statewright.integrations.map_data.buckets import Buckets, EndpointBuckets, 
 from statewright.integrations.map_data.items_and_results import BucketData
 from statewright.integrations.own_services import InvokeOwn, OwnServices
 from statewright.integrations.own_tasks import OwnTasks, tried
-from statewright.integrations.patterns import NOT_CONFIGURED, Answers, Settles, no_endpoint_text, not_here_yet
+from statewright.integrations.patterns import NOT_CONFIGURED, Settles, no_endpoint_text, not_here_yet
 from statewright.integrations.posts import Posts
-from statewright.integrations.states_execution import Invoke, StatesExecution
+from statewright.integrations.states_execution import EngineOfStates, Invoke, StatesExecution
 from statewright.payload import JsonObject
 
 log = logging.getLogger("statewright.integrations")
@@ -41,8 +41,8 @@ _EXTRA: Final = "statewright"
 _FAULT: Final = "Statewright.InternalError"
 
 
-class EngineSide(Answers, Settles, Protocol):
-    """The engine, as tasks need it: answers by token, and the results of Statewright's own tasks."""
+class EngineSide(EngineOfStates, Settles, Protocol):
+    """The engine, as tasks need it: answers by token, EXPRESS children, and the results of Statewright's own tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,10 @@ class Registry:
         if change.stopped_ms is not None:
             self._states.execution_ended(change.execution_arn)
 
+    def express_ended(self, execution_arn: str) -> None:
+        """Look at an EXPRESS execution that has ended, for the task that waits for it."""
+        self._states.execution_ended(execution_arn)
+
     def job_ended(self, name: str) -> None:
         """Look at a job of Statewright's own that has ended, by its ARN or id, for the task that waits for it."""
         self._own.hint(name)
@@ -191,6 +195,6 @@ class Registry:
             self._services = AwsServices(self._config, self._clock, self._blocking, self._answerer, self.volatile)
         return self._services
 
-    def _answerer(self) -> Answers:
+    def _answerer(self) -> EngineSide:
         assert self._engine is not None, "connect() comes before the first task"
         return self._engine

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from statewright.asl.timestamps import format_timestamp
 from statewright.clock import Clock
 from statewright.engine.dispatch import Failed, ScheduledCall, Submitted, Succeeded, TaskResult, encode_answer
+from statewright.engine.executions.views import ExecutionView
 from statewright.errors import ApiError, OwnershipLost, StoreError, Unavailable
 from statewright.instants import http_date
 from statewright.integrations.patterns import (
@@ -42,6 +43,13 @@ class Invoke(Protocol):
         """
 
 
+class EngineOfStates(Answers, Protocol):
+    """The engine, as calls to Step Functions need it."""
+
+    async def describe_express(self, execution_arn: str) -> ExecutionView:
+        """Show an asynchronous EXPRESS execution. Raises: ApiError; StoreError."""
+
+
 _PARAMETERS: Final = {
     "StateMachineArn": "stateMachineArn",
     "Input": "input",
@@ -57,14 +65,17 @@ _UNMODELLED: Final = frozenset(
 _LONGEST_PAUSE_MS: Final = 3_600_000
 """The ends of children in this process are announced; polling only finds ends whose announcement was missed."""
 
+_LONGEST_EXPRESS_PAUSE_MS: Final = 30_000
+
 
 class StatesExecution:
     """Executes calls to Step Functions itself."""
 
-    def __init__(self, clock: Clock, invoke: Invoke, answers: Callable[[], Answers]) -> None:
+    def __init__(self, clock: Clock, invoke: Invoke, engine: Callable[[], EngineOfStates]) -> None:
         self._clock = clock
         self._invoke = invoke
-        self._follower = Follower(clock, answers)
+        self._engine = engine
+        self._follower = Follower(clock, engine)
         self._starting: dict[str, asyncio.Future[JsonMapping]] = {}
         """Children of `.sync` tasks that are being started, by idempotency key."""
 
@@ -121,13 +132,18 @@ class StatesExecution:
     async def _once(
         self, task: ScheduledCall, name: str, request: JsonObject, result_of: Callable[[Json], TaskResult]
     ) -> TaskResult:
+        return result_of(await self._completing(task, name, request, result_of))
+
+    async def _completing(
+        self, task: ScheduledCall, name: str, request: JsonObject, result_of: Callable[[Json], TaskResult]
+    ) -> Json:
         """Make a call, and have it complete the task's outbox row with the result that its answer gives."""
 
         def body_of(answer: Json) -> bytes:
             return encode_answer(task, result_of(answer))
 
         completion = Completion(task.outbox, body_of) if task.outbox else None
-        return result_of(await self._invoke(name, request, _sender(task), completion))
+        return await self._invoke(name, request, _sender(task), completion)
 
     # -------------------------------------------------------------- states:startExecution
 
@@ -153,17 +169,16 @@ class StatesExecution:
 
         if task.resource.pattern != "sync":
             return await self._once(task, "StartExecution", _with_texts(request), result_of)
-        answer = await self._started_shielded(task, _with_texts(request))
-        if ":express:" in answer["executionArn"]:
-            cause = "An EXPRESS execution cannot be waited for with '.sync': call aws-sdk:sfn:startSyncExecution."
-            return Failed("States.TaskFailed", cause, "submit failed")
+        answer = await self._started_shielded(task, _with_texts(request), result_of)
         self._follow(task, answer["executionArn"])
         return result_of(answer)
 
-    async def _started_shielded(self, task: ScheduledCall, request: JsonObject) -> JsonMapping:
+    async def _started_shielded(
+        self, task: ScheduledCall, request: JsonObject, result_of: Callable[[Json], TaskResult]
+    ) -> JsonMapping:
         """Start a child even if the task is cancelled meanwhile, so that `cancel` knows what to stop."""
         key = task.idempotency_key
-        starting = self._starting[key] = asyncio.ensure_future(self._started(task, request))
+        starting = self._starting[key] = asyncio.ensure_future(self._started(task, request, result_of))
         # Retrieves the exception of the start, which is never awaited if the task was cancelled.
         starting.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
@@ -177,16 +192,25 @@ class StatesExecution:
         del self._starting[key]
         return answer
 
-    async def _started(self, task: ScheduledCall, request: JsonObject) -> JsonMapping:
-        answer: JsonMapping = await self._invoke("StartExecution", request, _sender(task))
+    async def _started(
+        self, task: ScheduledCall, request: JsonObject, result_of: Callable[[Json], TaskResult]
+    ) -> JsonMapping:
+        answer: JsonMapping = await self._completing(task, "StartExecution", request, result_of)
         return answer
 
     def _follow(self, task: ScheduledCall, arn: str) -> None:
         parsed = task.resource.arn.endswith(":2")
+        is_express = ":express:" in arn
+
+        async def describe() -> JsonMapping:
+            if is_express:
+                return _shown_express(await self._engine().describe_express(arn))
+            answer: JsonMapping = await self._invoke("DescribeExecution", {"executionArn": arn})
+            return answer
 
         async def poll() -> Succeeded | Failed | None:
             try:
-                answer = await self._invoke("DescribeExecution", {"executionArn": arn})
+                answer = await describe()
             except ApiError as error:
                 name, cause = optimised_failure(error.code, error.message, named_uuid(arn, "look"))
                 return Failed(name, cause)
@@ -195,14 +219,38 @@ class StatesExecution:
             described = description(answer, parsed=parsed)
             return Succeeded(described) if answer["status"] == "SUCCEEDED" else job_failed(described)
 
-        self._follower.follow(task, poll, lambda: self._stop(arn), name=arn, longest_ms=_LONGEST_PAUSE_MS)
+        # After a takeover another process may run the EXPRESS child, whose end is announced to that one alone.
+        longest_ms = _LONGEST_EXPRESS_PAUSE_MS if is_express else _LONGEST_PAUSE_MS
+        self._follower.follow(task, poll, lambda: self._stop(arn), name=arn, longest_ms=longest_ms)
 
     async def _stop(self, arn: str) -> None:
+        """Stop a child, best effort. An EXPRESS one cannot be stopped: it ends within five minutes."""
+        if ":express:" in arn:
+            return
         try:
             await self._invoke("StopExecution", {"executionArn": arn})
         except (ApiError, StoreError):
             # It has ended by itself, or cannot be reached; in both cases no task waits for it.
             return
+
+
+def _shown_express(view: ExecutionView) -> JsonObject:
+    """An EXPRESS execution as DescribeExecution would show it, which does not for any."""
+    shown: JsonObject = {
+        "executionArn": view.execution_arn,
+        "stateMachineArn": view.machine_arn,
+        "name": view.name,
+        "status": view.status,
+        "startDate": view.started_ms,
+        "stopDate": view.stopped_ms,
+        "error": view.error,
+        "cause": view.cause,
+        "input": view.input,
+        "inputDetails": {"included": True},
+    }
+    if view.output is not None:
+        shown |= {"output": view.output, "outputDetails": {"included": True}}
+    return shown
 
 
 def _sender(task: ScheduledCall) -> str:

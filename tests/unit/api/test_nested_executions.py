@@ -34,8 +34,12 @@ class Nest(Rig):
         app = app_of(clock=self.clock, engine=self.engine, integrations=self.registry)
         calls.connect(app)
         self.registry.connect(self.engine)
+        self.engine.subscribe_express(self.registry.express_ended)
         self.states = calls.states
         return self
+
+    async def express_child(self, definition: dict[str, Any]) -> str:
+        return (await self.machine(definition, "child", type="EXPRESS")).machine_arn
 
     def heard(self, change: StatusChange) -> None:
         super().heard(change)
@@ -108,6 +112,101 @@ def test_a_crash_loses_neither_parent_nor_child(after_ms: int) -> None:
             child.machine_arn, status=None, redrive_filter=None, token=None, limit=10
         )
         assert len(children) == 1
+        await nest.die()
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("suffix", ["sync", "sync:2"])
+def test_a_parent_waits_for_its_express_child(suffix: str) -> None:
+    async def main(clock: VirtualClock) -> None:
+        nest = await Nest(clock).up()
+        child = await nest.express_child(machine(W=wait(90, "P"), P=passing(Result={"b": 2})))
+        began = clock.now_ms()
+        call = calling(f"states:startExecution.{suffix}", StateMachineArn=child, Input={"a": 1}, Name="c")
+        arn = await nest.begin(machine(C=call))
+        view = await nest.end(arn)
+        assert view.status == "SUCCEEDED"
+        output = json.loads(view.output)
+        assert output["ExecutionArn"].startswith(child.replace(":stateMachine:", ":express:") + ":c:")
+        assert (output["Name"], output["Status"], output["StopDate"]) == ("c", "SUCCEEDED", began + 90_000)
+        shown = ({"a": 1}, {"b": 2}) if suffix == "sync:2" else ('{"a":1}', '{"b":2}')
+        assert (output["Input"], output["Output"]) == shown
+        # Its end is announced: the parent does not wait for the next look.
+        assert clock.now_ms() - began == 90_000
+        types = await nest.types(arn)
+        assert types[2:6] == ["TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded"]
+        await nest.die()
+
+    run_virtual(main)
+
+
+def test_an_express_child_that_fails_or_takes_too_long_fails_the_task() -> None:
+    async def main(clock: VirtualClock) -> None:
+        nest = await Nest(clock).up()
+        for states, status in (({"F": {"Type": "Fail", "Error": "E"}}, "FAILED"), ({"W": wait(600)}, "TIMED_OUT")):
+            child = (await nest.machine(machine(**states), f"child-{status}", type="EXPRESS")).machine_arn
+            call = calling("states:startExecution.sync", StateMachineArn=child)
+            target = await nest.machine(machine(C=call), f"parent-{status}")
+            view = await nest.end((await nest.engine.start_execution(target, "run", "{}")).arn)
+            assert (view.status, view.error) == ("FAILED", "States.TaskFailed")
+            assert json.loads(view.cause)["Status"] == status
+        await nest.die()
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("after_ms", [0, 1_000, 89_999])
+def test_a_crash_runs_an_express_child_again_and_its_parent_takes_the_end(after_ms: int) -> None:
+    async def main(clock: VirtualClock) -> None:
+        nest = await Nest(clock).up()
+        child = await nest.express_child(machine(W=wait(90, "P"), P=passing(Result=1)))
+        arn = await nest.begin(machine(C=calling("states:startExecution.sync:2", StateMachineArn=child)))
+        if after_ms:
+            await nest.until(after_ms)
+        await nest.die()
+        await nest.up()
+        view = await nest.end(arn)
+        assert (view.status, json.loads(view.output)["Output"]) == ("SUCCEEDED", 1)
+        assert [kept.row.name for kept in nest.store.executions.by_id.values()].count("run") == 1
+        assert len(nest.store.executions.by_id) == 2
+        await nest.die()
+
+    run_virtual(main)
+
+
+def test_a_crash_before_the_parent_knows_its_express_child_starts_no_second_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main(clock: VirtualClock) -> None:
+        nest = await Nest(clock).up()
+        child = await nest.express_child(machine(W=wait(90)))
+        arn = await nest.begin(machine(C=calling("states:startExecution.sync", StateMachineArn=child)))
+        monkeypatch.setattr(nest.engine.runner, "tell", lambda *_: None)
+        await nest.until(1_000)
+        assert "TaskSubmitted" not in await nest.types(arn)
+        await nest.die()
+        await nest.up()
+        assert (await nest.end(arn)).status == "SUCCEEDED"
+        assert (await nest.types(arn)).count("TaskSubmitted") == 1
+        assert len(nest.store.executions.by_id) == 2
+        await nest.die()
+
+    run_virtual(main)
+
+
+def test_an_express_child_that_ended_while_its_parent_was_away_is_found() -> None:
+    async def main(clock: VirtualClock) -> None:
+        nest = await Nest(clock).up()
+        child = await nest.express_child(machine(W=wait(5, "P"), P=passing(Result=1)))
+        arn = await nest.begin(machine(C=calling("states:startExecution.sync:2", StateMachineArn=child)))
+        await nest.until(1_000)
+        await nest.registry.close()
+        await nest.until(10_000)
+        assert (await nest.engine.describe(arn)).status == "RUNNING"
+        await nest.die()
+        await nest.up()
+        assert (await nest.end(arn)).status == "SUCCEEDED"
         await nest.die()
 
     run_virtual(main)

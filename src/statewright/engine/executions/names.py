@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from statewright.arn import EXECUTION, StatesArn, parse_arn
+from statewright.arn import EXECUTION, EXPRESS, StatesArn, parse_arn
 from statewright.errors import ApiError
 from statewright.stores.entries import MarkKind, rows_below
 from statewright.stores.protocol import EntryRow, Row
@@ -71,6 +71,17 @@ class ExecutionNames:
         if row is None:
             raise does_not_exist(execution_arn)
         self.remember(execution_arn, row.id)
+        return row
+
+    async def express_row_of(self, execution_arn: str) -> Row:
+        """The row of an asynchronous EXPRESS execution.
+
+        Raises: ApiError (`InvalidArn`, `ExecutionDoesNotExist`).
+        """
+        arn = parse_arn(execution_arn, EXPRESS)
+        row = await self._by_name(arn.machine, f"{arn.rest}:{arn.run}")
+        if row is None:
+            raise does_not_exist(execution_arn)
         return row
 
     async def _find(self, arn: StatesArn) -> Row | None:

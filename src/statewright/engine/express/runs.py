@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -55,8 +55,13 @@ class ExpressRuns:
         self._inbox = inbox
         self._history = history
         self._runs: dict[ExpressRun, None] = {}
+        self._subscribers: list[Callable[[str], None]] = []
         self._stopped = False
         inbox.register(EXPRESS, self.recover)
+
+    def subscribe(self, subscriber: Callable[[str], None]) -> None:
+        """Have a subscriber called with the ARN of every asynchronous one whose end is durable; it may not wait."""
+        self._subscribers.append(subscriber)
 
     @contextmanager
     def running(self, program: Program, state: ExecutionState, head: Head) -> Iterator[ExpressRun]:
@@ -172,6 +177,8 @@ class ExpressRuns:
             return
         closed = replace(row, status=state.status, stopped_ms=state.stopped_ms, tail=Tail.of(state).encode())
         await self._shard.retrying.executions.commit(Commit(closed, version, None, inbox_done=[inbox_id]))
+        for subscriber in self._subscribers:
+            subscriber(head.execution_arn)
 
     def _head(self, target: Target, name: str, input_text: str, trace_header: str | None) -> Head:
         return head_of(target, express_arn(target.machine_arn, name, chance.uuid4()), input_text, trace_header)
