@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -87,7 +87,8 @@ class Api:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         handling = _Handling(scope, _new_id(), time.perf_counter())
         try:
-            guard.refuse_web_pages(headers, self.origins, is_page=scope["path"] in PAGES)
+            is_verified = self._is_verified(scope, headers)
+            guard.refuse_web_pages(headers, self.origins, is_page=scope["path"] in PAGES, is_verified=is_verified)
             answer = await self._page(scope, headers)
             if answer is None and scope["path"] == time_scale.PATH and "authorization" not in headers:
                 answer = await self._time_scale(scope, headers, receive)
@@ -144,6 +145,12 @@ class Api:
         if waits_for_events(where.service, handling.operation):
             running = self._while_connected(running, incoming.receive, handling.scope.get(WATCH))
         return wire.answer(handling.operation, await running, handling.request_id)
+
+    def _is_verified(self, scope: Message, headers: Mapping[str, str]) -> bool:
+        """True if a request names a signer, so that `_verify` refuses it unless a configured key signed it."""
+        if not self.app.config.credentials or scope["path"] in PAGES or scope["path"] == time_scale.PATH:
+            return False
+        return signing_service(scope["query_string"].decode("latin-1"), headers) is not None
 
     async def _verify(self, where: Route, incoming: Incoming) -> str | None:
         """The access key of the request's signer. The operation that reads a streamed body checks its hash."""

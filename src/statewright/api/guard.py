@@ -15,6 +15,9 @@ from statewright.errors import ApiError
 
 _LOOPBACK: Final = re.compile(r"localhost|(.+\.)?localhost|127(\.[0-9]{1,3}){3}|\[?::1\]?", re.IGNORECASE)
 
+_SIGNATURE: Final = "AWS4-"
+"""The start of an AWS client's `Authorization`; passwords that a page puts into an address begin otherwise."""
+
 HARMLESS: Final = ((b"content-security-policy", b"sandbox"), (b"x-content-type-options", b"nosniff"))
 """Headers of answers whose content callers have stored: a page among them would have the API's origin.
 
@@ -33,13 +36,18 @@ def is_origin(text: str) -> bool:
 
 
 def refuse_web_pages(
-    headers: Mapping[str, str], allowed: frozenset[str] = frozenset(), *, is_page: bool = False
+    headers: Mapping[str, str],
+    allowed: frozenset[str] = frozenset(),
+    *,
+    is_page: bool = False,
+    is_verified: bool = False,
 ) -> None:
     """Refuse requests from web pages, except the server's own and those that the operator named.
 
     Every other port of loopback is another origin: any program of any user can serve a page there. `allowed` are the
     origins that were named, as `scheme://host[:port]`. `is_page` is for pages that people open in a browser, which only
-    show something. Requests of programs pass.
+    show something. `is_verified` is for requests whose signature will be verified with a configured key before
+    anything is done. Requests of programs pass.
 
     Raises: ApiError (`CrossOriginRequestRefused`) for a request that a browser sends on behalf of another origin.
     """
@@ -47,10 +55,11 @@ def refuse_web_pages(
     site = headers.get("sec-fetch-site")
     host = headers.get("host", "")
     if site is None and origin is None:
-        if not _is_browser(headers):
+        if is_verified or not _may_be_browser(headers):
             return
-        if not is_page:
-            # An old browser does not say for which page it fetches an image or a link.
+        if not is_page and not headers.get("authorization", "").startswith(_SIGNATURE):
+            # An old browser does not say for which page it fetches an image or a link. For another page it signs
+            # nothing without a preflight, which is refused; a signature in the address could be the page's.
             raise _refused("a browser sent it that does not say for which page (Sec-Fetch-Site)")
     elif origin is not None:
         if origin not in allowed and not (site in (None, "same-origin", "none") and _is_loopback_of(origin, host)):
@@ -80,12 +89,11 @@ def too_long(limit: int) -> ApiError:
     return ApiError("RequestEntityTooLarge", f"The request is longer than {limit} bytes.")
 
 
-def _is_browser(headers: Mapping[str, str]) -> bool:
-    # A page may change its browser's User-Agent, but cannot make it omit the user's languages.
-    if "accept-language" not in headers and not headers.get("user-agent", "").startswith("Mozilla/"):
-        return False
-    # Browsers send both of these or neither, and let no page set them. Node.js' own `fetch` sends only this one.
-    return "sec-fetch-mode" not in headers
+def _may_be_browser(headers: Mapping[str, str]) -> bool:
+    """False if no browser can have sent a request that has neither Origin nor Sec-Fetch-Site."""
+    # No page can make its browser omit the user's languages. Browsers send both of Sec-Fetch-Mode and Sec-Fetch-Site or
+    # neither, and let no page set them; Node.js' own `fetch` sends only the former.
+    return "accept-language" in headers and "sec-fetch-mode" not in headers
 
 
 def _is_loopback_of(origin: str, host: str) -> bool:

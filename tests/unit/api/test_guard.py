@@ -5,6 +5,9 @@ import pytest
 from statewright.api.guard import is_loopback, refuse_length, refuse_web_pages
 from statewright.errors import ApiError
 
+SIGNED = "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0"
+OLD_BROWSER = {"user-agent": "Mozilla/5.0 (Macintosh) Safari/605.1.15", "accept-language": "en-GB,en;q=0.5"}
+
 
 @pytest.mark.parametrize(
     "headers",
@@ -20,6 +23,12 @@ from statewright.errors import ApiError
         # Node.js' own fetch.
         {"host": "localhost:4566", "accept-language": "*", "sec-fetch-mode": "cors", "user-agent": "node"},
         {"host": "flows.example:4566", "origin": "https://flows.example:4566", "sec-fetch-site": "same-origin"},
+        # Clients on pycurl, such as Celery's worker, signed or with a presigned address.
+        {"host": "127.0.0.1:4566", "user-agent": "Mozilla/5.0 (compatible; pycurl)"},
+        {"host": "queues.example:4566", "user-agent": "Mozilla/5.0 (compatible; pycurl)", "authorization": SIGNED},
+        # Programs that send languages, too. A page of another origin could not have signed.
+        {"host": "127.0.0.1:4566", "authorization": SIGNED, **OLD_BROWSER},
+        {"host": "flows.example:4566", "authorization": SIGNED, **OLD_BROWSER},
     ],
 )
 def test_programs_and_own_pages_pass(headers):
@@ -55,10 +64,15 @@ def test_programs_and_own_pages_pass(headers):
         # A name of theirs that resolves to loopback.
         {"host": "rebound.evil.example:4566", "origin": "http://rebound.evil.example:4566"},
         {"host": "rebound.evil.example:4566", "sec-fetch-site": "same-origin"},
-        {"host": "rebound.evil.example:4566", "user-agent": "Mozilla/5.0"},
+        {"host": "rebound.evil.example:4566", **OLD_BROWSER},
         {"host": "rebound.evil.example:4566", "accept-language": ""},
-        # An old browser that fetches an image for another page.
-        {"host": "127.0.0.1:4566", "user-agent": "Mozilla/5.0"},
+        {"host": "rebound.evil.example:4566", "accept-language": "", "authorization": SIGNED},
+        # An old browser that fetches an image for another page, also from an address with a user and a password.
+        {"host": "127.0.0.1:4566", **OLD_BROWSER},
+        {"host": "127.0.0.1:4566", **OLD_BROWSER, "authorization": "Basic QVdTNC06"},
+        # A signature does not outweigh what a browser says.
+        {"host": "127.0.0.1:4566", "origin": "http://localhost:3000", "authorization": SIGNED},
+        {"host": "127.0.0.1:4566", "sec-fetch-site": "same-site", "authorization": SIGNED},
     ],
 )
 def test_web_pages_are_refused(headers):
@@ -68,9 +82,17 @@ def test_web_pages_are_refused(headers):
 
 
 def test_pages_are_shown_to_old_browsers_on_loopback_only():
-    refuse_web_pages({"host": "127.0.0.1:4566", "user-agent": "Mozilla/5.0"}, is_page=True)
+    refuse_web_pages({"host": "127.0.0.1:4566", **OLD_BROWSER}, is_page=True)
     with pytest.raises(ApiError):
-        refuse_web_pages({"host": "rebound.evil.example", "user-agent": "Mozilla/5.0"}, is_page=True)
+        refuse_web_pages({"host": "rebound.evil.example", **OLD_BROWSER}, is_page=True)
+
+
+def test_a_verified_signature_stands_for_the_host_but_not_for_the_origin():
+    foreign = {"host": "flows.example:4566", **OLD_BROWSER}
+    refuse_web_pages(foreign, is_verified=True)
+    for page in ({"origin": "http://flows.example:4566"}, {"sec-fetch-site": "cross-site"}):
+        with pytest.raises(ApiError):
+            refuse_web_pages({**foreign, **page}, is_verified=True)
 
 
 def test_the_refusal_names_the_way_to_allow_a_page():
