@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO_READY := $(VENV)/.ready-demo
 NODE := $(VENV)/node
 PYTEST := NODE_PATH="$(abspath $(NODE))/node_modules:$(NODE_PATH)" $(BIN)/python -m pytest
 # With COVERAGE=yes the tests measure which lines they reach; the last of them applies the gate.
@@ -14,20 +15,31 @@ MEASURE := $(if $(COVERAGE),--cov --cov-report=,)
 help: ## List the tasks
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
+# Makes an environment, and installs a lock file and the package itself into it. Needs Python 3.11 or newer.
+define INSTALL
+{ $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+    || { echo "Statewright needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }; } \
+  && echo "Setting up $(VENV) with $(2) (once) ..." \
+  && $(PYTHON) -m venv $(VENV) \
+  && $(BIN)/python .ci/install.py $(1) \
+  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
+  && touch $@
+endef
+
 $(READY): requirements.lock pyproject.toml
-	@echo "Setting up $(VENV) (once; needs Python 3.11 or newer) ..."
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Statewright needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@touch $@
+	@$(call INSTALL,requirements.lock,everything that the tests need: 900 MB)
+
+# Where everything is installed, the demonstrations have what they need.
+$(DEMO_READY): requirements-demo.lock pyproject.toml
+	@if [ $(READY) -nt requirements.lock ] && [ $(READY) -nt pyproject.toml ]; then touch $@; \
+	else $(call INSTALL,requirements-demo.lock,what the examples need: 140 MB); fi
 
 setup: $(READY) ## Create .venv with everything the project needs
 
-demo: $(READY) ## Run the example systems and print what happened
+demo: $(DEMO_READY) ## Run the example systems and print what happened
 	@$(BIN)/python examples/demo.py
 
-demo-crash: $(READY) ## Kill a server in the middle of its work, and compare with an undisturbed run
+demo-crash: $(DEMO_READY) ## Kill a server in the middle of its work, and compare with an undisturbed run
 	@$(BIN)/python examples/crash_demo.py
 
 # What functions of tests import when they are written for Node.js; without npm those tests are skipped.
@@ -94,8 +106,11 @@ soak: $(READY) ## Run 200,000 executions on one server, and fail if its memory, 
 bench: $(READY) ## Measure the interpreter, the expressions and the compiler
 	@$(BIN)/python bench/measure.py
 
-lock: $(READY) ## Resolve requirements.lock anew from pyproject.toml (needs uv)
-	@uv pip compile --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --all-extras pyproject.toml -o requirements.lock
+LOCK := uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml
+
+lock: ## Resolve requirements.lock and requirements-demo.lock anew from pyproject.toml (needs uv)
+	@$(LOCK) --all-extras -o requirements.lock
+	@$(LOCK) --group demo --constraint requirements.lock -o requirements-demo.lock
 
 clean: ## Remove what the tasks made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .coverage coverage.json .fuzz

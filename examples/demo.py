@@ -21,6 +21,8 @@ from statewright.simulator.cases import CaseResult, load_cases, run_case
 HERE = Path(__file__).parent
 EVERY_SECONDS = 2.0
 MOST_PROBLEMS = 5
+ADDRESS = "http://127.0.0.1:4566"
+"""Where `dev` and `serve` listen by default."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,6 @@ def main() -> int:
     out.line(("Try", "strong"))
     for command in (
         "statewright dev examples    # serves all of this; then, in another terminal:",
-        "statewright aws s3 mb s3://jobs",
         "statewright run job-poller -i '{\"seconds\": 5}'",
         "statewright function list",
         "statewright run examples/job-poller/job-poller.asl.json --case 'a job of fifteen seconds'",
@@ -114,6 +115,11 @@ def main() -> int:
         "statewright test examples",
     ):
         out.line("  ", (f".venv/bin/{command}", "accent"))
+    out.line("")
+    out.folded(
+        [f"While `dev` or `serve` runs, {ADDRESS}/ is the endpoint for boto3, the AWS CLI and every other SDK."], ""
+    )
+    out.folded([f"{ADDRESS}/health says how the server is, {ADDRESS}/metrics what it does."], "")
     out.line("")
     out.flush()
     return 1 if failed else 0

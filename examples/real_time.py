@@ -41,9 +41,10 @@ AT_ONCE = 8
 """How many batches of files are treated at once."""
 RECEIVES = 2
 """How often a message is tried before it is dead."""
-FILE_SECONDS = 5
-"""How long treating a batch may take, and its messages stay hidden: at least; more on a machine that takes longer to
-put the files."""
+RETRY_SECONDS = 5
+"""After how long a file that could not be treated is tried again."""
+MOST_TROUBLES = 10
+"""How many lines of the functions' logs are shown when something went wrong."""
 
 
 @dataclass
@@ -87,20 +88,23 @@ def run(progress: Callable[[str], None]) -> list[Result]:
                 break
             time.sleep(LOOK_SECONDS)
         tell()
-        return [system.result() for system in systems]
+        results = [system.result() for system in systems]
+        if not all(result.good for result in results):
+            results[-1].lines.extend(troubles(running))
+        return results
 
 
 # ---------------------------------------------------------------------- deploying
 
 
-def function(running: Running, folder: str, name: str, seconds: int = PATIENCE_SECONDS, **variables: str) -> None:
+def function(running: Running, folder: str, name: str, **variables: str) -> None:
     """Create a function of `functions/NAME.py`."""
     package = io.BytesIO()
     with zipfile.ZipFile(package, "w") as archive:
         archive.write(HERE / folder / "functions" / f"{name}.py", f"{name}.py")
     running.client("lambda").create_function(
-        FunctionName=name, Runtime=RUNTIME, Role=ROLE, Handler=f"{name}.handler", Timeout=seconds, MemorySize=256,
-        Code={"ZipFile": package.getvalue()}, Environment={"Variables": variables},
+        FunctionName=name, Runtime=RUNTIME, Role=ROLE, Handler=f"{name}.handler", Timeout=PATIENCE_SECONDS,
+        MemorySize=256, Code={"ZipFile": package.getvalue()}, Environment={"Variables": variables},
     )  # fmt: skip
 
 
@@ -131,6 +135,21 @@ def shown(running: Running, execution: str) -> dict[str, Any]:
 def unless(good: bool, *executions: dict[str, Any]) -> list[str]:
     """What to say of executions when not all is good: a line for each, with its status, error and cause."""
     return [] if good else [f"{execution['name']}: {why(execution)}" for execution in executions]
+
+
+def troubles(running: Running) -> list[str]:
+    """What functions said of errors and timeouts, from their logs; for when something went wrong."""
+    logs = running.client("logs")
+    groups = [group["logGroupName"] for group in logs.describe_log_groups()["logGroups"]]
+    found = [
+        f"{group}: {' '.join(event['message'].split())[:500]}"
+        for group in groups
+        for event in logs.filter_log_events(logGroupName=group, filterPattern='?"Task timed out" ?"[ERROR]"')["events"]
+    ]
+    return [
+        *found[:MOST_TROUBLES],
+        *([f"... and {len(found) - MOST_TROUBLES} more"] if len(found) > MOST_TROUBLES else []),
+    ]
 
 
 def seconds_of(execution: dict[str, Any]) -> float:
@@ -289,18 +308,15 @@ def file_pipeline(running: Running) -> Started:
         value = "broken" if number % BROKEN_EVERY == 7 else str(number)
         s3.put_object(Bucket="measurements", Key=f"2026/{number:05}.csv", Body=f"name,value\na,{value}\nb,1\n")
 
-    began = time.monotonic()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(put, range(FILES)))
-    seconds = max(FILE_SECONDS, round(time.monotonic() - began))
     patient = {"VisibilityTimeout": str(PATIENCE_SECONDS)}
     dead = sqs.create_queue(QueueName="dead-files", Attributes=patient)["QueueUrl"]
     policy = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead-files", "maxReceiveCount": RECEIVES}
-    attributes = {"VisibilityTimeout": str(seconds), "RedrivePolicy": json.dumps(policy)}
+    attributes = {**patient, "RedrivePolicy": json.dumps(policy)}
     queue = sqs.create_queue(QueueName="files", Attributes=attributes)["QueueUrl"]
-    for name in ("enqueue-files", "count-final-files", "summarise", "mark-failed"):
-        function(running, "file-pipeline", name, QUEUE_URL=queue)
-    function(running, "file-pipeline", "treat-file", seconds=seconds)
+    for name in ("enqueue-files", "treat-file", "count-final-files", "summarise", "mark-failed"):
+        function(running, "file-pipeline", name, QUEUE_URL=queue, RETRY_SECONDS=str(RETRY_SECONDS))
     for source, name in (("files", "treat-file"), ("dead-files", "mark-failed")):
         running.client("lambda").create_event_source_mapping(
             EventSourceArn=f"arn:aws:sqs:us-east-1:000000000000:{source}", FunctionName=name, BatchSize=10,
@@ -346,7 +362,7 @@ def file_pipeline(running: Running) -> Started:
             f"{output.get('done', 0):,} done, {output.get('error', 0)} tried {RECEIVES} times and dead, "
             f"{output.get('open', FILES)} open; {left} messages left in the queues",
             f"{done:,} files in {took:.1f} s ({done / max(took, 0.1):.0f} files a second); "
-            f"the broken ones are given up {RECEIVES * seconds} s after they came",
+            f"each broken one is tried again after {RETRY_SECONDS} s",
         ]
         title = (
             f"File pipeline: {FILES:,} files, a queue, a function behind it, dead letters, and a table of who is done"

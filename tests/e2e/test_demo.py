@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.deadlines import until
 from tests.e2e.systems import EXAMPLES
 
 
@@ -28,6 +29,7 @@ def test_every_system_ends_as_it_should(real_time):
     pipeline = results[0].lines
     assert pipeline[0] == "27 done, 3 tried 2 times and dead, 0 open; 0 messages left in the queues"
     assert "27 files in " in pipeline[1]
+    assert pipeline[1].endswith("; each broken one is tried again after 5 s")
     assert results[2].lines == ["9 alerts for 3 users in 3 rounds, counted in the table"]
     assert results[4].lines[0].startswith("COMPLETED: 50 items in ")
     assert any("files 27 of 30 done · 3 dead · 0 queued" in text for text in told[1:])
@@ -50,3 +52,17 @@ def test_a_system_that_ends_otherwise_is_told(real_time, monkeypatch, capsys):
     assert "✗ Pipeline\n" in out
     assert "run: FAILED: States.Timeout: it took too long\n" in out
     assert "1 failed" in out
+    assert "http://127.0.0.1:4566/ is the endpoint" in out
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_what_a_function_says_of_its_failure_is_shown(real_time, tmp_path):
+    with real_time.server(str(tmp_path / "data")) as running:
+        # Its queue does not exist, and no table.
+        real_time.function(running, "file-pipeline", "count-final-files")
+        answer = running.client("lambda").invoke(FunctionName="count-final-files", Payload='{"run_id": "r"}')
+        assert answer["FunctionError"] == "Unhandled"
+        (line,) = until(lambda: real_time.troubles(running), "a line of the log")
+    assert line.startswith("/aws/lambda/count-final-files: [ERROR] ")
+    assert "ResourceNotFoundException" in line

@@ -8,8 +8,12 @@ from decimal import Decimal
 import boto3
 
 STATUS_TABLE = os.environ.get("STATUS_TABLE", "file-status")
+QUEUE_URL = os.environ.get("QUEUE_URL", "files")
+RETRY_SECONDS = os.environ.get("RETRY_SECONDS")
+"""After how long a message comes again; if unset, after the visibility timeout of the queue."""
 
 s3 = boto3.client("s3")
+sqs = boto3.client("sqs")
 table = boto3.resource("dynamodb").Table(STATUS_TABLE)
 
 
@@ -21,6 +25,10 @@ def handler(event, context):
         except (ArithmeticError, KeyError) as problem:
             print(record["body"], repr(problem))
             failures.append({"itemIdentifier": record["messageId"]})
+            if RETRY_SECONDS is not None:
+                sqs.change_message_visibility(
+                    QueueUrl=QUEUE_URL, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=int(RETRY_SECONDS)
+                )
     return {"batchItemFailures": failures}
 
 
