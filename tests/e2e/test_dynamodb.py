@@ -374,7 +374,7 @@ def test_tasks_call_tables_in_both_dialects(sfn, ddb, table):
     put = {
         "Type": "Task",
         "Resource": f"{arn}dynamodb:putItem",
-        "Parameters": {"TableName": table, "Item": {**key(), "n": {"N": "1"}}},
+        "Parameters": {"TableName": table, "Item": {**key(), "n": {"N": "1"}, "text.$": "$.text"}},
         "ResultPath": "$.put",
     }
     update = {
@@ -405,9 +405,9 @@ def test_tasks_call_tables_in_both_dialects(sfn, ddb, table):
         },
         "ResultPath": "$.query",
     }
-    run = sfn.start_execution(stateMachineArn=machine(sfn, put, update, get, query), input="{}")
+    run = sfn.start_execution(stateMachineArn=machine(sfn, put, update, get, query), input='{"text":"x"}')
     output = json.loads(ended(sfn, run["executionArn"])["output"])
-    expected = {**key(), "n": {"N": "2"}}
+    expected = {**key(), "n": {"N": "2"}, "text": {"S": "x"}}
     assert output["put"]["SdkHttpMetadata"]["HttpStatusCode"] == 200
     assert output["update"] == {"Attributes": expected}
     assert output["get"]["Item"] == expected

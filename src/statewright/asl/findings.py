@@ -62,6 +62,8 @@ LINT_CODES: Final[dict[str, str]] = {
     "HEARTBEAT_TOO_LONG": "HeartbeatSeconds is not below TimeoutSeconds, so the timeout always comes first.",
     "VALUE_OUT_OF_RANGE": "A value is outside its documented range, though the service accepts the definition.",
     "EXPRESS_CHILD_INTEGRATION": "A Task of an EXPRESS child execution waits for a job or a token.",
+    "REGION_IN_RESOURCE": "The Resource of a service integration has a region or an account, which have no effect.",
+    "UNQUOTED_TEXT": "A filter of a JSONPath compares with a text without quotes.",
 }
 """Our own codes. They never change their meaning; `docs/diagnostics.md` repeats them for users."""
 

@@ -311,7 +311,7 @@ class ObjectChecks:
         """The Resource of a Task, of an ItemReader or of a ResultWriter."""
         if state is None:
             writes = path[-2] == "ResultWriter"
-            resource_kinds.check_store_resource(self.findings, value, path, writes=writes)
+            resource_kinds.check_store_resource(self.findings, self.lints, value, path, writes=writes)
             return
         express = None
         if state.scope.express:

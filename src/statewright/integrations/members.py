@@ -17,6 +17,9 @@ from statewright.integrations.api_values import ApiMapping, ApiObject, ApiValue
 from statewright.integrations.service_names import Dialect, member_names, shown_name
 from statewright.payload import Json, JsonMapping, JsonObject, dump_json
 
+_ATTRIBUTE: Final = "AttributeValue"
+"""DynamoDB's values. The optimised integration takes a text for one of type S (recorded in a published project); the
+guide shows only typed values, and other JSON values are left to the table to refuse."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,6 +49,8 @@ def to_api(shape: StructureShape | None, parameters: JsonMapping, dialect: Diale
 
 def _to_api(shape: Shape, value: Json, dialect: Dialect, foreign: list[str]) -> ApiValue:
     # Depth is that of the service's shapes, or of a value of a recursive shape, whose text was read within a limit.
+    if isinstance(value, str) and dialect == "optimised" and shape.name == _ATTRIBUTE:
+        return {"S": value}
     if isinstance(shape, StructureShape) and isinstance(value, dict) and not shape.is_document_type:
         names = member_names(shape, dialect)
         foreign += [name for name in value if name not in names]

@@ -52,6 +52,7 @@ class Intrinsic:
     functions: tuple[str, ...]
     paths: tuple[JsonPath, ...]
     variables: frozenset[str]
+    unquoted: tuple[str, ...]
     uses_context: bool
 
     def __call__(self, scope: Scope) -> Json:
@@ -82,6 +83,7 @@ def compile_intrinsic(text: str) -> Intrinsic:
         functions=tuple(parser.functions),
         paths=tuple(parser.paths),
         variables=frozenset().union(*[path.variables for path in parser.paths]),
+        unquoted=tuple(word for path in parser.paths for word in path.unquoted),
         uses_context=any(path.uses_context for path in parser.paths),
     )
 

@@ -76,6 +76,7 @@ class JsonPath:
         "steps",
         "text",
         "unconfirmed",
+        "unquoted",
         "uses_context",
         "variable",
         "variables",
@@ -98,6 +99,8 @@ class JsonPath:
         self.uses_context = parsed.uses_context
         self.unconfirmed = parsed.features
         """Names in `jsonpath_functions.UNCONFIRMED` that it uses: no recording of the service confirms them."""
+        self.unquoted = parsed.unquoted
+        """Words without quotes that its filters compare with, read as texts."""
         keys = plain_keys(path.steps)
         if keys is not None:
             self.find, self.read = _plain_readers(self, keys)

@@ -68,6 +68,7 @@ _INTEGER: Final = re.compile(r"-?[0-9]+")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _OPERATOR: Final = re.compile(rf"===|!==|==|!=|<=|>=|=~|<|>|(?:{'|'.join(WORD_OPERATORS)})(?!\w)", re.IGNORECASE)
 _KEYWORD: Final = re.compile(r"(true|false|null)(?!\w)")
+_WORD: Final = re.compile(r"[^\W\d][\w-]*(?=\s*(?:\)|&&|\|\|))")
 _REGEX: Final = re.compile(r"/((?:[^/\\]|\\.)*)/([A-Za-z]*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _NOT_IN_REFERENCE: Final = frozenset("@,:?*")
@@ -84,7 +85,9 @@ def parse_path(text: str) -> ParsedPath:
     path = parser.path(in_filter=False)
     if parser.position < len(parser.text):
         parser.fail("A function ends a path" if isinstance(path.steps[-1], Call) else "Expected '.' or '['")
-    return ParsedPath(path, frozenset(parser.variables), parser.uses_context, frozenset(parser.features))
+    return ParsedPath(
+        path, frozenset(parser.variables), parser.uses_context, frozenset(parser.features), tuple(parser.unquoted)
+    )
 
 
 class _Parser:
@@ -96,6 +99,7 @@ class _Parser:
         self.variables: set[str] = set()
         self.uses_context = False
         self.features: set[str] = set()
+        self.unquoted: list[str] = []
 
     # Paths
 
@@ -333,7 +337,7 @@ class _Parser:
         if operator == "empty" and (not self.peek() or self.peek() in ")&|"):
             right: Operand = Constant(True)
         else:
-            right = self.operand()
+            right = self.unquoted_text() or self.operand()
         patterns = isinstance(left, Pattern) + isinstance(right, Pattern)
         if patterns != (operator == "=~"):
             self.position = at
@@ -361,6 +365,15 @@ class _Parser:
         if char == "/":
             return self.pattern()
         return Constant(self.literal())
+
+    def unquoted_text(self) -> Constant | None:
+        """A word without quotes at the right of an operator, which published definitions have: read as that text."""
+        match = _WORD.match(self.text, self.position)
+        if match is None or match[0] in _KEYWORDS:
+            return None
+        self.position = match.end()
+        self.unquoted.append(match[0])
+        return Constant(match[0])
 
     def pattern(self) -> Pattern:
         at = self.position

@@ -161,6 +161,8 @@ class ParsedPath:
     uses_context: bool
     features: frozenset[str]
     """The features of `UNCONFIRMED` that the text uses."""
+    unquoted: tuple[str, ...] = ()
+    """Words without quotes that filters compare with, read as texts."""
 
 
 def is_definite(steps: tuple[Step, ...]) -> bool:

@@ -414,7 +414,8 @@ def test_the_same_text_is_compiled_once():
         ("$[?(@.a = 1)]", 8, "'=='"),
         ("$[?(@.a == )]", 11, "Expected a path or a literal"),
         ("$[?(@.a ==)]", 10, "Expected a path or a literal"),
-        ("$[?(@.a == unquoted)]", 11, "Expected a path or a literal"),
+        ("$[?(@.a == two words)]", 11, "Expected a path or a literal"),
+        ("$[?(unquoted == @.a)]", 4, "Expected a path or a literal"),
         ("$[?(@.a && )]", 11, "Expected a path or a literal"),
         ("$[?(1)]", 4, "literal alone"),
         ("$[?('x')]", 4, "literal alone"),
@@ -495,3 +496,17 @@ def test_a_deep_document_is_scanned_without_recursion():
     for _ in range(20_000):
         other = {"a": [other]}
     assert find("$[?(@ == $[1])]", [document, other]) == [document, other]
+
+
+@pytest.mark.parametrize(
+    "text", ["$[?(@.Name==Receipt)]", "$[?(@.Name == Receipt && @.a >= 1)]", "$[?((@.Name==Receipt))]"]
+)
+def test_a_word_without_quotes_is_compared_as_a_text(text):
+    items = [{"Name": "Receipt", "a": 1}, {"Name": "Bill", "a": 1}]
+    assert find(text, items) == items[:1]
+    assert compile_path(text).unquoted == ("Receipt",)
+
+
+def test_keywords_and_quoted_texts_are_no_words_without_quotes():
+    assert compile_path("$[?(@.a==true || @.b=='x' || @.c==null)]").unquoted == ()
+    assert find("$[?(@.a==true)]", [{"a": True}, {"a": "true"}]) == [{"a": True}]

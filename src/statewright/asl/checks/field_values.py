@@ -25,9 +25,9 @@ from statewright.asl.findings import (
 )
 from statewright.asl.timestamps import parse_timestamp
 from statewright.payload import Json
-from statewright.query.intrinsics import IntrinsicSyntaxError, compile_intrinsic
+from statewright.query.intrinsics import Intrinsic, IntrinsicSyntaxError, compile_intrinsic
 from statewright.query.jsonata import JsonataSyntaxError, compile_expression
-from statewright.query.jsonpath import PathSyntaxError, compile_path
+from statewright.query.jsonpath import JsonPath, PathSyntaxError, compile_path
 
 _TIMESTAMP_MESSAGE = "String does not match RFC3339 timestamp"
 _NOT_A_REFERENCE = "Value is not a Reference Path"
@@ -175,7 +175,7 @@ class FieldValues:
             except PathSyntaxError as problem:
                 self.findings.schema("Value must be a valid JSONPath.", path, problem.message)
             else:
-                self.note(compiled.variables, path)
+                self.note_path(compiled, path)
             return
         self.findings.schema("Value must be a valid JSONPath.", path, "a path begins with '$'")
 
@@ -210,7 +210,7 @@ class FieldValues:
         except IntrinsicSyntaxError as problem:
             self.findings.schema(_not_a_call(str(path[-1])), path, problem.message)
         else:
-            self.note(compiled.variables, path)
+            self.note_path(compiled, path)
 
     # -------------------------------------------------------------- templates
 
@@ -260,10 +260,8 @@ class FieldValues:
         problem: str | None = "the value must be a string that begins with '$' or 'States.'"
         if isinstance(value, str):
             try:
-                if value.startswith("$"):
-                    self.note(compile_path(value).variables, (*at, key))
-                else:
-                    self.note(compile_intrinsic(value).variables, (*at, key))
+                compiled = compile_path(value) if value.startswith("$") else compile_intrinsic(value)
+                self.note_path(compiled, (*at, key))
                 problem = None
             except (PathSyntaxError, IntrinsicSyntaxError) as error:
                 problem = error.message
@@ -336,6 +334,14 @@ class FieldValues:
                 hint = _STATES_HINTS.get(name)
                 self.findings.error(UNSUPPORTED_JSONATA, f"Field '$states.{name}' does not exist.", at, hint)
         self.note(compiled.variables, at)
+
+    def note_path(self, compiled: JsonPath | Intrinsic, path: Path) -> None:
+        """Record what a path or an intrinsic call reads, and warn of what was assumed about it."""
+        self.note(compiled.variables, path)
+        if compiled.unquoted:
+            shown = ", ".join(f"'{word}'" for word in dict.fromkeys(compiled.unquoted))
+            message = f"A filter compares with a text without quotes, which is read as {shown}"
+            self.lints.warn("UNQUOTED_TEXT", message, path, f"write {shown}, with the quotes")
 
     def note(self, names: Iterable[str], path: Path) -> None:
         """Record the variables that an expression reads."""

@@ -16,11 +16,13 @@ _PARTITION = r"arn:aws[a-z-]*:"
 # Region and account are taken as they are: the service was seen to accept a function of `your-region`.
 _FUNCTION = re.compile(_PARTITION + r"lambda:[^:\s<>]*:[^:\s<>]*:function:[^\s<>]+")
 _ACTIVITY = re.compile(_PARTITION + r"states:[^:\s<>]*:[^:\s<>]*:activity:[^\s<>]+")
-_SDK = re.compile(_PARTITION + r"states:::aws-sdk:[a-z0-9]+:[a-z][A-Za-z0-9]*(?:\.(waitForTaskToken))?")
+# Published definitions have integrations with a region and an account; the service has the integration everywhere.
+_INTEGRATIONS = _PARTITION + r"states:(?P<place>[a-z0-9-]*:[0-9]*):"
+_SDK = re.compile(_INTEGRATIONS + r"aws-sdk:[a-z0-9]+:[a-z][A-Za-z0-9]*(?:\.(waitForTaskToken))?")
 _OPTIMISED = re.compile(
-    _PARTITION
-    + r"states:::(?P<service>[a-z0-9-]+):(?P<action>[A-Za-z0-9]+)(?:\.(?P<suffix>sync:2|sync|waitForTaskToken))?"
+    _INTEGRATIONS + r"(?P<service>[a-z0-9-]+):(?P<action>[A-Za-z0-9]+)(?:\.(?P<suffix>sync:2|sync|waitForTaskToken))?"
 )
+_NO_PLACE: Final = ":"
 _STATES_PREFIX: Final = "arn:aws:states:::"
 
 
@@ -35,9 +37,12 @@ def check_task_resource(findings: Findings, lints: Findings, value: Json, path: 
     if not isinstance(value, str) or not is_task_resource(value):
         findings.schema(_not_recognized(value), path, _hint(findings, value))
         return
+    integration = _integration(value)
+    if integration is not None:
+        _check_place(lints, integration, path)
     if express is None:
         return
-    suffix = value.rsplit(".", 1)[-1] if value.startswith("arn:") and ":states:::" in value else ""
+    suffix = value.rsplit(".", 1)[-1] if integration is not None else ""
     if _ACTIVITY.fullmatch(value):
         problem = "Express state machine does not support Activity ARN"
     elif suffix in ("sync", "sync:2"):
@@ -66,7 +71,21 @@ def is_task_resource(arn: str) -> bool:
     return integration.actions is None or match["action"] in integration.actions
 
 
-def check_store_resource(findings: Findings, value: Json, path: Path, *, writes: bool) -> None:
+def _integration(arn: str) -> re.Match[str] | None:
+    """The parts of a valid Resource that is neither a function nor an activity."""
+    return None if _ACTIVITY.fullmatch(arn) else _SDK.fullmatch(arn) or _OPTIMISED.fullmatch(arn)
+
+
+def _check_place(lints: Findings, integration: re.Match[str], path: Path) -> None:
+    """Report an integration's region and account: the call goes where the machine is."""
+    place, arn = integration["place"], integration[0]
+    if place != _NO_PLACE:
+        message = f"The region and the account in {arn} have no effect: the service integration is that of the machine"
+        shown = arn.replace(f":states:{place}:", ":states:::", 1)
+        lints.warn("REGION_IN_RESOURCE", message, path, f"write {shown}")
+
+
+def check_store_resource(findings: Findings, lints: Findings, value: Json, path: Path, *, writes: bool) -> None:
     """Check the Resource of an ItemReader or ResultWriter."""
     if has_placeholder(value):
         return
@@ -75,6 +94,8 @@ def check_store_resource(findings: Findings, value: Json, path: Path, *, writes:
     if match is None or match["service"] != "s3" or match["action"] not in actions or match["suffix"]:
         names = " or ".join(f"{_STATES_PREFIX}s3:{action}" for action in sorted(actions))
         findings.schema(_not_recognized(value), path, f"use {names}")
+    else:
+        _check_place(lints, match, path)
 
 
 def _not_recognized(value: Json) -> str:

@@ -185,3 +185,21 @@ def test_pass_result_is_static():
     state = passing(Result={"a": ["$.x", 1], "b.$": "States.UUID()", "c": {"d": "text"}})
     places = [d.location for d in warnings(state, "PASS_RESULT_IS_STATIC")]
     assert places == ["/States/S/Result/a[0]", "/States/S/Result/b.$"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"InputPath": "$.fields[?(@.Name==Receipt)]"}, "/States/S/InputPath"),
+        ({"Parameters": {"x.$": "$.fields[?(@.Name==Receipt)]"}}, "/States/S/Parameters/x.$"),
+        ({"Parameters": {"x.$": "States.ArrayLength($.fields[?(@.Name==Receipt)])"}}, "/States/S/Parameters/x.$"),
+    ],
+)
+def test_a_filter_that_compares_with_text_without_quotes_is_taken_with_a_warning(fields, place):
+    (warning,) = warnings(passing(**fields), "UNQUOTED_TEXT")
+    assert warning.location == place
+    assert warning.message == "A filter compares with a text without quotes, which is read as 'Receipt'"
+
+
+def test_a_filter_with_quotes_earns_no_warning():
+    assert warnings(passing(InputPath="$.fields[?(@.Name=='Receipt')]"), "UNQUOTED_TEXT") == []

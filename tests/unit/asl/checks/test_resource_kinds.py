@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from statewright.asl.resources import parse_resource
 from statewright.asl.validate import validate_value
 from tests.unit.asl.definitions import FUNCTION, SCHEMA, found, machine, messages, task
 
@@ -32,6 +33,35 @@ def test_known_resources(arn):
 
 
 @pytest.mark.parametrize(
+    ("arn", "plain"),
+    [
+        ("arn:aws:states:us-east-1:123456789012:lambda:invoke", "arn:aws:states:::lambda:invoke"),
+        ("arn:aws-cn:states:cn-north-1::sqs:sendMessage", "arn:aws-cn:states:::sqs:sendMessage"),
+        (
+            "arn:aws-us-gov:states:us-gov-west-1:123456789012:aws-sdk:s3:getObject",
+            "arn:aws-us-gov:states:::aws-sdk:s3:getObject",
+        ),
+        ("arn:aws:states::123456789012:states:startExecution.sync:2", "arn:aws:states:::states:startExecution.sync:2"),
+    ],
+)
+def test_an_integration_with_a_region_or_an_account_is_taken_with_a_warning(arn, plain):
+    (warning,) = validate_value(machine(task(Resource=arn)))
+    assert (warning.code, warning.severity, warning.location) == (
+        "REGION_IN_RESOURCE", "WARNING", "/States/S/Resource",
+    )  # fmt: skip
+    assert arn in warning.message
+    assert warning.hint == f"write {plain}"
+    assert parse_resource(arn).short_name == parse_resource(plain).short_name
+    assert validate_value(machine(task(Resource=plain))) == []
+
+
+def test_an_integration_with_a_region_is_held_to_the_rules_of_express_machines():
+    arn = "arn:aws:states:us-east-1:123456789012:sqs:sendMessage.waitForTaskToken"
+    message = "Express state machine does not support '.waitForTaskToken' service integration "
+    assert (SCHEMA, message, "/States/S/Resource") in found(machine(task(Resource=arn)), machine_type="EXPRESS")
+
+
+@pytest.mark.parametrize(
     ("arn", "hint"),
     [
         ("<aws-lambda-arn>", "write the function's ARN here"),
@@ -43,6 +73,8 @@ def test_known_resources(arn):
         ("arn:aws:states:::lamda:invoke", "did you mean lambda?"),
         ("arn:aws:states:::aws-sdk:s3:getObject.sync", None),
         ("arn:aws:swf:us-east-1:1:task:x", None),
+        ("arn:aws:states:us-east-1:123456789012:stateMachine:Child", None),
+        ("arn:aws:states:us-east-1:123456789012:execution:Child:run", None),
         ("{% $states.input.arn %}", "Resource must be a constant"),
         (5, "Resource must be a constant string"),
     ],
